@@ -133,6 +133,36 @@ describe.each(Object.entries(stores))('with the %s store', (_, open) => {
   });
 });
 
+test('S644 over HTTP, the list over many agents is read to its end, without repeats', async () => {
+  const { clock, advance } = movableClock();
+  await using app = openApp({ store: memoryStore({ clock }), clock });
+  const agents = Array.from({ length: 120 }, (_, no) => define(app, `agent-of-department-${no}`));
+  const all: string[] = [];
+  for (const round of ['a', 'b']) {
+    for (const [no, agent] of agents.entries()) {
+      // Some have the same time.
+      if (no % 3 === 0) advance(1_000);
+      await agent.run('pay', { sessionId: `${round}${no}`, owner: 'ann' });
+      all.push(`${round}${no}`);
+    }
+  }
+  const server = await serve(app, { port: 0, log: () => {}, auth: () => ({ principal: 'ann' }) });
+  try {
+    const found: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const client = createClient({ url: server.url });
+      const page = await client.listInterrupts({ limit: 50, ...(cursor && { cursor }) });
+      found.push(...page.items.map(({ sessionId }) => sessionId));
+      cursor = page.next;
+      expect(encodeURIComponent(cursor ?? '').length).toBeLessThan(5000);
+    } while (cursor !== undefined);
+    expect(found.toSorted()).toEqual(all.toSorted());
+  } finally {
+    await server.close();
+  }
+});
+
 test('S565 over HTTP, agents that the caller may not list are left out', async () => {
   await using app = openApp();
   const desk = define(app);

@@ -10,6 +10,15 @@ import { defaultLimit, readWaiting } from './list-waiting.ts';
 /** Where the list of each agent continues, by its name; `null`: it is at its end. */
 type Cursors = Readonly<Record<string, string | null>>;
 
+/**
+ * Where the list continues, for so many agents that their cursors together do not fit into an address: the time of the last
+ * session of a page, and the agents and ids of the sessions of that time that were on it. To continue there, the lists are read from their beginning.
+ */
+type Point = readonly [updatedAt: string, seen: readonly (readonly [string, string])[]];
+
+/** The most characters of the cursors of all agents. In an address they take up to three times as many. */
+const maxCursors = 1500;
+
 /** An agent whose sessions are listed. */
 interface Source {
   readonly spec: AgentSpec;
@@ -31,11 +40,15 @@ export async function listAllWaiting(
     cursor,
   }: ListOptions & { readonly owner?: string | undefined } = {},
 ): Promise<Page<WaitingSession>> {
-  const cursors = parseCursors(cursor);
+  const { cursors, point } = parseCursor(cursor);
   const opened = agents
     .map((agent) => internalsOf(agent).spec)
     .filter(({ name }) => cursors[name] !== null)
-    .map((spec) => openSource(spec, scopeOf(spec, owner), { limit, cursor: cursors[spec.name] }));
+    .map((spec) => {
+      const scope = scopeOf(spec, owner);
+      if (point !== undefined) return openBehind(spec, scope, { limit, point });
+      return openSource(spec, scope, { limit, cursor: cursors[spec.name] });
+    });
   const sources = (await Promise.all(opened)).flat();
   const found = sources
     .flatMap((source) => source.page.items.map((session) => ({ source, session })))
@@ -46,6 +59,12 @@ export async function listAllWaiting(
       readWaiting(spec, sessions, scope, session),
     ),
   );
+  const behind = (): string => JSON.stringify(pointAfter(found, point));
+  if (point !== undefined) {
+    const all = sources.reduce((sum, { page }) => sum + page.items.length, 0);
+    const isMore = all > found.length || sources.some(({ page }) => page.next !== undefined);
+    return { items: items.flat(), ...(isMore && { next: behind() }) };
+  }
   const next: Record<string, string | null> = { ...cursors };
   for (const source of sources) {
     const taken = found.filter((each) => each.source === source).length;
@@ -53,7 +72,46 @@ export async function listAllWaiting(
     if (at !== undefined) next[source.spec.name] = at;
   }
   const isMore = sources.some(({ spec }) => next[spec.name] !== null);
-  return { items: items.flat(), ...(isMore && { next: JSON.stringify(next) }) };
+  if (!isMore) return { items: items.flat() };
+  const text = JSON.stringify(next);
+  const isLong = text.length > maxCursors && found.length > 0;
+  return { items: items.flat(), next: isLong ? behind() : text };
+}
+
+/** Where the list continues after the sessions of a page, of which there is at least one. */
+function pointAfter(
+  found: readonly { readonly source: Source; readonly session: SessionInfo }[],
+  before: Point | undefined,
+): Point {
+  const updatedAt = found.at(-1)?.session.updatedAt ?? '';
+  const seen = found
+    .filter(({ session }) => session.updatedAt === updatedAt)
+    .map(({ source, session }) => [source.spec.name, session.sessionId] as const);
+  return [updatedAt, before?.[0] === updatedAt ? [...before[1], ...seen] : seen];
+}
+
+/** The first sessions of an agent behind a point. */
+async function openBehind(
+  spec: AgentSpec,
+  scope: Scope,
+  { limit, point }: { readonly limit: number; readonly point: Point },
+): Promise<readonly Source[]> {
+  const [updatedAt, seen] = point;
+  const isBehind = (session: SessionInfo): boolean =>
+    session.updatedAt < updatedAt ||
+    (session.updatedAt === updatedAt &&
+      !seen.some(([agent, id]) => agent === spec.name && id === session.sessionId));
+  const items: SessionInfo[] = [];
+  let cursor: string | null | undefined;
+  for (;;) {
+    const [source] = await openSource(spec, scope, { limit, cursor });
+    if (source === undefined) return [];
+    const { next, items: some } = source.page;
+    items.push(...some.filter(isBehind));
+    const isEnough = items.length > limit || next === undefined;
+    if (isEnough) return [{ ...source, page: { items, ...(next !== undefined && { next }) } }];
+    cursor = next;
+  }
 }
 
 async function openSource(
@@ -88,14 +146,18 @@ async function continueAfter(
   return isSame ? (again.next ?? null) : cursor;
 }
 
-function parseCursors(cursor: string | undefined): Cursors {
-  if (cursor === undefined) return {};
+function parseCursor(cursor: string | undefined): {
+  readonly cursors: Cursors;
+  readonly point?: Point;
+} {
+  if (cursor === undefined) return { cursors: {} };
   try {
     const read: unknown = JSON.parse(cursor);
+    if (isPoint(read)) return { cursors: {}, point: read };
     const isFit = (value: unknown): boolean => value === null || typeof value === 'string';
     const isRecord = typeof read === 'object' && read !== null && !Array.isArray(read);
     if (isRecord && Object.values(read).every(isFit)) {
-      return Object.assign(Object.create(null), read);
+      return { cursors: Object.assign(Object.create(null), read) };
     }
   } catch {
     // Falls through: it is no cursor of ours.
@@ -104,4 +166,11 @@ function parseCursors(cursor: string | undefined): Cursors {
     'INVALID_ARGUMENT',
     'The cursor is not one that listInterrupts of an app gave. Start again without one.',
   );
+}
+
+function isPoint(value: unknown): value is Point {
+  if (!Array.isArray(value) || value.length !== 2 || !Array.isArray(value[1])) return false;
+  const isPair = (each: unknown): boolean =>
+    Array.isArray(each) && each.length === 2 && each.every((part) => typeof part === 'string');
+  return !Number.isNaN(Date.parse(String(value[0]))) && value[1].every(isPair);
 }
