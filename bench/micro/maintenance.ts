@@ -1,24 +1,35 @@
-// What maintenance of a large SQLite store costs, and how long it keeps the thread: `node bench/micro/maintenance.ts [sessions]`.
-import { mkdtempSync, rmSync } from 'node:fs';
+// How long a turn takes while maintenance runs, next to a turn on an idle store, and what maintenance itself takes, on each store:
+// `node bench/micro/maintenance.ts [sessions] [turns of the long session] [store]`. Every step of a turn and of maintenance
+// uses the same thread, so the longest step is in the longest turn.
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { waymark } from '../../src/index.ts';
+import { type Agent, waymark } from '../../src/index.ts';
+import type { Store } from '../../src/store/contract/store.ts';
+import { fileStore } from '../../src/store/file/index.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
+import { postgresStore } from '../../src/store/postgres/index.ts';
 import { sqliteStore } from '../../src/store/sqlite/index.ts';
+import { startPostgres } from '../lib/postgres.ts';
 
 const sessions = Number(process.argv[2] ?? 10_000);
-const folder = mkdtempSync(join(tmpdir(), 'waymark-maintenance-'));
-const path = join(folder, 'store.db');
-const store = sqliteStore(path, { durability: 'normal' });
-const app = waymark({ store, work: false });
-const agent = app.defineCustomAgent({ name: 'chat' }, async (session) => {
-  await session.run(async () => {
-    session.addMessages({ role: 'model', content: [{ text: 'm'.repeat(400) }] });
-  });
-});
-for (let no = 0; no < sessions; no++) {
-  for (let turn = 0; turn < 3; turn++) await agent.runText('next', { sessionId: `s${no}` });
-}
+const longTurns = Number(process.argv[3] ?? 20_000);
+const only = process.argv[4];
+
+const folder = await mkdtemp(join(tmpdir(), 'waymark-maintenance-'));
+// Postgres does not run as root, and its own user has to reach the folder.
+await chmod(folder, 0o755);
+const postgres =
+  only === undefined || only === 'postgres' ? await startPostgres(folder) : undefined;
+const connectionString = (await postgres?.createDatabase('maintenance')) ?? '';
+
+const stores: Record<string, (name: string) => Store> = {
+  memory: () => memoryStore(),
+  files: (name) => fileStore(join(folder, name), { durability: 'normal' }),
+  sqlite: (name) => sqliteStore(join(folder, `${name}.db`), { durability: 'normal' }),
+  postgres: (name) => postgresStore({ connectionString, schema: name }),
+};
 
 /** Processor time of this thread in milliseconds: other processes do not count. */
 function spent(): number {
@@ -26,35 +37,121 @@ function spent(): number {
   return (user + system) / 1000;
 }
 
-/** What something costs, and how much of it was done at a time, without a turn in between. */
-async function measure(what: string, work: () => Promise<unknown>): Promise<void> {
-  const kept: number[] = [];
+interface Measured {
+  readonly seconds: number;
+  /** Milliseconds of each turn that began meanwhile. */
+  readonly turns: readonly number[];
+  /** The longest processor time without another step of the event loop, in milliseconds. */
+  readonly longest: number;
+}
+
+/** Runs turns, with a pause after each, until something is done. */
+async function measure(work: Promise<unknown>, turn: () => Promise<unknown>): Promise<Measured> {
+  const turns: number[] = [];
+  let longest = 0;
   let isDone = false;
   let before = spent();
   const tick = (): void => {
     const now = spent();
-    kept.push(now - before);
+    longest = Math.max(longest, now - before);
     before = now;
     if (!isDone) setImmediate(tick);
   };
   setImmediate(tick);
-  const [started, cpu] = [performance.now(), spent()];
-  await work();
-  isDone = true;
-  const took = (performance.now() - started) / 1000;
-  kept.sort((a, b) => a - b);
-  const p99 = kept[Math.floor(kept.length * 0.99)] ?? 0;
+  const started = performance.now();
+  let seconds = 0;
+  const working = work.finally(() => {
+    isDone = true;
+    seconds = (performance.now() - started) / 1000;
+  });
+  while (!isDone) {
+    const start = performance.now();
+    await turn();
+    turns.push(performance.now() - start);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  await working;
+  return { seconds, turns, longest };
+}
+
+function show(what: string, { seconds, turns, longest }: Measured): void {
+  const sorted = turns.toSorted((a, b) => a - b);
+  const at = (share: number): string =>
+    (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(1);
   console.log(
-    `${what}: ${took.toFixed(2)} s, processor ${((spent() - cpu) / 1000).toFixed(2)} s; at a time ${p99.toFixed(1)} ms (p99), ${(kept.at(-1) ?? 0).toFixed(1)} ms (longest)`,
+    `| ${what} | ${seconds.toFixed(2)} | ${turns.length} | ${at(0.5)} | ${at(0.99)} | ${at(1)} | ${longest.toFixed(1)} |`,
   );
 }
 
-await measure('verify', async () => store.maintenance?.verify());
-await measure('prune to the last snapshot', async () => store.maintenance?.prune({ keepLast: 1 }));
-await app.close();
-const db = new DatabaseSync(path);
-await measure('bare SQLite: integrity_check', async () =>
-  db.prepare('PRAGMA integrity_check').all(),
-);
-db.close();
-rmSync(folder, { recursive: true, force: true });
+/** An agent whose turns add one message of the user and one of the model. */
+function chatOf(store: Store): { agent: Agent; close(): Promise<void> } {
+  const app = waymark({ store, work: false });
+  const agent = app.defineCustomAgent({ name: 'chat' }, async (session) => {
+    await session.run(async () => {
+      session.addMessages({ role: 'model', content: [{ text: 'm'.repeat(400) }] });
+    });
+  });
+  return { agent, close: () => app.close() };
+}
+
+async function fill(agent: Agent): Promise<void> {
+  let next = 0;
+  const some = async (): Promise<void> => {
+    for (let no = next++; no < sessions; no = next++) {
+      for (let turn = 0; turn < 3; turn++) await agent.runText('next', { sessionId: `s${no}` });
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, some));
+}
+
+async function fillLong(agent: Agent): Promise<void> {
+  for (let turn = 0; turn < longTurns; turn++) await agent.runText('next', { sessionId: 'long' });
+}
+
+const idle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 3000));
+
+console.log('| store, task, turns in | s | turns | p50 ms | p99 ms | max ms | longest step ms |');
+console.log('| --- | ---: | ---: | ---: | ---: | ---: | ---: |');
+
+for (const [name, open] of Object.entries(stores)) {
+  if (only !== undefined && only !== name) continue;
+  for (const shape of ['many', 'long'] as const) {
+    const store = open(shape);
+    const { maintenance } = store;
+    const { agent, close } = chatOf(store);
+    await (shape === 'many' ? fill(agent) : fillLong(agent));
+    let no = 0;
+    const inOthers = () => agent.runText('hello', { sessionId: `probe${no++ % 20}` });
+    const inIt = () => agent.runText('hello', { sessionId: shape === 'many' ? 's7' : 'long' });
+    const what = shape === 'many' ? `${sessions} × 3` : `1 × ${longTurns}`;
+    const label = (task: string, where: string): string => `${name}, ${what}, ${task}, ${where}`;
+    show(label('idle', 'others'), await measure(idle(), inOthers));
+    for (const [where, turn] of [
+      ['others', inOthers],
+      ['the same', inIt],
+    ] as const) {
+      show(label('verify', where), await measure(maintenance?.verify() ?? idle(), turn));
+    }
+    const half = { keepLast: shape === 'many' ? 2 : Math.floor(longTurns / 2) };
+    show(
+      label('prune a part', 'others'),
+      await measure(maintenance?.prune(half) ?? idle(), inOthers),
+    );
+    const all = maintenance?.prune({ keepLast: 1 }) ?? idle();
+    show(label('prune to 1', 'the same'), await measure(all, inIt));
+    const again = maintenance?.verify() ?? idle();
+    show(label('verify again', 'the same'), await measure(again, inIt));
+    await close();
+    if (name === 'sqlite' && shape === 'many') {
+      const db = new DatabaseSync(join(folder, `${shape}.db`));
+      const start = performance.now();
+      db.prepare('PRAGMA integrity_check').all();
+      const took = (performance.now() - start) / 1000;
+      console.log(`| bare SQLite: integrity_check | ${took.toFixed(2)} | | | | | |`);
+      db.close();
+    }
+  }
+}
+
+await postgres?.stop();
+await rm(folder, { recursive: true, force: true });

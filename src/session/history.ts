@@ -102,6 +102,26 @@ export class History {
     return woken;
   }
 
+  /** Like {@link History.wakeAmong}, with its chain, so many messages at a time. */
+  *wakeInSteps(known: Map<Link, History>, most: number): Generator<undefined, History> {
+    if (this.#log !== undefined || this.#rest === undefined) {
+      yield* this.chainInSteps(most);
+      return this;
+    }
+    const links: Link[] = [];
+    let link: Link | undefined = this.#rest;
+    for (; link !== undefined && !known.has(link); link = link.before) links.push(link);
+    let woken = (link && known.get(link)) ?? History.empty;
+    for (let left = links.length; left > 0; left -= most) {
+      const some = links.slice(Math.max(0, left - most), left).reverse();
+      woken = woken.append(some.map((each) => expandMessage(each)));
+      woken.chain();
+      if (left > most) yield;
+    }
+    known.set(this.#rest, woken);
+    return woken;
+  }
+
   /** The message at a place. */
   at(index: number): Message | undefined {
     const place = index < 0 ? this.length + index : index;
@@ -179,6 +199,17 @@ export class History {
   /** A hash over the first `length` messages, each link over the one before and the message's own hash. */
   chain(length: number = this.length): string {
     return length === 0 ? emptyChain : toHex(this.#chainOver(length));
+  }
+
+  /** Computes the chain over all messages, so many at a time: without pauses it costs as much as the history is long. */
+  *chainInSteps(most: number): Generator<undefined, void> {
+    const { chains } = this.#awake();
+    let known = this.length;
+    while (known > 0 && chains[known - 1] === undefined) known--;
+    for (known += most; known < this.length; known += most) {
+      this.#chainOver(known);
+      yield;
+    }
   }
 
   /** The chains over these first lengths. Of a compact history, only the messages behind the shortest one are read. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { fileStore } from 'waymark/file';
 import { sqliteStore } from 'waymark/sqlite';
 import type { MaintenanceOptions } from 'waymark/store';
 import { createKit } from '../../src/testing/store-contract/kit.ts';
+import { watchFileWork } from '../store/file-intercept.ts';
 
 // Maintenance shares the thread with turns: it is done in steps, between which everything else runs.
 
@@ -236,12 +237,211 @@ test('S342: a key rotation that was stopped is completed by the next one', async
   await renewed.close?.();
 });
 
-test('S342: verify and prune of files hold the lock for one session at a time', async () => {
-  const { maintenance } = await fill(fileStore(directory, { durability: 'normal' }));
+/** What is asked of the file system at most without letting others use the thread. */
+async function mostFileWork(work: () => Promise<unknown>): Promise<{ bytes: number; sum: number }> {
+  let [bytes, before, sum] = [0, 0, 0];
+  await watchFileWork(
+    (done) => {
+      sum = done.bytesRead + done.bytesWritten;
+    },
+    async () => {
+      let isDone = false;
+      const endTurn = (): void => {
+        bytes = Math.max(bytes, sum - before);
+        before = sum;
+        if (!isDone) setImmediate(endTurn);
+      };
+      setImmediate(endTurn);
+      await work();
+      isDone = true;
+      endTurn();
+    },
+  );
+  return { bytes, sum };
+}
+
+test('S641: verify and prune of files read and write a bounded part of a long session at a time', async () => {
+  const store = fileStore(directory, { durability: 'normal' });
+  const { app, agent } = await longSession(store, 400, (no) => `turn ${no} ${'x'.repeat(4000)}`);
+  const { maintenance } = createKit({ store, close: async () => {} });
+  const hashes: number[] = [];
+  for (const work of [
+    () => maintenance.verify(),
+    () => maintenance.prune({ keepLast: 200 }),
+    () => maintenance.prune({ keepLast: 1 }),
+    () => maintenance.verify(),
+  ]) {
+    const [{ bytes, sum }] = await Promise.all([
+      mostFileWork(async () => hashes.push((await countTurns(work)).most.hashed)),
+    ]);
+    expect(sum).toBeGreaterThan(1_500_000);
+    expect(bytes).toBeLessThan(600_000);
+  }
+  // 16 steps of 32 messages, each of which takes two hashes.
+  expect(Math.max(...hashes)).toBeLessThanOrEqual(1100);
+  expect((await agent.getSession('s'))?.state?.messages).toHaveLength(800);
+  await app.close();
+  // As another process reads it.
+  const again = fileStore(directory);
+  expect(await again.maintenance?.verify()).toEqual([]);
+  const head = await again.getSnapshot({ agent: 'long' }, { sessionId: 's' });
+  expect(head?.state?.messages).toHaveLength(800);
+  await again.close?.();
+});
+
+/** Does something to a session as soon as `breaths` turns of the event loop have passed; resolves to whether the task had ended before. */
+async function after(breaths: number, task: Promise<unknown>, act: () => Promise<unknown>) {
+  let isDone = false;
+  const ended = task.finally(() => {
+    isDone = true;
+  });
+  for (let count = 0; count < breaths && !isDone; count++) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const wasDone = isDone;
+  await act();
+  const isStillRunning = !isDone;
+  await ended;
+  return { wasDone, isStillRunning };
+}
+
+test('S641: turns in the same and in other sessions are saved while files are verified or pruned', async () => {
+  const store = fileStore(directory, { durability: 'normal' });
+  const { app, agent, turn } = await longSession(store, 400, (no) => `turn ${no}`);
+  const { maintenance } = createKit({ store, close: async () => {} });
+  const tasks = [
+    () => maintenance.verify(),
+    () => maintenance.prune({ keepLast: 300 }),
+    () => maintenance.prune({ keepLast: 5 }),
+  ];
+  let turns = 400;
+  for (const task of tasks) {
+    const inIt = await after(1, task(), () => turn(`meanwhile ${turns++}`));
+    expect(inIt.isStillRunning).toBe(true);
+  }
+  const elsewhere = await after(1, maintenance.verify(), () =>
+    agent.runText('hello', { sessionId: 'other' }),
+  );
+  expect(elsewhere.isStillRunning).toBe(true);
+  expect((await agent.getSession('s'))?.state?.messages).toHaveLength(2 * turns);
+  expect(await maintenance.verify()).toEqual([]);
+  await app.close();
+});
+
+test('S525: in files, a snapshot that is restored, labelled, forked or continued from while it is pruned stays, at whatever moment', async () => {
+  const prepared = join(directory, 'prepared');
+  const first = fileStore(prepared, { durability: 'normal' });
+  const kit = createKit({ store: first, close: async () => {} });
+  for (let no = 0; no < 150; no++) await kit.turn('s', { text: `turn ${no}` });
+  const { items } = await kit.timeline.listSnapshots(kit.scope, 's', { limit: 200 });
+  const snapshotId = items.find((each) => each.index === 20)?.snapshotId ?? '';
+  await first.close?.();
+  const actions = {
+    restored: ({ timeline, scope }: ReturnType<typeof createKit>) =>
+      timeline.restore(scope, snapshotId),
+    labelled: ({ timeline, scope }: ReturnType<typeof createKit>) =>
+      timeline.label(scope, snapshotId, 'keep'),
+    forked: ({ timeline, scope, id }: ReturnType<typeof createKit>) =>
+      timeline.fork(scope, snapshotId, { sessionId: 'f', snapshotId: id() }),
+    continued: (kit: ReturnType<typeof createKit>) =>
+      kit.claim('s', { from: { snapshotId }, ttl: 60_000 }),
+  };
+  for (const [name, act] of Object.entries(actions)) {
+    let moments = 0;
+    for (let breaths = 0; ; breaths++) {
+      const path = join(directory, `${name}${breaths}`);
+      cpSync(prepared, path, { recursive: true });
+      const store = fileStore(path, { durability: 'normal' });
+      const own = createKit({ store, close: async () => {} }, kit.scope);
+      let isRefused = false;
+      const { wasDone } = await after(breaths, own.maintenance.prune({ keepLast: 5 }), () =>
+        act(own).then(
+          () => {},
+          // It was pruned already.
+          () => {
+            isRefused = true;
+          },
+        ),
+      );
+      const isThere = (await store.getSnapshot(own.scope, { snapshotId })) !== undefined;
+      const isForked = (await own.timeline.getSession(own.scope, 'f')) !== undefined;
+      expect([name, breaths, isThere || isForked]).toEqual([name, breaths, !isRefused]);
+      expect(await own.maintenance.verify()).toEqual([]);
+      await store.close?.();
+      rmSync(path, { recursive: true, force: true });
+      if (wasDone) break;
+      if (!isRefused) moments++;
+    }
+    expect(moments).toBeGreaterThan(2);
+  }
+}, 120_000);
+
+test('S642: files of sessions that are deleted by a policy or with their owner are removed a few at a time', async () => {
+  const clock = { at: 1_000_000 };
+  const store = fileStore(directory, {
+    durability: 'normal',
+    clock: { ...systemClock, now: () => clock.at },
+  });
+  const owned = { agent: 'chat', owner: 'ada' };
+  const { maintenance, turn, timeline } = createKit({ store, close: async () => {} }, owned);
+  for (let no = 0; no < 100; no++) await turn(`s${no}`, { text: 'one' });
+  clock.at += 60_000;
+  const policy = { olderThan: 30_000, dropSessions: true };
+  const pruned = maintenance.prune(policy, owned, {});
+  const { isStillRunning } = await after(3, pruned, () => turn('s7', { text: 'two' }));
+  expect(isStillRunning).toBe(true);
+  // The session that continued stays, without the snapshot that is too old.
+  expect(await pruned).toEqual({ snapshots: 100, sessions: 99 });
+  expect((await timeline.listSessions(owned)).items.map((each) => each.sessionId)).toEqual(['s7']);
+  expect(await maintenance.verify()).toEqual([]);
+  for (let no = 0; no < 100; no++) await turn(`s${no}`, { text: 'again' });
   const steps: number[] = [];
-  const onProgress = (done: number): void => void steps.push(done);
-  await maintenance.prune({ keepLast: 1 }, undefined, { onProgress });
-  expect(steps.length).toBe(sessions);
+  const controller = new AbortController();
+  const stopped = maintenance.eraseOwner(owned.owner, {
+    signal: controller.signal,
+    onProgress(done) {
+      steps.push(done);
+      if (done >= 32) controller.abort();
+    },
+  });
+  await expect(stopped).rejects.toMatchObject({ status: 'CANCELLED' });
+  expect(steps).toEqual([16, 32]);
+  expect((await timeline.listSessions(owned, { limit: 200 })).items).toHaveLength(68);
+  expect(await maintenance.eraseOwner(owned.owner)).toBe(68);
+  expect((await timeline.listSessions(owned)).items).toEqual([]);
+  expect(readdirSync(directory)).not.toContain('trash');
+  expect(await maintenance.verify()).toEqual([]);
+  await store.close?.();
+});
+
+test('S643: verify of files continues from the cursor of a call that was stopped', async () => {
+  const store = fileStore(directory, { durability: 'normal' });
+  const { maintenance } = await fill(store);
+  let cursor: string | undefined;
+  let done = 0;
+  const controller = new AbortController();
+  const stopped = maintenance.verify({
+    signal: controller.signal,
+    onProgress(count, progress) {
+      done = count;
+      cursor = progress.cursor;
+      if (count >= 3 * 20) controller.abort();
+    },
+  });
+  await expect(stopped).rejects.toMatchObject({ status: 'CANCELLED' });
+  let rest = 0;
+  const options = { ...(cursor !== undefined && { cursor }) };
+  const onProgress = (count: number): void => {
+    rest = count;
+  };
+  expect(await maintenance.verify({ ...options, onProgress })).toEqual([]);
+  // The session at which it was stopped is verified again.
+  expect(done).toBe(3 * 20);
+  expect(rest).toBe(3 * (sessions - 19));
+  await expect(maintenance.verify({ cursor: '17' })).rejects.toMatchObject({
+    status: 'INVALID_ARGUMENT',
+  });
+  await store.close?.();
 });
 
 /** The most items that a task reported in one turn of the event loop. */
@@ -284,6 +484,19 @@ test('S342: verify, prune and erasure in memory let turns run after each snapsho
   expect(erased).toBeGreaterThan(0);
   expect(erased).toBeLessThanOrEqual(128);
   expect((await kit.timeline.listSessions(owned)).items).toEqual([]);
+});
+
+test('S641: in memory, a snapshot with a long history is verified and pruned in steps', async () => {
+  const store = memoryStore();
+  const { app, agent, turn } = await longSession(store, 1500, (no) => `turn ${no}`);
+  const { maintenance } = createKit({ store, close: async () => {} });
+  const inIt = await after(1, maintenance.prune({ keepLast: 3 }), () => turn('meanwhile'));
+  expect(inIt.isStillRunning).toBe(true);
+  const { most, sum } = await countTurns(() => maintenance.verify());
+  expect(sum.hashed).toBeGreaterThan(2 * 3000);
+  expect(most.hashed).toBeLessThanOrEqual(150);
+  expect((await agent.getSession('s'))?.state?.messages).toHaveLength(3002);
+  await app.close();
 });
 
 test('S525: in memory, a session that is used after prune looked at it stays', async () => {

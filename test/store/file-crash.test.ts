@@ -84,6 +84,8 @@ async function prepare(kit: Kit): Promise<{ first: string; second: string }> {
 type Names = Awaited<ReturnType<typeof prepare>>;
 
 interface Scenario {
+  /** What there is besides, before it. */
+  readonly more?: (kit: Kit) => Promise<void>;
   /** What is done; all ids that it makes come from `ids`, so that two runs of it give the same. */
   readonly act: (kit: Kit, names: Names, ids: readonly string[]) => Promise<unknown>;
   /** Between before and after there are steps that can be seen; doing it again completes it. */
@@ -158,6 +160,28 @@ const scenarios: Record<string, Scenario> = {
     act: ({ maintenance }) => maintenance.prune({ keepLast: 1 }),
     inSteps: true,
   },
+  'pruning a session that is rewritten in several portions': {
+    more: async (kit) => {
+      for (let no = 0; no < 140; no++) {
+        const state = no % 10 === 0 ? { state: withArtifact(emptyState, `part ${no}.`) } : {};
+        await kit.turn('u', { text: `turn ${no}`, ...state });
+      }
+    },
+    act: ({ maintenance }) => maintenance.prune({ keepLast: 75 }),
+    inSteps: true,
+    gone: ['artifact of part 10.', 'artifact of part 20.'],
+  },
+  'deleting old sessions, but not a fork that shares with one of them': {
+    act: ({ maintenance }) =>
+      maintenance.prune({ olderThan: 0, dropSessions: true, keepSessions: ['f'] }),
+    inSteps: true,
+    gone: ['TWO', 'artifact of two', 'elsewhere'],
+  },
+  'deleting old sessions with their forks': {
+    act: ({ maintenance }) => maintenance.prune({ olderThan: 0, dropSessions: true }),
+    inSteps: true,
+    gone: ['ONE', 'TWO', 'artifact of', 'elsewhere', 'f.json'],
+  },
   'erasing a session that shares with a fork, and its sub-session': {
     act: ({ timeline }) => timeline.deleteSession(scope, 's'),
     inSteps: true,
@@ -177,10 +201,11 @@ const scenarios: Record<string, Scenario> = {
 };
 
 describe('whenever a process dies', () => {
-  for (const [name, { act, inSteps = false, gone = [] }] of Object.entries(scenarios)) {
+  for (const [name, { more, act, inSteps = false, gone = [] }] of Object.entries(scenarios)) {
     test(`in the middle of ${name}, what is there is whole`, async () => {
       const start = await directory();
       const names = await prepare(open(start));
+      await more?.(open(start));
       const ids = [open(start).id(), open(start).id()];
       const before = await contents(open(start));
       const done = await directory(start);

@@ -51,6 +51,18 @@ const counted = [
 
 /** Counts what something asks of the file system. */
 export async function countFileWork(action: () => Promise<unknown>): Promise<FileWork> {
+  let work: FileWork = { calls: 0, bytesWritten: 0, bytesRead: 0 };
+  await watchFileWork((done) => {
+    work = done;
+  }, action);
+  return work;
+}
+
+/** Tells after each call what something has asked of the file system so far. */
+export async function watchFileWork(
+  seen: (work: FileWork) => void,
+  action: () => Promise<unknown>,
+): Promise<void> {
   const work = { calls: 0, bytesWritten: 0, bytesRead: 0 };
   await intercept(
     counted,
@@ -59,11 +71,11 @@ export async function countFileWork(action: () => Promise<unknown>): Promise<Fil
       work.calls++;
       if (name === 'writeSync') work.bytesWritten += Number(result);
       if (name === 'readSync') work.bytesRead += Number(result);
+      seen(work);
       return result;
     },
     action,
   );
-  return work;
 }
 
 const changing = [

@@ -6,10 +6,11 @@ import { SpendCounters } from '../memory/spend.ts';
 import type { SpendTable } from '../memory/tables.ts';
 import { type SpendRow, type StoredSpend, spendCounters, spendRows } from '../rules/spend.ts';
 import { checkLine, toLine } from './directory/checked-line.ts';
-import type { Disk } from './directory/disk.ts';
+import type { Disk, FileReader } from './directory/disk.ts';
 import { dataLoss } from './directory/disk-error.ts';
 import { checkFormat, format } from './directory/format.ts';
 import { spendFile, spendFolder } from './directory/layout.ts';
+import type { Portion } from './sessions/journal.ts';
 
 const count = v.pipe(v.number(), v.safeInteger());
 const row = v.object({
@@ -92,12 +93,6 @@ export class SpendFiles implements SpendTable {
     return names.map((name) => `${spendFolder}/${name}`);
   }
 
-  /** Reads a file again; `DATA_LOSS` for one that cannot be read. Returns whether it ends with a whole line. */
-  check(name: string): boolean {
-    this.#rowsIn(name);
-    return (this.#disk.readText(name) ?? '\n').endsWith('\n');
-  }
-
   #append(name: string, content: v.InferInput<typeof line>): void {
     const data = Buffer.from(`${toLine(content)}\n`);
     const end = this.#disk.open(name, ({ stamp: { size }, read }) => {
@@ -149,6 +144,51 @@ export class SpendFiles implements SpendTable {
 }
 
 const lineFeed = 10;
+
+/** Reads a file of what was spent again, a portion at a time. */
+export class SpendCheck {
+  readonly #disk: Disk;
+  readonly #name: string;
+  #inode: bigint | undefined;
+  /** Where the last whole line ends, and how many there are up to it. */
+  #end = 0;
+  #lines = 0;
+  #size = 0;
+
+  constructor(disk: Disk, name: string) {
+    this.#disk = disk;
+    this.#name = name;
+  }
+
+  /** Whether it ends with a whole line. */
+  get isWhole(): boolean {
+    return this.#end === this.#size;
+  }
+
+  /** Reads a portion; returns whether that was the rest of it. `DATA_LOSS` for a line that cannot be read. */
+  refreshSome(some: Portion): boolean {
+    return this.#disk.open(this.#name, (file) => this.#read(file, some)) ?? true;
+  }
+
+  #read({ stamp: { inode, size }, read }: FileReader, some: Portion): boolean {
+    // Another file took its place, with one line for each sum.
+    if (inode !== this.#inode || size < this.#end) [this.#end, this.#lines] = [0, 0];
+    [this.#inode, this.#size] = [inode, size];
+    const rest = size - this.#end;
+    const part = read(this.#end, Math.min(some.bytes, rest));
+    const bytes = part.includes(lineFeed) ? part : read(this.#end, rest);
+    let start = 0;
+    for (let count = 0; count < some.lines; count++) {
+      const end = bytes.indexOf(lineFeed, start);
+      if (end < 0) break;
+      this.#lines++;
+      parseLine(bytes.toString('utf8', start, end), this.#name, this.#lines);
+      start = end + 1;
+    }
+    this.#end += start;
+    return start === 0 || this.#end === size;
+  }
+}
 
 function parseLine(text: string, name: string, number: number): v.InferOutput<typeof line> {
   const place = `line ${number}`;

@@ -1,5 +1,11 @@
 import type { PruneReport, RetentionPolicy, Scope } from '../contract/store.ts';
-import { checkPolicy, type RetainedSession, selectVictims } from '../rules/retention.ts';
+import {
+  checkPolicy,
+  type RetainedSession,
+  type Selection,
+  selectInSteps,
+  selectVictims,
+} from '../rules/retention.ts';
 import { allRows, dropSessionRows } from './rows.ts';
 import { familyFinder } from './sub-sessions.ts';
 import { holder, inScope, type SessionRow, sessionKey, type Tables } from './tables.ts';
@@ -18,7 +24,7 @@ export function* pruneInSteps(
   let snapshots = 0;
   for (const session of tables.sessions.values()) {
     if (!inScope(session, scope)) continue;
-    const { victims, dropSession } = select(tables, session, policy);
+    const { victims, dropSession } = yield* selectSettled(tables, session, policy);
     if (dropSession) spent.push(session);
     snapshots += victims.size;
     removeRows(tables, session, victims);
@@ -51,7 +57,58 @@ function wholeFamilies(
   return new Set(families.filter((family) => family.every(mayGo)).flat());
 }
 
-function select(tables: Tables, session: SessionRow, policy: RetentionPolicy) {
+/** How often a session is looked at again that was used while it was looked at in steps. */
+const maxTries = 3;
+
+/**
+ * What a policy removes of a session as it is when this returns. A long one is looked at in steps, and again when it was used
+ * meanwhile; one that is used all the time, without steps in the end.
+ */
+function* selectSettled(
+  tables: Tables,
+  session: SessionRow,
+  policy: RetentionPolicy,
+): Generator<number, Selection> {
+  for (let tries = 0; tries < maxTries; tries++) {
+    const before = marksOf(session);
+    const found = yield* selectSlowly(tables, session, policy);
+    const after = marksOf(session);
+    const labels = [...found.victims].filter((id) => tables.snapshots.get(id)?.label !== undefined);
+    const isUnlabelled = labels.length === 0 || policy.keepLabelled === false;
+    if (isUnlabelled && before.every((value, at) => value === after[at])) return found;
+  }
+  return select(tables, session, policy);
+}
+
+/** What changes when a session is used: its snapshots, its head, its run and what that continues from. */
+function marksOf({ updatedAt, listed, nextIndex, head, run }: SessionRow): readonly unknown[] {
+  return [updatedAt, listed, listed.length, nextIndex, head, head?.status, run, run?.base];
+}
+
+/** Like {@link select}, with a pause now and then: a session may have any number of snapshots. */
+export function* selectSlowly(
+  tables: Pick<Tables, 'clock'>,
+  session: SessionRow,
+  policy: RetentionPolicy,
+): Generator<number, Selection> {
+  const now = tables.clock.now();
+  const steps = selectInSteps(toRetained(session, now), policy, now);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    if (session.listed.length > fewRows) yield 0;
+  }
+}
+
+/** A session with no more snapshots is looked at without pauses. */
+const fewRows = 500;
+
+/** What a policy removes of a session. */
+export function select(
+  tables: Pick<Tables, 'clock'>,
+  session: SessionRow,
+  policy: RetentionPolicy,
+): Selection {
   const now = tables.clock.now();
   return selectVictims(toRetained(session, now), policy, now);
 }
@@ -77,7 +134,12 @@ function toRetained(session: SessionRow, now: number): RetainedSession {
   };
 }
 
-function removeRows(tables: Tables, session: SessionRow, victims: ReadonlySet<string>): void {
+/** Removes snapshots of a session; their children move up. */
+export function removeRows(
+  tables: Tables,
+  session: SessionRow,
+  victims: ReadonlySet<string>,
+): void {
   if (victims.size === 0) return;
   for (const row of allRows(session)) {
     while (row.parent !== undefined && victims.has(row.parent.id)) row.parent = row.parent.parent;

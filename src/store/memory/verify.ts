@@ -1,43 +1,99 @@
+import { isWaymarkError } from '../../core/error.ts';
 import type { Link } from '../../session/compact-history.ts';
 import type { History } from '../../session/history.ts';
-import { isStateHash } from '../../session/session-state.ts';
+import { isStateHash, type SessionState } from '../../session/session-state.ts';
 import type { Fault } from '../contract/store.ts';
 import type { Faults } from '../rules/maintenance-steps.ts';
+import { allRows } from './rows.ts';
 import type { SessionRow, SnapshotRow, Tables } from './tables.ts';
 
-/** Walks everything and says what does not fit. Turns may run between two steps; each step yields how many snapshots it looked at. */
-export function* verifyInSteps(tables: Tables, faults: Faults): Generator<number, void> {
-  const known = new Map<Link, History>();
-  for (const row of tables.snapshots.values()) {
-    faults.add(snapshotFaults(tables, row, known));
-    yield 1;
-  }
+/** How many messages are hashed in one step. */
+const batch = 32;
+
+/** The tables that are verified. */
+export type VerifiedTables = Pick<Tables, 'snapshots' | 'sessions' | 'runs'>;
+
+/** Reads the artifacts of a snapshot. Throws what is wrong with them. */
+type ArtifactsOf = (row: SnapshotRow) => SessionState['artifacts'];
+
+/**
+ * Walks everything and says what does not fit. Turns may run between two steps; each step yields how many snapshots it
+ * has completed. Messages are read session by session, so that those of one session at a time are in memory.
+ */
+export function* verifyInSteps(
+  tables: VerifiedTables,
+  faults: Faults,
+  artifactsOf: ArtifactsOf = ({ state }) => state.artifacts,
+): Generator<number, void> {
   for (const session of tables.sessions.values()) {
+    const known = new Map<Link, History>();
+    for (const row of allRows(session)) {
+      yield* verifySnapshot(tables, row, { known, faults, artifactsOf });
+    }
     faults.add(sessionFaults(tables, session));
     yield 0;
+  }
+  let seen = 0;
+  for (const row of tables.snapshots.values()) {
+    if (row.index < 0 && row.session.head !== row) {
+      faults.add([fault('unreachable', row, 'It is not listed, and not the head.')]);
+      yield* verifySnapshot(tables, row, { known: new Map(), faults, artifactsOf });
+    }
+    if (++seen % batch === 0) yield 0;
   }
   for (const run of tables.runs.values()) {
     if (run.session.run !== run) faults.add([fault('run', run, 'The run holds no session.')]);
   }
 }
 
-function snapshotFaults(tables: Tables, row: SnapshotRow, known: Map<Link, History>): Fault[] {
+function* verifySnapshot(
+  tables: VerifiedTables,
+  row: SnapshotRow,
+  {
+    known,
+    faults,
+    artifactsOf,
+  }: {
+    readonly known: Map<Link, History>;
+    readonly faults: Faults;
+    readonly artifactsOf: ArtifactsOf;
+  },
+): Generator<number, void> {
+  // It may have been deleted in the meantime.
+  const isThere = (): boolean => tables.snapshots.get(row.id) === row;
+  if (!isThere()) return;
+  const steps = row.state.history.wakeInSteps(known, batch);
+  let woken = steps.next();
+  for (; woken.done !== true; woken = steps.next()) yield 0;
+  if (isThere()) faults.add(snapshotFaults(tables, row, woken.value, artifactsOf));
+  yield 1;
+}
+
+function snapshotFaults(
+  tables: VerifiedTables,
+  row: SnapshotRow,
+  history: History,
+  artifactsOf: ArtifactsOf,
+): Fault[] {
   const faults: Fault[] = [];
-  const { parent, session, state } = row;
-  const history = state.history.wakeAmong(known);
-  if (!isStateHash({ ...state, history }, row.stateHash)) {
-    faults.push(fault('hash', row, 'The state does not fit its hash.'));
+  const { parent } = row;
+  try {
+    const { custom } = row.state;
+    const artifacts = artifactsOf(row);
+    if (!isStateHash({ history, custom, artifacts }, row.stateHash)) {
+      faults.push(fault('hash', row, 'The state does not fit its hash.'));
+    }
+  } catch (error) {
+    if (!isWaymarkError(error)) throw error;
+    faults.push(fault('hash', row, error.message));
   }
   if (parent !== undefined && tables.snapshots.get(parent.id) !== parent) {
     faults.push(fault('parent', row, `Its parent "${parent.id}" is not there.`));
   }
-  if (row.index < 0 && session.head !== row) {
-    faults.push(fault('unreachable', row, 'It is not listed, and not the head.'));
-  }
   return faults;
 }
 
-function sessionFaults(tables: Tables, session: SessionRow): Fault[] {
+function sessionFaults(tables: VerifiedTables, session: SessionRow): Fault[] {
   const { head, run } = session;
   const faults: Fault[] = [];
   if (head !== undefined && (head.status !== 'succeeded' || !tables.snapshots.has(head.id))) {

@@ -23,14 +23,6 @@ export function createSteps({ onProgress, signal }: MaintenanceOptions = {}): St
   };
 }
 
-/** Runs all steps at once, for a caller that holds a lock meanwhile. */
-export function withoutPause<Result>(steps: Generator<number, Result>): Result {
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-  }
-}
-
 /** The faults of a `verify`. */
 export interface Faults {
   readonly found: readonly Fault[];
@@ -50,4 +42,16 @@ export function createFaults({ onFault }: VerifyOptions = {}): Faults {
       }
     },
   };
+}
+
+/** How many items are gone through between two pauses. */
+const batch = 1000;
+
+/** Items, with `undefined` for a pause among many. */
+export function* pausing<Item>(items: Iterable<Item>): Generator<Item | undefined, void> {
+  let count = 0;
+  for (const item of items) {
+    yield item;
+    if (++count % batch === 0) yield undefined;
+  }
 }

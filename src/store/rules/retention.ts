@@ -2,6 +2,7 @@ import { WaymarkError } from '../../core/error.ts';
 import { endsTurn, type SnapshotEvent, type SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { FinishReason } from '../../protocol/turn.ts';
 import type { RetentionPolicy } from '../contract/store.ts';
+import { pausing } from './maintenance-steps.ts';
 
 /** What retention must know of a snapshot. */
 export interface RetainedSnapshot {
@@ -70,13 +71,35 @@ export function selectVictims(
   policy: RetentionPolicy,
   now: number,
 ): Selection {
+  const steps = selectInSteps(session, policy, now);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** Like {@link selectVictims}, with a pause now and then: a session may have any number of snapshots. */
+export function* selectInSteps(
+  session: RetainedSession,
+  policy: RetentionPolicy,
+  now: number,
+): Generator<undefined, Selection> {
   if (policy.keepSessions?.includes(session.sessionId)) return nothing;
-  const tree = toTree(session.snapshots);
-  const kept = hangingTogether(tree, [...named(tree, policy, now), ...needed(tree, session)]);
-  const victims = new Set([...tree.byId.keys()].filter((id) => !kept.has(id)));
+  const tree = yield* toTree(session.snapshots);
+  const chosen = new Set(named(tree, policy, now));
+  yield;
+  for (const id of needed(tree, session)) chosen.add(id);
+  yield;
+  const kept = yield* hangingTogether(tree, chosen);
+  const victims = new Set<string>();
+  for (const id of pausing(tree.byId.keys())) {
+    if (id === undefined) yield;
+    else if (!kept.has(id)) victims.add(id);
+  }
+  const reparented = yield* reparent(tree, victims);
   return {
     victims,
-    reparented: reparent(tree, victims),
+    reparented,
     dropSession: policy.dropSessions === true && isSpent(session, policy, now, kept, tree),
   };
 }
@@ -91,12 +114,18 @@ interface Tree {
   readonly firstAnswer: ReadonlyMap<string, RetainedSnapshot>;
 }
 
-function toTree(snapshots: readonly RetainedSnapshot[]): Tree {
+function* toTree(snapshots: readonly RetainedSnapshot[]): Generator<undefined, Tree> {
   const inOrder = snapshots.toSorted((a, b) => orderOf(a) - orderOf(b));
-  const byId = new Map(inOrder.map((each) => [each.snapshotId, each]));
+  yield;
+  const byId = new Map<string, RetainedSnapshot>();
+  for (const each of pausing(inOrder)) {
+    if (each === undefined) yield;
+    else byId.set(each.snapshotId, each);
+  }
   const firstAnswer = new Map<string, RetainedSnapshot>();
-  for (const each of inOrder) {
-    if (each.status !== 'succeeded' || !endsTurn(each.event)) continue;
+  for (const each of pausing(inOrder)) {
+    if (each === undefined) yield;
+    if (each?.status !== 'succeeded' || !endsTurn(each.event)) continue;
     for (const start of startsOf(each, byId)) {
       if (!firstAnswer.has(start)) firstAnswer.set(start, each);
     }
@@ -156,10 +185,18 @@ function isInterruptedEdit({ event, finishReason }: RetainedSnapshot): boolean {
   return event === 'edit' && finishReason === 'interrupted';
 }
 
-function hangingTogether({ byId, firstAnswer }: Tree, ids: readonly string[]): Set<string> {
-  const kept = new Set(ids.filter((id) => byId.has(id)));
+function* hangingTogether(
+  { byId, firstAnswer }: Tree,
+  ids: Iterable<string>,
+): Generator<undefined, Set<string>> {
+  const kept = new Set<string>();
+  for (const id of ids) if (byId.has(id)) kept.add(id);
   // A set that grows while it is walked: what is added is visited as well.
-  for (const id of kept) {
+  for (const id of pausing(kept)) {
+    if (id === undefined) {
+      yield;
+      continue;
+    }
     const each = byId.get(id);
     const needsParent =
       each !== undefined && (each.status !== 'succeeded' || isInterruptedEdit(each));
@@ -171,14 +208,19 @@ function hangingTogether({ byId, firstAnswer }: Tree, ids: readonly string[]): S
   return kept;
 }
 
-function reparent(
+function* reparent(
   { inOrder }: Tree,
   victims: ReadonlySet<string>,
-): Map<string, string | undefined> {
+): Generator<undefined, Map<string, string | undefined>> {
   const moved = new Map<string, string | undefined>();
   // Parents come first in this order, so the parent of a deleted snapshot is known before it is needed.
   const survivors = new Map<string, string | undefined>();
-  for (const { snapshotId, parentId } of inOrder) {
+  for (const each of pausing(inOrder)) {
+    if (each === undefined) {
+      yield;
+      continue;
+    }
+    const { snapshotId, parentId } = each;
     const isCut = parentId !== undefined && victims.has(parentId);
     const up = isCut ? survivors.get(parentId) : parentId;
     if (victims.has(snapshotId)) survivors.set(snapshotId, up);

@@ -14,6 +14,7 @@ import {
   statSync,
   unlinkSync,
 } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { changedUnderLock, diskError, isMissing, isThere } from './disk-error.ts';
 import {
@@ -80,6 +81,16 @@ export class Disk {
   /** The names in a folder, sorted; none when it is not there. */
   list(folder: string): readonly string[] {
     return this.#try(folder, (path) => ifThere(() => readdirSync(path).sort()) ?? []);
+  }
+
+  /** Like {@link Disk.list}, without keeping the thread while the file system looks. */
+  async listLater(folder: string): Promise<readonly string[]> {
+    try {
+      return (await readdir(this.#path(folder))).sort();
+    } catch (error) {
+      if (isMissing(error)) return [];
+      throw diskError(error, folder);
+    }
   }
 
   /** Makes a new file, in a folder that is made as well when it is not there. */
@@ -179,9 +190,36 @@ export class Disk {
     });
   }
 
+  /** Puts a file or folder in another place, in one step, over a file that is there. */
+  move(from: string, to: string): void {
+    this.makeFolder(dirname(to));
+    this.#try(from, (path) => renameSync(path, this.#path(to)));
+    this.note(dirname(from));
+    this.note(dirname(to));
+  }
+
+  /** Waits until a file is on the disk, without keeping the thread. One that is gone needs no waiting. */
+  async flushLater(name: string): Promise<void> {
+    const fd = this.#try(name, (path) => ifThere(() => openSync(path, 'r+')));
+    if (fd !== undefined) await this.#sync(name, fd);
+  }
+
+  /** Removes a file or a folder with all that is in it, without keeping the thread. */
+  async removeLater(name: string): Promise<void> {
+    try {
+      await rm(this.#path(name), { recursive: true, force: true });
+    } catch (error) {
+      throw diskError(error, name);
+    }
+  }
+
   /** Waits until a file is on the disk, for what is written next to rely on it. */
   flush(name: string): void {
-    if (!this.#durable) return;
+    if (this.#durable) this.flushNow(name);
+  }
+
+  /** Waits until a file is on the disk, also where changes need not be durable: it is about to replace one that is. */
+  flushNow(name: string): void {
     this.#try(name, (path) => {
       const fd = openSync(path, 'r+');
       try {
@@ -206,13 +244,19 @@ export class Disk {
   /** Removes a folder, and those above it up to `top`, as long as they are empty. */
   removeEmpty(folder: string, top: string): void {
     for (let at = folder; at.startsWith(`${top}/`); at = dirname(at)) {
-      try {
-        rmdirSync(join(this.root, at));
-      } catch {
-        return;
-      }
-      this.note(dirname(at));
+      if (!this.removeIfEmpty(at)) return;
     }
+  }
+
+  /** Removes a folder that is empty. Returns whether it did. */
+  removeIfEmpty(folder: string): boolean {
+    try {
+      rmdirSync(join(this.root, folder));
+    } catch {
+      return false;
+    }
+    this.note(dirname(folder));
+    return true;
   }
 
   makeFolder(folder: string): void {

@@ -9,12 +9,14 @@ import type { Scope } from '../../contract/store.ts';
  *       journal.jsonl                                one line a change: the truth
  *       artifacts/<hash>.json                        artifacts, by content
  *       artifacts/chunks.jsonl                       their long texts, in chunks
+ *       sweep.tmp                                    there while unused artifacts are removed
  *     sessions/<owner, or _>/<agent>/<fork>.json     names the folder that a fork lives in
  *     runs/<session>~<hash>.jsonl                    the run that works on a session; nothing while there is none
  *     requests/<key>.json                            the run that was claimed under a request id, for a while
  *     events/<run>.jsonl                             what a run streamed, until shortly after its end
  *     spend/<owner, or _>.jsonl                      one line for what each turn of an owner has spent
  *     dead/<run>.json                                a run that was given up, until it is retried
+ *     trash/                                         folders of deleted sessions, until they are removed
  *     lock, lock-mark, intent.json                   see lock.ts, holder-mark.ts and intent.ts
  */
 export const formatFile = 'waymark.json';
@@ -30,6 +32,8 @@ export const spendFolder = 'spend';
 export const journalName = 'journal.jsonl';
 export const artifactsName = 'artifacts';
 export const chunksName = 'chunks.jsonl';
+export const sweepName = 'sweep.tmp';
+export const trashFolder = 'trash';
 
 /** What version control should leave alone: what only running processes need. */
 export const ignored: readonly string[] = [
@@ -39,6 +43,7 @@ export const ignored: readonly string[] = [
   `/${eventsFolder}/`,
   `/${deadFolder}/`,
   `/${requestsFolder}/`,
+  `/${trashFolder}/`,
   '*.tmp',
 ];
 

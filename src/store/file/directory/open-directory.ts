@@ -7,6 +7,7 @@ import { format, formatOf, parseSealed } from './format.ts';
 import { recover } from './intent.ts';
 import { formatFile, ignored, ignoreFile, lockFile, runsFolder } from './layout.ts';
 import type { Lock } from './lock.ts';
+import { emptyTrash } from './trash.ts';
 
 /** Makes a directory a store, or finds out that it is one that this version can use. */
 export async function openDirectory(cache: DirectoryCache, lock: Lock): Promise<void> {
@@ -16,12 +17,14 @@ export async function openDirectory(cache: DirectoryCache, lock: Lock): Promise<
     checkUnused(disk);
     disk.makeFolder('.');
   }
+  let isWritable = true;
   await lock.hold(
     (hold) => {
       disk.era++;
       const found = readFormat(disk);
       if (found === undefined) create(disk);
-      if (hold === 'not') return;
+      isWritable = hold !== 'not';
+      if (!isWritable) return;
       if (found !== undefined && found < format) upgrade(cache);
       recover(cache);
       cache.removeResting();
@@ -32,6 +35,8 @@ export async function openDirectory(cache: DirectoryCache, lock: Lock): Promise<
     },
     { orWithout: true },
   );
+  // What a process left that died while it deleted sessions.
+  if (isWritable) await emptyTrash(disk, (work) => lock.hold(work));
 }
 
 function create(disk: Disk): void {

@@ -16,6 +16,7 @@ import {
   requestsFolder,
   runFile,
   spendFolder,
+  sweepName,
 } from '../directory/layout.ts';
 import { openParts } from '../file-store.ts';
 import { pointerFile } from '../sessions/fork-pointer.ts';
@@ -107,6 +108,7 @@ function copyFamily(cache: DirectoryCache, folder: string, copy: Copy): number {
   const tree = readable(cache, folder);
   copy.folder(`${folder}/${artifactsName}`);
   copy.file(`${folder}/${journalName}`);
+  copy.file(`${folder}/${sweepName}`);
   if (tree === undefined) return 0;
   for (const { scope, id } of tree.sessions.values()) {
     const run = cache.refreshSession(scope, id)?.session.run;

@@ -1,24 +1,17 @@
-import { throwIfAborted } from '../../../core/async/signal.ts';
-import { letOthersRun } from '../../../core/platform.ts';
 import { type ExportRow, toSessionExport } from '../../../session/export-session.ts';
-import type { Fault, MaintenanceSupport } from '../../contract/store.ts';
-import { eraseInSteps } from '../../memory/erase.ts';
+import type { MaintenanceSupport } from '../../contract/store.ts';
 import { maintenanceSupport as memoryMaintenance } from '../../memory/maintenance.ts';
 import { toMetadata, toSessionInfo } from '../../memory/reading.ts';
 import { allRows } from '../../memory/rows.ts';
 import { findSession, type SessionRow } from '../../memory/tables.ts';
-import { createFaults, createSteps, withoutPause } from '../../rules/maintenance-steps.ts';
+import { createSteps } from '../../rules/maintenance-steps.ts';
 import type { DirectoryCache } from '../directory/cache.ts';
-import { ownerFolder } from '../directory/layout.ts';
 import type { DirectoryTransaction } from '../directory/transaction.ts';
-import { allFolders, foldersOfOwner, loadFolders, readAhead } from '../sessions/load-sessions.ts';
+import { allFolders, loadFolders, readAhead } from '../sessions/load-sessions.ts';
 import { saveSession } from '../sessions/save.ts';
+import { eraseOwner } from './erase.ts';
 import { prune } from './prune.ts';
-import { hasLost, rewriteFamilies } from './rewrite.ts';
-import { pointerChecks, runChecks, verifyFolder, verifySpend } from './verify.ts';
-
-/** How many small files are checked under one hold of the lock. */
-const batch = 16;
+import { verify } from './verify.ts';
 
 /** Keeping the store small, whole and portable. */
 export function maintenanceSupport(
@@ -29,55 +22,9 @@ export function maintenanceSupport(
   const memory = memoryMaintenance(tables);
   return {
     prune: (policy, scope, options) => prune(cache, transaction, { policy, scope, options }),
-    async eraseOwner(owner, options) {
-      // One step: its folder goes as a whole.
-      throwIfAborted(options?.signal);
-      const erased = await transaction.write(
-        () => {
-          loadFolders(cache, foldersOfOwner(cache, owner));
-          cache.refreshAllEvents();
-          return withoutPause(eraseInSteps(tables, owner));
-        },
-        () => {
-          const trees = [...cache.trees.values()];
-          rewriteFamilies(
-            cache,
-            trees.filter((each) => hasLost(tables, each)),
-          );
-          cache.sweep();
-          // With what could not be read.
-          cache.disk.remove(ownerFolder(owner));
-          cache.spend.save();
-        },
-      );
-      options?.onProgress?.(1, {});
-      return erased;
-    },
-    async verify(options) {
-      const step = createSteps(options);
-      const faults = createFaults(options);
-      const inBatches = async (checks: readonly (() => readonly Fault[])[]): Promise<void> => {
-        for (let at = 0; at < checks.length; at += batch) {
-          const some = checks.slice(at, at + batch);
-          faults.add(await transaction.read(() => some.flatMap((check) => check())));
-          step(0);
-          await letOthersRun();
-        }
-      };
-      for (const scope of allFolders(cache)) {
-        for (const folder of cache.foldersIn(scope)) {
-          faults.add(await transaction.read(() => verifyFolder(cache, folder, step)));
-          await letOthersRun();
-        }
-        await inBatches(pointerChecks(cache, scope));
-      }
-      await inBatches(runChecks(cache));
-      for (const name of cache.spend.names()) {
-        faults.add(await transaction.read(() => verifySpend(cache, name)));
-        step();
-      }
-      return faults.found;
-    },
+    eraseOwner: async (owner, options) =>
+      eraseOwner({ cache, transaction, step: createSteps(options) }, owner),
+    verify: (options) => verify(cache, transaction, options),
     exportSession: (scope, sessionId) =>
       transaction.read(() => {
         cache.refreshSession(scope, sessionId);

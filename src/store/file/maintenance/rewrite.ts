@@ -4,9 +4,10 @@ import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from '../.
 import type { DirectoryCache } from '../directory/cache.ts';
 import { toLine } from '../directory/checked-line.ts';
 import { clearSession, sweep, withIntent } from '../directory/intent.ts';
+import { portion } from '../sessions/journal.ts';
 import { iso, type JournalLine, toSessionLine, toSnapshotLine } from '../sessions/journal-line.ts';
 import type { SessionTree } from '../sessions/session-tree.ts';
-import { type NamedState, toDelta } from '../sessions/state-delta.ts';
+import { type NamedState, type StateDelta, toDelta } from '../sessions/state-delta.ts';
 
 /** Whether sessions or snapshots that a journal has are no longer in the tables. */
 export function hasLost(tables: Tables, { sessions, rows }: SessionTree): boolean {
@@ -38,18 +39,17 @@ function rewrite(cache: DirectoryCache, tree: SessionTree): void {
   for (const session of left) forgetEndedRun(cache, session);
   // Read again, so that messages that are the same are the same objects.
   tree.states.cool();
-  const known = new Prefixes();
-  const lines = left.flatMap((session) => [
-    ...linesOf(session, known),
-    ...receiptLines(session, tree, tables.clock.now() - requestTtl),
-  ]);
   const { name } = tree.journal;
   if (left.length === 0) disk.unlink(name);
-  else
-    disk.replace(
-      name,
-      `${[tree.newHead() ?? {}, ...lines].map((line) => `${toLine(line)}\n`).join('')}\n`,
-    );
+  else {
+    const head = toLine(tree.newHead() ?? {});
+    const lines: string[] = [];
+    const before = tables.clock.now() - requestTtl;
+    for (const line of rewrittenLines(tree, left, before)) {
+      if (line !== undefined) lines.push(toLine(line));
+    }
+    disk.replace(name, `${[head, ...lines].join('\n')}\n\n`);
+  }
   tree.journal.forget();
   tree.refresh();
 }
@@ -65,50 +65,124 @@ function isThere({ sessions }: Tables, session: SessionRow): boolean {
   return sessions.get(sessionKey(session.scope, session.id)) === session;
 }
 
-function linesOf(session: SessionRow, known: Prefixes): readonly JournalLine[] {
-  const { id, head, nextIndex } = session;
-  const { head: _, ...first } = toSessionLine(session, undefined);
-  const snapshots = allRows(session).map((row) => {
-    const state = toDelta(row.state, known.basesOf(row));
-    known.add(row);
-    return { session: { id }, snapshots: [{ ...toSnapshotLine(row), state }] };
-  });
-  return [{ session: first }, ...snapshots, { session: { id, head: head?.id ?? null, nextIndex } }];
+/**
+ * The lines of a rewritten journal behind its head line, for some of its sessions and the rows that these still have. Between
+ * two of them, `undefined` stands for work that came to no line yet.
+ */
+export function* rewrittenLines(
+  tree: SessionTree,
+  sessions: Iterable<SessionRow>,
+  receiptsAfter: number,
+): Generator<JournalLine | undefined, void> {
+  const known = new Prefixes(tree);
+  for (const session of sessions) {
+    const { id, head, nextIndex } = session;
+    const { head: _, ...first } = toSessionLine(session, undefined);
+    yield { session: first };
+    for (const row of allRows(session)) {
+      const delta = toDelta(row.state, yield* known.basesOf(row));
+      known.add(row);
+      yield* linesOf(row, delta);
+    }
+    const ended = tree.lastEnded.get(id);
+    yield {
+      session: { id, head: head?.id ?? null, nextIndex },
+      ...(ended === undefined ? {} : { ended }),
+    };
+  }
+  const left = new Set(Array.from(sessions, ({ id }) => id));
+  for (const [run, { sessionId, at, value }] of tree.receipts) {
+    if (at <= receiptsAfter || !left.has(sessionId)) continue;
+    yield { session: { id: sessionId }, receipts: [{ run, at: iso(at), value }] };
+  }
 }
 
-function receiptLines(
-  { id }: SessionRow,
-  { receipts }: SessionTree,
-  before: number,
-): readonly JournalLine[] {
-  const kept = [...receipts].filter(([, { sessionId, at }]) => sessionId === id && at > before);
-  if (kept.length === 0) return [];
-  const lines = kept.map(([run, { at, value }]) => ({ run, at: iso(at), value }));
-  return [{ session: { id }, receipts: lines }];
+/**
+ * A snapshot with its state. One with many new messages takes several lines, each of which extends the state of the one
+ * before: a line is read and written in one go.
+ */
+function* linesOf(row: SnapshotRow, delta: StateDelta): Generator<JournalLine, void> {
+  const { base, messages = [], ...rest } = delta;
+  const lineOf = (state: StateDelta): JournalLine => ({
+    session: { id: row.session.id },
+    snapshots: [{ ...toSnapshotLine(row), state }],
+  });
+  let [from, bytes] = [0, 0];
+  const onBase = (): StateDelta => {
+    const on = from === 0 ? base : row.id;
+    return on === undefined ? {} : { base: on };
+  };
+  for (let at = 0; messages.length > 1 && at < messages.length; at++) {
+    const size = JSON.stringify(messages[at]).length;
+    if (at > from && (at - from >= portion.lines || bytes + size > portion.bytes)) {
+      yield lineOf({ ...onBase(), messages: messages.slice(from, at) });
+      [from, bytes] = [at, 0];
+    }
+    bytes += size;
+  }
+  const last = messages.slice(from);
+  yield lineOf({ ...onBase(), ...(last.length === 0 ? {} : { messages: last }), ...rest });
 }
+
+/** How many messages are looked at in one step. */
+const batch = 256;
 
 /** Which of the states written so far begins as another one does. */
 class Prefixes {
-  readonly #byChain = new Map<string, SnapshotRow>();
+  readonly #tree: SessionTree;
   readonly #rows = new Set<SnapshotRow>();
+  readonly #byChain = new Map<string, SnapshotRow>();
+  /** Rows whose chains are not in the map yet: most are never needed, and they take a hash of each message. */
+  #pending: SnapshotRow[] = [];
+  #last: SnapshotRow | undefined;
+
+  constructor(tree: SessionTree) {
+    this.#tree = tree;
+  }
 
   /** The one with the most messages in common from the start, else the parent, whose messages may be kept elsewhere. */
-  basesOf({ state: { history }, parent }: SnapshotRow): readonly NamedState[] {
-    let base: SnapshotRow | undefined;
-    for (let length = history.length; base === undefined && length > 0; length--) {
-      base = this.#byChain.get(history.chain(length));
-    }
-    base ??= parent !== undefined && this.#rows.has(parent) ? parent : undefined;
+  *basesOf(row: SnapshotRow): Generator<undefined, readonly NamedState[]> {
+    if (this.#rows.size === 0) return [];
+    const parent = row.parent !== undefined && this.#rows.has(row.parent) ? row.parent : undefined;
+    const base = this.#isNearest(row, parent) ? parent : ((yield* this.#longest(row)) ?? parent);
     return base === undefined ? [] : [{ name: base.id, state: base.state }];
   }
 
   add(row: SnapshotRow): void {
     this.#rows.add(row);
+    this.#pending.push(row);
+    this.#last = row;
+  }
+
+  /** Whether a row continues its parent, and nothing that was written before can have more in common with it. */
+  #isNearest(row: SnapshotRow, parent: SnapshotRow | undefined): boolean {
+    if (parent === undefined) return false;
+    const isMoved = this.#tree.rows.get(row.id)?.was.parent !== parent;
+    if (isMoved && parent !== this.#last) return false;
+    return parent.state.history.isPrefixOf(row.state.history);
+  }
+
+  *#longest({ state: { history } }: SnapshotRow): Generator<undefined, SnapshotRow | undefined> {
+    const pending = this.#pending;
+    this.#pending = [];
+    for (const row of pending) yield* this.#register(row);
+    yield* history.chainInSteps(batch);
+    for (let length = history.length; length > 0; length--) {
+      const base = this.#byChain.get(history.chain(length));
+      if (base !== undefined) return base;
+      if (length % batch === 0) yield;
+    }
+    return undefined;
+  }
+
+  *#register(row: SnapshotRow): Generator<undefined, void> {
     const { history } = row.state;
+    yield* history.chainInSteps(batch);
     for (let length = history.length; length > 0; length--) {
       const chain = history.chain(length);
       if (this.#byChain.has(chain)) return;
       this.#byChain.set(chain, row);
+      if (length % batch === 0) yield;
     }
   }
 }

@@ -31,6 +31,12 @@ interface DataPart {
 type StoredPart = Part | ChunkedPart | DataPart;
 type StoredArtifact = Omit<Artifact, 'parts'> & { readonly parts: readonly StoredPart[] };
 
+/** What an artifact needs besides its own file. */
+export interface ArtifactNeeds {
+  readonly files: readonly string[];
+  readonly lists: readonly string[];
+}
+
 const dataEnding = '.bin';
 // What stands in an artifact's file must not name a file elsewhere.
 const dataFile = /^[0-9a-f]{64}\.bin$/;
@@ -119,6 +125,20 @@ export class ArtifactFiles {
     return names.filter(isOther).map((name) => `${this.folder}/${name}`);
   }
 
+  /** The files of data and the lists of chunks that an artifact needs; `undefined` when it is damaged. */
+  needsOf(hash: string): ArtifactNeeds | undefined {
+    try {
+      const { parts } = this.#readStored(hash);
+      return {
+        files: parts.flatMap((part) => (isData(part) ? part.file : [])),
+        lists: parts.flatMap((part) => (isChunked(part) ? part.lists : [])),
+      };
+    } catch (error) {
+      if (isWaymarkError(error) && error.status === 'DATA_LOSS') return undefined;
+      throw error;
+    }
+  }
+
   /** The files of data that these need; `undefined` when one of them is damaged. */
   #dataOf(hashes: ReadonlySet<string>): ReadonlySet<string> | undefined {
     try {
@@ -169,7 +189,8 @@ function isData(part: StoredPart): part is DataPart {
   return 'file' in part && 'rest' in part && isDataFile(part.file);
 }
 
-function isDataFile(name: string): boolean {
+/** Whether a file has this name for the data of an artifact. */
+export function isDataFile(name: string): boolean {
   return dataFile.test(name);
 }
 

@@ -5,7 +5,7 @@ import { toLine } from '../directory/checked-line.ts';
 import type { Disk } from '../directory/disk.ts';
 import { dataLoss } from '../directory/disk-error.ts';
 import { format } from '../directory/format.ts';
-import { Journal, type JournalReader } from './journal.ts';
+import { Journal, type JournalReader, type Portion } from './journal.ts';
 
 const listLine = v.object({ list: v.string(), chunks: v.array(v.string()) });
 const chunkLine = v.object({ chunk: v.string(), text: v.string() });
@@ -35,11 +35,14 @@ export class ChunkFile implements JournalReader {
     this.#journal = new Journal(disk, name, this);
   }
 
-  /** Whether it ends as it was left. Reads the whole file again, which throws when a line is damaged. */
-  check(): boolean {
-    this.#journal.forget();
-    this.#journal.refresh();
+  /** Whether it ended as it was left when it was last read. */
+  get isWhole(): boolean {
     return this.#journal.isWhole;
+  }
+
+  /** Reads a portion of what is new; returns whether that was all of it. Throws when a line is damaged. */
+  refreshSome(some: Portion): boolean {
+    return this.#journal.refreshSome(some);
   }
 
   /** Writes what is new of some texts, and is on the disk when it returns. */

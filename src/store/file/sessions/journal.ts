@@ -16,7 +16,26 @@ export interface JournalReader {
 }
 
 const newline = 0x0a;
-const chunk = 4 * 1024 * 1024;
+
+/** How much of a journal is read at most before something else may run. One line is always read. */
+export interface Portion {
+  readonly lines: number;
+  readonly bytes: number;
+}
+
+/** A file that took the place of a journal. */
+export interface NewFile {
+  /** Its first line. */
+  readonly head: Buffer;
+  /** The bytes of its lines, without the empty one at the end. */
+  readonly size: number;
+  readonly lines: number;
+}
+
+const everything: Portion = { lines: Number.POSITIVE_INFINITY, bytes: 4 * 1024 * 1024 };
+
+/** What maintenance reads or writes of a journal at a time. */
+export const portion: Portion = { lines: 64, bytes: 128 * 1024 };
 
 /** How long a file is that says nothing. Not empty: ext4 hurries to write out what is put into a file that was emptied. */
 export const clearedSize = 1;
@@ -81,25 +100,34 @@ export class Journal {
 
   /** Reads what is new; costs at most one look at the file when nothing is. Returns whether anything was. */
   refresh(): boolean {
-    const isOurs = this.#era === this.#disk.era;
-    if (isOurs && this.#isPrivate) return false;
+    if (this.#era === this.#disk.era && this.#isPrivate) return false;
+    const [head, end] = [this.#head, this.#end];
+    this.#refresh(everything);
+    return this.#head !== head || this.#end !== end;
+  }
+
+  /** Reads a portion of what is new; returns whether that was all of it. {@link Journal.refresh} reads the rest. */
+  refreshSome(some: Portion): boolean {
+    return this.#refresh(some);
+  }
+
+  #refresh(some: Portion): boolean {
     const stamp = this.#disk.stamp(this.name);
-    const isSame = isSameFile(stamp, this.#stamp, isOurs);
+    const isSame = isSameFile(stamp, this.#stamp, this.#era === this.#disk.era);
     this.#era = this.#disk.era;
     if (isSame) {
       this.#stamp = stamp;
-      return false;
+      return true;
     }
-    const [head, end] = [this.#head, this.#end];
     try {
-      const found = this.#disk.open(this.name, (file) => this.#read(file));
-      if (found === undefined) this.#reset();
+      const isAll = this.#disk.open(this.name, (file) => this.#read(file, some));
+      if (isAll === undefined) this.#reset();
+      return isAll ?? true;
     } catch (error) {
       // Discard a partial read: the next refresh starts from the beginning.
       this.forget();
       throw error;
     }
-    return this.#head !== head || this.#end !== end;
   }
 
   /** Whether the file looks as it did last, which a look without the lock does not prove. */
@@ -153,6 +181,17 @@ export class Journal {
     this.#stamp = writtenStamp(isLong ? clearedSize : size);
   }
 
+  /** Takes note that another file was put in its place, from which its reader would learn what it knows already. */
+  replaced({ head, size, lines }: NewFile): void {
+    this.#head = head;
+    this.#format = format;
+    this.#end = size;
+    this.#lines = lines;
+    this.#isWhole = true;
+    this.#stamp = writtenStamp(size + end.length);
+    this.#era = this.#disk.era;
+  }
+
   /** Forgets what was read, so that the next refresh reads everything. */
   forget(): void {
     this.#reset();
@@ -173,11 +212,8 @@ export class Journal {
     }
     const data = Buffer.concat([...lines, end]);
     this.#disk.replace(this.name, data);
-    this.#head = data.subarray(0, data.indexOf(newline) + 1);
-    this.#format = format;
-    this.#end = data.length - end.length;
-    this.#isWhole = true;
-    this.#stamp = writtenStamp(data.length);
+    const head = data.subarray(0, data.indexOf(newline) + 1);
+    this.replaced({ head, size: data.length - end.length, lines: this.#lines });
   }
 
   #write(data: Buffer, durable: boolean): bigint | undefined {
@@ -190,25 +226,38 @@ export class Journal {
     return undefined;
   }
 
-  #read(file: FileReader): true {
+  /** Returns whether it has come to the end of the file. */
+  #read(file: FileReader, some: Portion): boolean {
     if (this.#head !== undefined && !isContinued(file, this.#head, this.#end)) this.#reset();
     this.#isWhole = false;
+    // Until it is read to its end it is not known.
+    this.#stamp = undefined;
+    const before = this.#lines;
     let at = this.#end;
     let rest: Buffer = Buffer.alloc(0);
-    while (at < file.stamp.size) {
-      const bytes = file.read(at, Math.min(chunk, file.stamp.size - at));
+    for (let length = some.bytes; at < file.stamp.size; ) {
+      const bytes = file.read(at, Math.min(length, file.stamp.size - at));
       if (bytes.length === 0) break;
       at += bytes.length;
-      rest = this.#take(rest.length === 0 ? bytes : Buffer.concat([rest, bytes]));
+      rest = this.#take(
+        rest.length === 0 ? bytes : Buffer.concat([rest, bytes]),
+        before + some.lines - this.#lines,
+      );
+      const isLeft = rest.length > 0 || at < file.stamp.size;
+      if (some !== everything && this.#lines > before && isLeft) return false;
+      // A line that is longer than what is read at a time is not put together from many pieces.
+      if (rest.length >= length) length *= 2;
     }
     this.#stamp = file.stamp;
     return true;
   }
 
-  // Hands over the whole lines in some bytes and returns what is left.
-  #take(bytes: Buffer): Buffer {
+  // Hands over the whole lines in some bytes, so many at most, and returns what is left.
+  #take(bytes: Buffer, most: number): Buffer {
     let start = 0;
+    let left = most;
     for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
+      if (left-- <= 0) break;
       this.#hand(bytes.subarray(start, end + 1));
       start = end + 1;
     }

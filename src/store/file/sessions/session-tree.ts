@@ -8,7 +8,7 @@ import { dataLoss } from '../directory/disk-error.ts';
 import { format } from '../directory/format.ts';
 import { journalName, safeName, scopeFolder } from '../directory/layout.ts';
 import { ArtifactFiles } from './artifact-files.ts';
-import { Journal, type JournalReader } from './journal.ts';
+import { Journal, type JournalReader, type NewFile, type Portion } from './journal.ts';
 import {
   type JournalHead,
   type JournalLine,
@@ -44,6 +44,13 @@ export interface Receipt {
   readonly sessionId: string;
   readonly at: number;
   readonly value: Json;
+}
+
+/** What a rewritten journal does not have any more, by id; receipts by the id of their run. */
+export interface Gone {
+  readonly sessions: ReadonlySet<string>;
+  readonly snapshots: ReadonlySet<string>;
+  readonly receipts: ReadonlySet<string>;
 }
 
 /** What families are made for. */
@@ -99,6 +106,44 @@ export class SessionTree implements JournalReader {
   refresh(): void {
     this.journal.refresh();
     this.#former.clear();
+  }
+
+  /** Reads a portion of what the journal has new; returns whether that was all of it. */
+  refreshSome(some: Portion): boolean {
+    const isAll = this.journal.refreshSome(some);
+    if (isAll) this.#former.clear();
+    return isAll;
+  }
+
+  /**
+   * Takes note that the journal was rewritten without some snapshots, sessions and receipts, without reading it again. Only
+   * after a refresh. The parents of the others are as `removeRows` leaves them.
+   */
+  rewritten(file: NewFile, gone: Gone): void {
+    const { sessions, runs } = this.#tables;
+    for (const id of gone.sessions) {
+      const session = this.sessions.get(id);
+      if (session === undefined) continue;
+      sessions.delete(sessionKey(session.scope, id));
+      if (session.run !== undefined) runs.delete(session.run.id);
+      this.#homes.delete(session);
+      this.sessions.delete(id);
+      this.saved.delete(id);
+      this.lastEnded.delete(id);
+    }
+    for (const id of gone.snapshots) {
+      this.#drop(id);
+      this.#tables.snapshots.delete(id);
+    }
+    for (const [id, saved] of this.rows) {
+      if (saved.was.parent !== saved.row.parent) {
+        this.rows.set(id, { ...saved, was: toSavedSnapshot(saved.row) });
+      }
+    }
+    for (const session of this.sessions.values()) this.saved.set(session.id, toSaved(session));
+    for (const run of gone.receipts) this.receipts.delete(run);
+    this.#head = v.parse(journalHead, JSON.parse(file.head.toString('utf8')));
+    this.journal.replaced(file);
   }
 
   /** Names the folder of a family that has no journal yet. */

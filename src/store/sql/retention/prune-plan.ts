@@ -1,13 +1,15 @@
 import type { RetentionPolicy } from '../../contract/store.ts';
+import { pausing } from '../../rules/maintenance-steps.ts';
 import {
   type RetainedSession,
   type RetainedSnapshot,
-  selectVictims,
+  selectInSteps,
 } from '../../rules/retention.ts';
 import { all, type Plan, type SqlValue, statement } from '../database/query.ts';
 import { type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
 import { uuidText } from '../values/bytes.ts';
 import { code, fromEvent, fromFinish, fromStatus } from '../values/codes.ts';
+import { breath } from './breath.ts';
 import { groupsOf } from './session-groups.ts';
 
 interface SessionRow extends HolderRow, UsedRows {
@@ -82,19 +84,36 @@ export interface PrunePlan {
 /** Snapshots that one statement reads. */
 const batch = 400;
 
-/** Looks at some sessions and says what is to be removed of each; those of which nothing is are left out. */
-export function* planPrune(
-  sessions: readonly number[],
-  policy: RetentionPolicy,
-): Plan<readonly PrunePlan[]> {
+/** A session and its snapshots, as they were when they were looked at. */
+export interface LookedAt {
+  readonly session: SessionRow;
+  readonly rows: readonly SnapshotRow[];
+}
+
+/** Looks at some sessions. */
+export function* lookAtSessions(sessions: readonly number[]): Plan<readonly LookedAt[]> {
   const rows = yield* all(selectSessions, JSON.stringify(sessions));
-  const plans: PrunePlan[] = [];
+  const found: LookedAt[] = [];
   for (const group of groupsOf(rows, batch)) {
     const snapshots = Map.groupBy(yield* snapshotsOf(group), (row) => row.session);
     for (const session of group) {
-      const plan = planOf(session, snapshots.get(session.row_id) ?? [], policy);
-      if (plan.victims.length > 0 || plan.spent) plans.push(plan);
+      found.push({ session, rows: snapshots.get(session.row_id) ?? [] });
     }
+  }
+  return found;
+}
+
+/** Says what is to be removed of some sessions; those of which nothing is are left out. Among many rows it pauses now and then. */
+export async function planPrune(
+  looked: readonly LookedAt[],
+  policy: RetentionPolicy,
+): Promise<readonly PrunePlan[]> {
+  const plans: PrunePlan[] = [];
+  for (const { session, rows } of looked) {
+    const steps = planOf(session, rows, policy);
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) if (rows.length > batch) await breath();
+    if (step.value.victims.length > 0 || step.value.spent) plans.push(step.value);
   }
   return plans;
 }
@@ -112,16 +131,34 @@ function* snapshotsOf(group: readonly SessionRow[]): Plan<readonly SnapshotRow[]
   return found;
 }
 
-function planOf(
+function* planOf(
   session: SessionRow,
   rows: readonly SnapshotRow[],
   policy: RetentionPolicy,
-): PrunePlan {
-  const { victims, dropSession } = selectVictims(toRetained(session, rows), policy, session.now);
-  const doomed = rows.filter((row) => row.id !== null && victims.has(uuidText(row.id)));
+): Generator<undefined, PrunePlan> {
+  const ids = new Map<number, string | undefined>();
+  for (const row of pausing(rows)) {
+    if (row === undefined) yield;
+    else ids.set(row.row_id, row.id === null ? undefined : uuidText(row.id));
+  }
+  const retained = yield* toRetained(session, rows, ids);
+  const { victims, dropSession } = yield* selectInSteps(retained, policy, session.now);
+  const doomed: number[] = [];
+  const labelled = new Set<number>();
+  const parents = new Map<number, number | null>();
   const children = new Map<number, number[]>();
-  for (const { row_id: rowId, parent } of doomed.length === 0 ? [] : rows) {
-    if (parent === null) continue;
+  for (const row of pausing(rows)) {
+    if (row === undefined) {
+      yield;
+      continue;
+    }
+    const { row_id: rowId, parent } = row;
+    parents.set(rowId, parent);
+    if (victims.has(ids.get(rowId) ?? '')) {
+      doomed.push(rowId);
+      if (row.label !== null) labelled.add(rowId);
+    }
+    if (parent === null || victims.size === 0) continue;
     const siblings = children.get(parent);
     if (siblings === undefined) children.set(parent, [rowId]);
     else siblings.push(rowId);
@@ -130,46 +167,47 @@ function planOf(
     session: session.row_id,
     nextIndex: session.next_index,
     head: session.head,
-    victims: doomed.map((row) => row.row_id).sort((a, b) => a - b),
-    labelled: new Set(doomed.filter((row) => row.label !== null).map((row) => row.row_id)),
-    parents: new Map(rows.map((row) => [row.row_id, row.parent])),
+    victims: doomed.sort((a, b) => a - b),
+    labelled,
+    parents,
     children,
     spent: dropSession,
   };
 }
 
-function toRetained(session: SessionRow, rows: readonly SnapshotRow[]): RetainedSession {
-  const ids = new Map(
-    rows.map(({ row_id: rowId, id }) => [rowId, id === null ? undefined : uuidText(id)]),
-  );
+function* toRetained(
+  session: SessionRow,
+  rows: readonly SnapshotRow[],
+  ids: ReadonlyMap<number, string | undefined>,
+): Generator<undefined, RetainedSession> {
   const idOf = (rowId: number | null): string | undefined =>
     rowId === null ? undefined : ids.get(rowId);
-  const toSnapshot = (row: SnapshotRow): readonly RetainedSnapshot[] => {
-    const snapshotId = idOf(row.row_id);
-    if (snapshotId === undefined) return [];
-    return [
-      {
-        snapshotId,
-        parentId: idOf(row.parent),
-        index: row.idx ?? -1,
-        // One that will not end any more.
-        status:
-          row.status === code.pending && row.row_id !== session.own_snapshot
-            ? 'expired'
-            : fromStatus(row.status),
-        event: fromEvent(row.event),
-        finishReason: fromFinish(row.finish),
-        label: row.label === null ? undefined : 'labelled',
-        updatedAt: row.updated_at,
-      },
-    ];
-  };
+  const snapshots: RetainedSnapshot[] = [];
+  for (const row of pausing(rows)) {
+    if (row === undefined) yield;
+    const snapshotId = idOf(row?.row_id ?? null);
+    if (row === undefined || snapshotId === undefined) continue;
+    snapshots.push({
+      snapshotId,
+      parentId: idOf(row.parent),
+      index: row.idx ?? -1,
+      // One that will not end any more.
+      status:
+        row.status === code.pending && row.row_id !== session.own_snapshot
+          ? 'expired'
+          : fromStatus(row.status),
+      event: fromEvent(row.event),
+      finishReason: fromFinish(row.finish),
+      label: row.label === null ? undefined : 'labelled',
+      updatedAt: row.updated_at,
+    });
+  }
   return {
     sessionId: session.id,
     updatedAt: session.updated_at,
     headId: idOf(session.head),
     held: [idOf(session.start), idOf(session.base)],
     running: isHeld(session),
-    snapshots: rows.flatMap(toSnapshot),
+    snapshots,
   };
 }

@@ -3,7 +3,13 @@ import type { Database } from '../database/database.ts';
 import { all, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { scopeKey } from '../values/scope.ts';
 import { discardAll, type Pointers, pointerColumns } from './gc-queue.ts';
-import { type PrunePlan, planPrune, type UsedRows, usedColumns } from './prune-plan.ts';
+import {
+  lookAtSessions,
+  type PrunePlan,
+  planPrune,
+  type UsedRows,
+  usedColumns,
+} from './prune-plan.ts';
 
 const selectSessions = statement<{ row_id: number }>(
   'prune_sessions',
@@ -61,8 +67,8 @@ export async function pruneSessions(
   const spent: PrunePlan[] = [];
   let left = sessions;
   while (left.length > 0) {
-    const looked = left;
-    const plans = await db.readInSteps(() => planPrune(looked, policy));
+    const some = left;
+    const plans = await planPrune(await db.readInSteps(() => lookAtSessions(some)), policy);
     const changed = new Set<number>();
     for (const portions of portionsOf(plans)) {
       const unchanged = portions.filter(({ plan }) => !changed.has(plan.session));

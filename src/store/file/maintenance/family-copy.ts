@@ -1,0 +1,123 @@
+import { createKeyedEmitter } from '../../../core/async/emitter.ts';
+import type { JsonObject } from '../../../core/json/json.ts';
+import { letOthersRun } from '../../../core/platform.ts';
+import type { SessionRow, Tables } from '../../memory/tables.ts';
+import type { Step } from '../../rules/maintenance-steps.ts';
+import type { DirectoryCache } from '../directory/cache.ts';
+import { runFile } from '../directory/layout.ts';
+import type { DirectoryTransaction } from '../directory/transaction.ts';
+import { RunFile } from '../runs/run-file.ts';
+import { type Portion, portion } from '../sessions/journal.ts';
+import { type Gone, SessionTree } from '../sessions/session-tree.ts';
+
+/** What maintenance works with. */
+export interface MaintenanceContext {
+  readonly cache: DirectoryCache;
+  readonly transaction: DirectoryTransaction;
+  /** Called between two steps; throws when the task is to stop. */
+  readonly step: Step;
+}
+
+/**
+ * A session with its forks, read for maintenance alone, with rows of its own. Turns neither see it nor wait for it: a long
+ * journal is read in portions, and the memory is free again when the family is done.
+ */
+export class FamilyCopy extends SessionTree {
+  readonly tables: Tables;
+  readonly #cache: DirectoryCache;
+  #watched: (Gone & { isNamed: boolean }) | undefined;
+
+  constructor(cache: DirectoryCache, folder: string) {
+    const tables: Tables = {
+      ...cache.tables,
+      emitter: createKeyedEmitter(),
+      sessions: new Map(),
+      snapshots: new Map(),
+      runs: new Map(),
+      events: new Map(),
+      endedAt: new Map(),
+      dead: new Map(),
+      requests: new Map(),
+    };
+    super(folder, { disk: cache.disk, tables, homes: new WeakMap(), use: () => {} });
+    this.tables = tables;
+    this.#cache = cache;
+  }
+
+  /** Whether the journal has named something that is watched since then, or was rewritten. */
+  get isNamed(): boolean {
+    return this.#watched?.isNamed ?? false;
+  }
+
+  /** Watches whether what is read from now on names one of these snapshots and sessions. */
+  watch(gone: Gone): void {
+    this.#watched = { ...gone, isNamed: false };
+  }
+
+  /** Reads the runs that work on its sessions, under the lock. */
+  readRuns(sessions: Iterable<SessionRow> = this.sessions.values()): void {
+    for (const session of sessions) this.readRun(session);
+  }
+
+  /** Reads the run that works on a session, under the lock; it is never in step with the file by itself. */
+  readRun(session: SessionRow): void {
+    if (session.run !== undefined) this.tables.runs.delete(session.run.id);
+    session.run = undefined;
+    const name = runFile(session.scope, session.id);
+    if (this.#cache.disk.stamp(name) === undefined) return;
+    const find = () => ({ tree: this, session });
+    new RunFile(this.#cache.disk, this.tables, name, find).refresh();
+  }
+
+  override reset(): void {
+    super.reset();
+    if (this.#watched !== undefined) this.#watched.isNamed = true;
+  }
+
+  override line(line: JsonObject): void {
+    if (this.#watched !== undefined) {
+      this.#watched.isNamed ||= namesOne(line, this.#watched);
+      // What follows may build on rows that this copy does not have any more.
+      if (this.#watched.isNamed) return;
+    }
+    super.line(line);
+  }
+}
+
+/** Reads a journal to its end, a portion at a time. `atEnd` is called under the hold of the lock that came to the end. */
+export async function readToEnd<Result>(
+  { transaction, step }: MaintenanceContext,
+  journal: { refreshSome(some: Portion): boolean },
+  atEnd: () => Result,
+): Promise<Result> {
+  for (;;) {
+    const end = await transaction.read(() =>
+      journal.refreshSome(portion) ? ([atEnd()] as const) : undefined,
+    );
+    if (end !== undefined) return end[0];
+    step(0);
+    await letOthersRun();
+  }
+}
+
+interface NamingLine {
+  readonly session?: {
+    readonly id?: string;
+    readonly head?: string | null;
+    readonly forkedFrom?: { readonly snapshotId?: string };
+  };
+  readonly snapshots?: readonly {
+    readonly id?: string;
+    readonly parent?: string;
+    readonly state?: { readonly base?: string };
+  }[];
+  readonly dropped?: readonly string[];
+}
+
+function namesOne(line: JsonObject, gone: Gone): boolean {
+  const { session, snapshots = [], dropped = [] } = line as NamingLine;
+  if (gone.sessions.has(session?.id ?? '')) return true;
+  const names = [session?.head, session?.forkedFrom?.snapshotId, ...dropped];
+  for (const { id, parent, state } of snapshots) names.push(id, parent, state?.base);
+  return names.some((name) => typeof name === 'string' && gone.snapshots.has(name));
+}
