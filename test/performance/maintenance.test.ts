@@ -237,6 +237,14 @@ test('S342: a key rotation that was stopped is completed by the next one', async
   await renewed.close?.();
 });
 
+test('S342: prune of files holds the lock for one session at a time', async () => {
+  const { maintenance } = await fill(fileStore(directory, { durability: 'normal' }));
+  const steps: number[] = [];
+  const onProgress = (done: number): void => void steps.push(done);
+  await maintenance.prune({ keepLast: 1 }, undefined, { onProgress });
+  expect(steps.length).toBe(sessions);
+});
+
 /** What is asked of the file system at most without letting others use the thread. */
 async function mostFileWork(work: () => Promise<unknown>): Promise<{ bytes: number; sum: number }> {
   let [bytes, before, sum] = [0, 0, 0];
