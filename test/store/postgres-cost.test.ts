@@ -98,7 +98,7 @@ test('a claim waits for the disk when its caller may leave, and nothing after it
   for (const [name, mode] of Object.entries(modes)) {
     await client.query('BEGIN');
     const { rows } = await client.query(
-      `SELECT awaited.claim_run('', 'a', $1, $2, $3, 'w', '{}', 1000, false, NULL, NULL, NULL, NULL, NULL) AS claimed`,
+      `SELECT awaited.open_run('', 'a', $1, $2, $3, 'w', '{}', 1000, false, NULL, NULL, NULL, NULL, NULL) AS claimed`,
       [name, Buffer.from(newId().replaceAll('-', ''), 'hex'), mode],
     );
     expect(rows[0].claimed).not.toBeNull();

@@ -19,8 +19,15 @@ const newId = createIds(systemClock);
 const scope = { agent: 'a' };
 const sessionId = 's';
 
-/** Takes a turn under a claim that has expired as soon as it is there. Gives whether it was saved. */
-async function takeTurn({ runs }: SqlStore, text: string): Promise<boolean> {
+/**
+ * Takes a turn under a claim that has expired as soon as it is there. Gives whether it was saved. `meanwhile` runs before the
+ * turn is saved.
+ */
+async function takeTurn(
+  { runs }: SqlStore,
+  text: string,
+  meanwhile?: () => Promise<unknown>,
+): Promise<boolean> {
   if (runs === undefined) return expect.fail('the store has no runs');
   try {
     const claim = await runs.claim(scope, {
@@ -38,6 +45,7 @@ async function takeTurn({ runs }: SqlStore, text: string): Promise<boolean> {
     const before = base?.state ?? emptyState;
     const message: Message = { role: 'user', content: [{ text }] };
     const state = { ...before, history: before.history.append([message]) };
+    await meanwhile?.();
     await runs.commit(claim, {
       snapshotId: claim.runId,
       ...(parent && { parentId: parent.snapshotId }),
@@ -88,4 +96,36 @@ test('a session that is taken in the moment in which its slow worker saves goes 
   expect(await store?.maintenance?.verify()).toEqual([]);
   await Promise.all(stores.map((each) => each.close?.()));
   expect(await deadlocks()).toBe(0);
+});
+
+test('a commit goes by what the claim has found, and by what is there when that has changed', async () => {
+  const { connectionString } = postgres;
+  const names: string[] = [];
+  const store = postgresStore({
+    connectionString,
+    schema: 'changed',
+    onQuery: (name) => names.push(name),
+  });
+  const other = new pg.Client({ connectionString });
+  await other.connect();
+  const turn = async (text: string, change?: string): Promise<readonly string[]> => {
+    await takeTurn(store, text, async () => {
+      if (change !== undefined) await other.query(change);
+      names.length = 0;
+    });
+    return [...names];
+  };
+  expect(await turn('a')).toEqual(['quick_commit']);
+  expect(await turn('b')).toEqual(['quick_commit']);
+  const [quick, ...long] = await turn('c', 'UPDATE changed.sessions SET next_index = 7');
+  expect(quick).toBe('quick_commit');
+  expect(long).toContain('commit_snapshot');
+  expect(await turn('d')).toEqual(['quick_commit']);
+  // As if it had been pruned: there is nothing to continue from.
+  const gone = 'UPDATE changed.snapshots SET status = 3 WHERE idx = 8';
+  await expect(turn('e', gone)).rejects.toThrow('is not a succeeded snapshot of session "s"');
+  const page = await store.timeline?.listSnapshots(scope, sessionId);
+  expect(page?.items.map(({ index }) => index)).toEqual([0, 1, 7, 8]);
+  await other.end();
+  await store.close?.();
 });

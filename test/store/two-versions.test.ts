@@ -73,7 +73,12 @@ const cases = runnable.flatMap((release) =>
   Object.entries(kinds).map(([kind, open]) => ({ release, kind, open })),
 );
 
-describe.each(cases)('a store ($kind) that $release has open', ({ release, kind, open }) => {
+// The formats of the others are still those of 9abda27.
+const changed = cases.filter(
+  ({ release, kind }) => release !== '9abda27' || kind.includes('postgres'),
+);
+
+describe.each(changed)('a store ($kind) that $release has open', ({ release, kind, open }) => {
   test('S234: is refused to it, or its turns count, once this version has changed the format', async () => {
     const old = await released(release);
     const before = open(old);
@@ -100,7 +105,8 @@ describe.each(cases)('a store ($kind) that $release has open', ({ release, kind,
       () => false,
     );
     // A format that only adds a column or a file lets it write, and what it wrote counts.
-    expect(wrote).toBe(release === 'd0f93af' || (release === '781b7a8' && kind === 'file'));
+    const mayWrite = release === 'd0f93af' || release === '9abda27';
+    expect(wrote).toBe(mayWrite || (release === '781b7a8' && kind === 'file'));
     const after = await now.runs?.load(scope, { sessionId });
     expect(after?.state.history.length).toBe(wrote ? 6 : 4);
     await before.close?.();

@@ -27,14 +27,10 @@ interface Along {
 const statements = new Map<string, Statement<CommitRow>>();
 
 /** A commit with everything it carries, in one statement. */
-export function commitStatement(
-  called: 'commit_run' | 'commit_run_within',
-  hasMore: boolean,
-  along: Along,
-): Statement<CommitRow> {
+export function commitStatement(hasMore: boolean, along: Along): Statement<CommitRow> {
   // Short: Postgres cuts the names of prepared statements.
   const name = [
-    called === 'commit_run' ? 'quick_commit' : 'quick_within',
+    'quick_commit',
     ...(hasMore ? ['more'] : []),
     ...(along.requests ? ['request'] : []),
     ...(along.spend ? ['spend'] : []),
@@ -44,7 +40,7 @@ export function commitStatement(
   if (known !== undefined) return known;
   const given = hasMore ? all : few;
   const title = along.title ? `, _title => $${given.length + 1}` : '';
-  const call = `SELECT @${called}(${valuesOf(given)}${title}) AS committed`;
+  const call = `SELECT @write_commit(${valuesOf(given)}${title}) AS committed`;
   const next = given.length + (along.title ? 2 : 1);
   const text = along.requests || along.spend ? withAlong(call, next, along) : call;
   const made = statement<CommitRow>(name, text);

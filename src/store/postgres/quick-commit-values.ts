@@ -1,4 +1,5 @@
 import type { CommitWrite, RunEvent, RunRef } from '../contract/store.ts';
+import type { CommitDecision } from '../rules/decide-commit.ts';
 import { packEvents } from '../rules/event-body.ts';
 import type { Cipher } from '../sql/content/cipher.ts';
 import type { DocumentWrite } from '../sql/content/document.ts';
@@ -10,7 +11,9 @@ import { otherBranches, toStored, viewOfRewrite } from '../sql/history/segments.
 import type { StateContext, StateRows } from '../sql/history/state-rows.ts';
 import { outcomeValues } from '../sql/runs/commit-row.ts';
 import { uuidBytes } from '../sql/values/bytes.ts';
+import { toStatus } from '../sql/values/codes.ts';
 import type { moreParameters, stateParameters, turnParameters } from './functions/commit-turn.ts';
+import type { KnownRun } from './held-runs.ts';
 import type { PostgresValue } from './statements.ts';
 
 type Values<Parameters> = Readonly<Record<keyof Parameters, PostgresValue>>;
@@ -18,10 +21,18 @@ type TurnValues = Values<typeof turnParameters>;
 type StateValues = Values<typeof stateParameters>;
 type MoreValues = Values<typeof moreParameters>;
 
+/** What a commit goes by, and what was decided. */
+export interface Decided extends KnownRun {
+  readonly decision: CommitDecision<number>;
+  /** Whether the messages continue on their branch. */
+  readonly isInPlace: boolean;
+}
+
 /** What a commit says of its turn. */
 export function turnValues(
-  ref: RunRef,
+  { runId, attempt }: RunRef,
   write: CommitWrite,
+  decided: Decided,
   home: Home,
   context: StateContext,
 ): TurnValues {
@@ -30,16 +41,13 @@ export function turnValues(
     home,
     context,
   );
-  const run = uuidBytes(ref.runId);
+  const run = uuidBytes(runId);
   return {
     run,
-    attempt: ref.attempt,
-    snapshot: write.snapshotId === ref.runId ? run : uuidBytes(write.snapshotId),
-    parent: write.parentId === undefined ? null : uuidBytes(write.parentId),
-    isListed: String(write.listed !== false),
-    isEnd: String(write.end),
-    isMidTurn: String(write.event === 'toolIterationEnd'),
-    isOwn: String(write.end && write.event === 'detach' && write.snapshotId === ref.runId),
+    attempt,
+    ...factValues(decided),
+    snapshot: write.snapshotId === runId ? run : uuidBytes(write.snapshotId),
+    ...decisionValues(decided),
     turn,
     event,
     status,
@@ -51,11 +59,51 @@ export function turnValues(
   };
 }
 
+function factValues({
+  facts: { own, inputsDone, head, nextIndex, parent },
+  held: { session, base, checkpoint, branch_end },
+}: KnownRun) {
+  return {
+    held: [own?.key, base, checkpoint, inputsDone, head?.key, branch_end, nextIndex].map(orNull),
+    parent: parent && [
+      parent.key,
+      session,
+      toStatus(parent.status),
+      parent.isListed ? 1 : 0,
+      parent.parent,
+    ],
+    isHeadListed: head === null || head.key === parent?.key ? null : String(head.isListed),
+    ownParent: own?.parent ?? null,
+  };
+}
+
+function decisionValues({ decision, isInPlace, held: { base, checkpoint } }: Decided) {
+  const { row, parent, index, createdAt, replaces, movesHead, nextIndex, run } = decision;
+  const after = typeof run === 'string' ? undefined : run;
+  return {
+    row,
+    line: parent,
+    idx: index,
+    isFromClaim: String(createdAt === 'claim'),
+    replaces,
+    // A committed snapshot that served as the checkpoint stays.
+    drops: decision.dropsCheckpoint && checkpoint !== base ? checkpoint : null,
+    movesHead: String(movesHead),
+    nextIndex,
+    inputsDone: after?.inputsDone ?? null,
+    midTurn: after?.midTurn === true ? 1 : 0,
+    isInPlace: String(isInPlace),
+  };
+}
+
+function orNull(value: number | null | undefined): number | null {
+  return value ?? null;
+}
+
 /** What a commit says of its state. */
 export function stateValues({ base, bodies, length, custom, artifacts }: StateRows): StateValues {
   return {
     from: base?.snapshot ?? null,
-    fromLineage: base?.lineage ?? null,
     branch: base?.view?.branch ?? null,
     branchLength: base?.view?.to ?? null,
     view: base?.viewRowId ?? null,

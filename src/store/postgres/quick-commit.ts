@@ -1,12 +1,13 @@
-import { type Committed, type CommitWrite, isWithinTurn, type RunRef } from '../contract/store.ts';
+import { isWaymarkError } from '../../core/error.ts';
+import type { Committed, CommitWrite, RunRef } from '../contract/store.ts';
 import { CommittedTurn } from '../rules/committed.ts';
+import { decideCommit } from '../rules/decide-commit.ts';
 import { isSnapshotId } from '../rules/ids.ts';
 import { spendRows } from '../rules/spend.ts';
 import { documentRef } from '../sql/content/document.ts';
 import type { ManifestRef, ManifestWrite } from '../sql/content/manifest.ts';
-import { receiptPlace } from '../sql/content/places.ts';
-import { asLocation } from '../sql/history/location.ts';
-import { beforeChild, checkRoom, commonOf } from '../sql/history/plan-state.ts';
+import { type Home, receiptPlace } from '../sql/content/places.ts';
+import { beforeChild, checkRoom, commonOf, isInPlace } from '../sql/history/plan-state.ts';
 import { type View, viewOfRewrite } from '../sql/history/segments.ts';
 import {
   runHome,
@@ -14,34 +15,37 @@ import {
   type StateRows,
   stateRows,
 } from '../sql/history/state-rows.ts';
-import type { CommitResult } from '../sql/runs/commit.ts';
+import { type CommitResult, locationAfter, positionOf } from '../sql/runs/commit.ts';
+import { readCommit } from '../sql/runs/commit-facts.ts';
 import { snapshotOf } from '../sql/runs/commit-row.ts';
 import { toReceipt } from '../sql/runs/requests.ts';
 import { sealTitle } from '../sql/sessions/title.ts';
 import { fromHex, uuidText } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
 import type { CommitAnswer } from './functions/commit-turn.ts';
+import type { HeldRuns, KnownRun } from './held-runs.ts';
 import { commitStatement, moreNames, stateNames, turnNames } from './quick-commit-statement.ts';
-import { eventValues, moreValues, stateValues, turnValues } from './quick-commit-values.ts';
+import {
+  type Decided,
+  eventValues,
+  moreValues,
+  stateValues,
+  turnValues,
+} from './quick-commit-values.ts';
 import type { PostgresValue } from './statements.ts';
 
-/** Commits in one round trip; `undefined` when it is not the usual case. */
+/**
+ * Commits in one round trip; `undefined` when it is not the usual case. The rules decide by what the process knows of the
+ * run, or reads if it knows nothing. The function writes if that is still so.
+ */
 export async function quickCommit(
   db: PostgresDatabase,
   ref: RunRef,
   write: CommitWrite,
   context: StateContext,
+  held: HeldRuns,
 ): Promise<CommitResult | undefined> {
-  if (write.status !== 'succeeded' || !isSnapshotId(ref.runId)) return undefined;
-  if (!isSnapshotId(write.snapshotId)) return undefined;
-  // The function does not know what earlier runs have left in the inbox.
-  if (write.steered !== undefined && write.steered > 0) return undefined;
-  // The function would replace a head that is not listed, which an edit lists.
-  if (write.event === 'edit') return undefined;
-  // A run that was taken over and continues forgets the crashes before.
-  if (!write.end && ref.attempt > 1) return undefined;
-  if (write.parentId !== undefined && !isSnapshotId(write.parentId)) return undefined;
-  const home = runHome(ref.runId, context);
+  const home = isUsual(ref, write) ? runHome(ref.runId, context) : undefined;
   if (home === undefined) return undefined;
   const events = eventValues(ref, write.events ?? [], home, context.cipher);
   const rows = stateRows(write, context);
@@ -50,76 +54,110 @@ export async function quickCommit(
   }
   // The function knows lists of artifacts and their parts, but not lists of chunks.
   if (rows.artifacts.kind === 'whole' && rows.artifacts.lists.length > 0) return undefined;
-  checkRoom((rows.base?.view?.to ?? 0) + rows.bodies.length);
-  const values: PostgresValue[] = [];
-  const turn = turnValues(ref, write, home, context);
-  for (const name of turnNames) values.push(turn[name]);
+  const { cipher } = context;
+  const known =
+    held.find(ref, write) ??
+    (await db.read(() => readCommit(ref, write, rows.base, { cipher, onlyLooks: true })));
+  held.forget(ref.runId);
+  const decided = decide(known, write, rows);
+  if (decided === undefined) return undefined;
+  const turn = turnValues(ref, write, decided, home, context);
   const state = stateValues(rows);
-  for (const name of stateNames) values.push(state[name]);
   const more = moreValues(rows, events, db.blobLock);
-  if (more !== undefined) for (const name of moreNames) values.push(more[name]);
-  const { requests, defaultTitle } = write;
-  if (defaultTitle !== undefined) {
-    values.push(String(sealTitle(defaultTitle, home, context.cipher)));
-  }
+  const values: PostgresValue[] = [
+    ...turnNames.map((name) => turn[name]),
+    ...stateNames.map((name) => state[name]),
+    ...(more === undefined ? [] : moreNames.map((name) => more[name])),
+    ...alongValues(ref, write, home, context),
+  ];
+  const commit = commitStatement(more !== undefined, {
+    requests: write.requests !== undefined,
+    spend: write.spend !== undefined,
+    title: write.defaultTitle !== undefined,
+  });
+  const [row] = await db.query(commit, values);
+  if (row === undefined || row.committed === null) return undefined;
+  const answer = JSON.parse(row.committed) as CommitAnswer;
+  held.continued(known, write, decided.decision, answer.row_id);
+  return {
+    committed: committedOf(write, rows, decided, answer, context),
+    discards: answer.discarded !== null && answer.discarded > 0,
+  };
+}
+
+/** Whether a commit is one that the function can write. */
+function isUsual(
+  { runId }: RunRef,
+  { status, snapshotId, parentId, steered }: CommitWrite,
+): boolean {
+  if (status !== 'succeeded' || !isSnapshotId(runId) || !isSnapshotId(snapshotId)) return false;
+  if (parentId !== undefined && !isSnapshotId(parentId)) return false;
+  // The function does not know what earlier runs have left in the inbox.
+  return steered === undefined || steered === 0;
+}
+
+/** Decides by the rules; `undefined` when the commit is to be decided again with the run held, as what is known may be out of date. */
+function decide(known: KnownRun, write: CommitWrite, rows: StateRows): Decided | undefined {
+  const decision = decideCommit(known.facts, write);
+  // The function does not list a head.
+  if (isWaymarkError(decision) || decision.listHeadAs !== null) return undefined;
+  const { base, bodies } = rows;
+  const position = positionOf(known.held, decision, rows, base !== undefined);
+  const continues = base !== undefined && isInPlace(base, position);
+  checkRoom((continues ? (base.view?.to ?? 0) : 0) + bodies.length);
+  return { ...known, decision, isInPlace: continues };
+}
+
+/** What is recorded with a commit, in the order of its statement. */
+function alongValues(
+  { runId }: RunRef,
+  { defaultTitle, requests, spend }: CommitWrite,
+  home: Home,
+  { cipher }: StateContext,
+): readonly PostgresValue[] {
+  const values: PostgresValue[] = [];
+  if (defaultTitle !== undefined) values.push(String(sealTitle(defaultTitle, home, cipher)));
   if (requests !== undefined) {
     const { keys, receipt } = requests;
-    const sealed = keys.map((key) =>
-      String(toReceipt(receipt, receiptPlace(key, ref.runId), context.cipher)),
-    );
+    const sealed = keys.map((key) => String(toReceipt(receipt, receiptPlace(key, runId), cipher)));
     values.push(keys.map(fromHex), sealed);
   }
-  const { spend } = write;
   if (spend !== undefined) {
     const { owner = '', agent, sessionId } = spend;
     values.push(owner, agent, sessionId, JSON.stringify(spendRows(spend)));
   }
-  // Only the end of a run is recorded under its keys.
-  const commit = commitStatement(
-    isWithinTurn(write) ? 'commit_run_within' : 'commit_run',
-    more !== undefined,
-    {
-      requests: requests !== undefined,
-      spend: spend !== undefined,
-      title: defaultTitle !== undefined,
-    },
-  );
-  const [row] = await db.query(commit, values);
-  if (row === undefined || row.committed === null) return undefined;
-  const answer = JSON.parse(row.committed) as CommitAnswer;
-  return {
-    committed: committedOf(write, rows, answer, context),
-    discards: answer.discarded !== null && answer.discarded > 0,
-  };
+  return values;
 }
 
 function committedOf(
   write: CommitWrite,
   rows: StateRows,
+  { decision, facts }: Decided,
   row: CommitAnswer,
-  { database }: StateContext,
+  context: StateContext,
 ): Committed {
   const { rewrite, base } = rows;
-  const isListed = write.listed !== false;
-  const common = rewrite === undefined ? base?.common : commonOf(rewrite.common, base);
-  const location = asLocation({
-    database,
-    snapshot: row.row_id,
-    lineage: isListed ? row.row_id : row.line,
+  const placed = {
     view: viewOf(rows, row),
     viewRowId: row.view,
-    common: isListed ? undefined : common,
+    common: rewrite === undefined ? base?.common : commonOf(rewrite.common, base),
     custom: documentRef(rows.custom, row.custom),
     artifacts: manifestRef(rows.artifacts, row),
-  });
-  const saved = { snapshotId: write.snapshotId, state: write.state, ref: location };
+  };
+  const ref = locationAfter(row.row_id, decision, placed, context);
+  const saved = { snapshotId: write.snapshotId, state: write.state, ref };
   return new CommittedTurn(saved, () =>
     snapshotOf(write, {
       createdAt: row.created_at,
       now: row.now,
-      sessionId: row.session_id,
-      parentId: row.line_id === null ? undefined : uuidText(fromHex(row.line_id)),
-      index: row.idx,
+      sessionId: facts.sessionId,
+      parentId:
+        row.line_id !== null
+          ? uuidText(fromHex(row.line_id))
+          : decision.parent === null
+            ? undefined
+            : write.parentId,
+      index: decision.index,
       orphaned: false,
     }),
   );

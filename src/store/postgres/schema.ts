@@ -3,7 +3,6 @@ import { code } from '../sql/values/codes.ts';
 import { claimRequest } from './functions/claim-request.ts';
 import { claimTurn } from './functions/claim-turn.ts';
 import { commitTurn } from './functions/commit-turn.ts';
-import { commitWithin } from './functions/commit-within.ts';
 
 /**
  * The tables, one step a format; steps are only added, never changed. They are those of the SQLite store, and a later step
@@ -158,17 +157,12 @@ export const steps: readonly string[] = [
   CREATE INDEX requests_session ON @requests(session);
   CREATE INDEX requests_at ON @requests(at);
   `,
-  // Names that say what a column holds, and the functions of a turn. They have other names than those of earlier formats, so
-  // that a process of an older version gets an error instead of half a turn.
+  // Names that say what a column holds.
   [
     ...renamedColumns.map(
       ({ table, from, to }) => `ALTER TABLE @${table} RENAME COLUMN "${from}" TO ${to};`,
     ),
     'DROP FUNCTION IF EXISTS @claim_turn, @claim_request, @commit_turn, @commit_within;',
-    claimTurn,
-    claimRequest,
-    commitTurn,
-    commitWithin,
   ].join('\n'),
   // Full-text search.
   `
@@ -185,8 +179,8 @@ export const steps: readonly string[] = [
   CREATE TRIGGER search_outdated AFTER DELETE ON @snapshots REFERENCING OLD TABLE AS gone
     FOR EACH STATEMENT EXECUTE FUNCTION @drop_outdated_words();
   `,
-  // A turn does not end before it has taken its inbox.
-  commitTurn.replace('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION'),
+  // Had a function of a turn.
+  '',
   // What was spent.
   `
   CREATE TABLE @spend(                         -- counters; one row is added to by each turn of a session on a day
@@ -208,6 +202,8 @@ export const steps: readonly string[] = [
   ALTER TABLE @blobs ADD COLUMN bytes bytea;
   ALTER TABLE @blobs ALTER COLUMN bytes SET STORAGE EXTERNAL;
   `,
-  // A commit gives a session its title. Its new parameter may be missing, as in the calls of an older version.
-  `DROP FUNCTION @commit_run; ${commitTurn}`,
+  // Had a function of a turn.
+  '',
+  // The functions of a turn. Those of the formats before have other names and stay: processes of an older version may still use them.
+  [claimTurn, claimRequest, commitTurn].join('\n'),
 ];

@@ -21,7 +21,7 @@ export type Queryable = Pick<ClientBase, 'query'>;
 export type PostgresValue =
   | SqlValue
   | readonly string[]
-  | readonly number[]
+  | readonly (number | null)[]
   | readonly Uint8Array[];
 
 /** Turns statements into prepared ones, by name unless that is stopped, for the tables of one schema. */

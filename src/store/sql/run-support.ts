@@ -45,6 +45,7 @@ export function runSupport({ db, state, cipher, gcScheduler, turns }: SqlContext
     taken.delete(runId);
     attached.delete(runId);
     state.homes.delete(runId);
+    turns?.forget(runId);
   };
   const remember = (runId: string, scope: Scope, sessionId: string): void => {
     if (cipher.keyId !== undefined) state.homes.set(runId, homeIn(scope, sessionId));
@@ -112,6 +113,7 @@ export function runSupport({ db, state, cipher, gcScheduler, turns }: SqlContext
         }));
       // From here on others wait for it too.
       attached.delete(ref.runId);
+      turns?.forget(ref.runId);
       tell(ref.runId, away === undefined ? ref.runId : handedOverHint);
       if (!isPlain) db.tell([{ kind: 'events', id: ref.runId }]);
       return snapshot;
@@ -120,6 +122,7 @@ export function runSupport({ db, state, cipher, gcScheduler, turns }: SqlContext
       const grown = onCheckpoint(ref, write);
       const rows = stateRows(grown, state);
       const base = await db.write(() => checkpoint(ref, grown, rows, state));
+      turns?.forget(ref.runId);
       taken.delete(ref.runId);
       if (write.events !== undefined) db.tell([{ kind: 'events', id: ref.runId }]);
       return base;

@@ -1,45 +1,58 @@
 import { code } from '../../sql/values/codes.ts';
 import { now } from '../dialect.ts';
 
-/** What a claim gives, as JSON. Ids are hexadecimal. */
-export interface ClaimAnswer {
-  readonly fresh: boolean;
-  readonly next_index: number;
-  readonly head_row_id: number | null;
-  readonly head_id: string | null;
-  readonly head_idx: number | null;
-  readonly start_row_id: number | null;
-  readonly start_id: string | null;
-  readonly start_turn: number | null;
-  readonly start_finish: number | null;
-  readonly start_idx: number | null;
-  readonly start_parent: number | null;
-  readonly start_totals: string | null;
-  readonly start_answered: number;
+/** A snapshot that a claim starts from, or the head, as JSON. Its id is hexadecimal. */
+export interface ClaimedRow {
+  readonly row_id: number;
+  readonly id: string;
+  readonly turn: number;
+  readonly finish: number | null;
+  readonly idx: number | null;
+  readonly parent: number | null;
+  readonly totals: string | null;
 }
 
-const startColumns =
-  's.row_id, s.id, s.idx, s.parent, s.turn, s.finish, s.totals, s.session, s.status, h.row_id AS head_row_id, h.id AS head_id, h.idx AS head_idx';
+/** What a claim gives, as JSON. */
+export interface ClaimAnswer {
+  /** The session. */
+  readonly row_id: number;
+  readonly fresh: boolean;
+  readonly next_index: number;
+  readonly branch_end: number | null;
+  readonly start: ClaimedRow | null;
+  /** Absent when the run starts from it. */
+  readonly head: ClaimedRow | null;
+  /** Whether an interrupted start may be answered. */
+  readonly answered: number;
+}
+
+const columns = 's.row_id, s.id, s.turn, s.finish, s.idx, s.parent, s.totals';
+
+const asJson = (row: string): string =>
+  `CASE WHEN ${row}.row_id IS NOT NULL THEN json_build_object('row_id', ${row}.row_id, 'id', encode(${row}.id, 'hex'),
+      'turn', ${row}.turn, 'finish', ${row}.finish, 'idx', ${row}.idx, 'parent', ${row}.parent, 'totals', ${row}.totals) END`;
 
 /**
  * Accepts a run of an idle session: creates the session if needed, and the run. It locks the session's
- * row before it reads on, so that it sees what a commit in the same moment leaves. Whatever is not usual gives NULL and
+ * row before it reads on, so that it sees what a commit in the same moment leaves. It gives the facts, by which the process decides as for
+ * any claim. Whatever the request does not expect (another head, a start that is not there, a run, a taken id) gives NULL and
  * leaves no run; a transaction looks at it again and knows what to say.
  *
  * The claim of an attached caller waits for no disk: what is written under it does, and makes it last as well.
  */
 export const claimTurn = `
-CREATE FUNCTION @claim_run(
+CREATE FUNCTION @open_run(
   _owner text, _agent text, _session text, _run bytea, _mode smallint, _worker text, _request text, _ttl bigint,
   _expects boolean, _head bytea, _byAgent text, _bySession text, _bySnapshot text, _from bytea)
 RETURNS text LANGUAGE plpgsql SET enable_seqscan TO off AS $$
 DECLARE
   known record;       -- the session
-  start record;       -- what the run goes on from, and the session's head
+  head record;        -- its head
+  start record;       -- what the run continues from
   answered boolean := false;
   waits text;
 BEGIN
-  SELECT z.row_id, z.head, z.next_index, false AS fresh INTO known FROM @sessions z
+  SELECT z.row_id, z.head, z.next_index, z.branch_end, false AS fresh INTO known FROM @sessions z
   WHERE z.owner = _owner AND z.agent = _agent AND z.id = _session FOR UPDATE;
   IF NOT FOUND THEN
     IF _from IS NOT NULL OR (_expects AND _head IS NOT NULL)
@@ -48,17 +61,17 @@ BEGIN
     INSERT INTO @sessions AS z(owner, agent, id, started_by_agent, started_by_session, started_by_snapshot,
       created_at, updated_at)
     VALUES(_owner, _agent, _session, _byAgent, _bySession, _bySnapshot, ${now}, ${now})
-    ON CONFLICT DO NOTHING RETURNING z.row_id, z.head, z.next_index, true AS fresh INTO known;
+    ON CONFLICT DO NOTHING RETURNING z.row_id, z.head, z.next_index, z.branch_end, true AS fresh INTO known;
     IF NOT FOUND THEN RETURN NULL; END IF;
   END IF;
+  SELECT ${columns} INTO head FROM @snapshots s WHERE s.row_id = known.head;
+  IF head.row_id IS DISTINCT FROM known.head OR (_expects AND head.id IS DISTINCT FROM _head) THEN RETURN NULL; END IF;
   IF _from IS NULL THEN
-    SELECT ${startColumns.replaceAll('h.', 's.')} INTO start FROM @snapshots s WHERE s.row_id = known.head;
+    start := head;
   ELSE
-    SELECT ${startColumns} INTO start FROM @snapshots s LEFT JOIN @snapshots h ON h.row_id = known.head WHERE s.id = _from;
-    IF NOT FOUND OR start.session <> known.row_id OR start.status <> ${code.succeeded} THEN RETURN NULL; END IF;
-  END IF;
-  IF start.head_row_id IS DISTINCT FROM known.head OR (_expects AND start.head_id IS DISTINCT FROM _head) THEN
-    RETURN NULL;
+    SELECT ${columns} INTO start FROM @snapshots s
+    WHERE s.id = _from AND s.session = known.row_id AND s.status = ${code.succeeded};
+    IF NOT FOUND THEN RETURN NULL; END IF;
   END IF;
   IF start.finish = ${code.interrupted} THEN
     answered := EXISTS (SELECT 1 FROM @snapshots a
@@ -71,9 +84,8 @@ BEGIN
   WHERE NOT EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = _run)
   ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN RETURN NULL; END IF;
-  RETURN json_build_object('fresh', known.fresh, 'next_index', known.next_index,
-    'head_row_id', start.head_row_id, 'head_id', encode(start.head_id, 'hex'), 'head_idx', start.head_idx,
-    'start_row_id', start.row_id, 'start_id', encode(start.id, 'hex'), 'start_turn', start.turn, 'start_finish', start.finish,
-    'start_idx', start.idx, 'start_parent', start.parent, 'start_totals', start.totals, 'start_answered', answered::integer);
+  RETURN json_build_object('row_id', known.row_id, 'fresh', known.fresh, 'next_index', known.next_index,
+    'branch_end', known.branch_end, 'start', ${asJson('start')},
+    'head', CASE WHEN _from IS NOT NULL THEN ${asJson('head')} END, 'answered', answered::integer);
 END $$;
 `;

@@ -1,20 +1,32 @@
 import { rowsPerBranch } from '../../sql/history/segments.ts';
 import { trashKind } from '../../sql/retention/gc-queue.ts';
 import { hasEvent, isEvent, isOfOpenRun, journal } from '../../sql/runs/journal.ts';
-import { code } from '../../sql/values/codes.ts';
+import { noCrashes } from '../../sql/runs/open-run.ts';
 import { now } from '../dialect.ts';
 
 /** What every commit says of its turn, and the types of it. */
 export const turnParameters = {
   run: 'bytea',
   attempt: 'integer',
+  // What the decision goes by. Unless the database still says the same, nothing is written.
+  held: 'bigint[]', // own_snapshot, base, checkpoint and inputs_done of the run; head, branch_end and next_index of its session
+  parent: 'bigint[]', // row_id, session, status, whether it is listed, and parent of what the snapshot continues from
+  isHeadListed: 'boolean', // of a head that is not that snapshot
+  ownParent: 'bigint', // of a detached run's own snapshot
+  // What was decided.
   snapshot: 'bytea',
-  parent: 'bytea',
-  isListed: 'boolean',
-  isEnd: 'boolean',
-  isMidTurn: 'boolean',
-  // It ends a detached run, whose pending snapshot is listed already.
-  isOwn: 'boolean',
+  row: 'bigint', // to be filled in; NULL: a new one
+  line: 'bigint', // its parent
+  idx: 'integer',
+  isFromClaim: 'boolean', // when it was created: with the claim, or now
+  replaces: 'bigint',
+  drops: 'bigint', // the checkpoint that is obsolete
+  movesHead: 'boolean',
+  nextIndex: 'integer',
+  inputsDone: 'integer', // of the run that continues; NULL: it ends
+  midTurn: 'integer',
+  isInPlace: 'boolean', // the messages continue on their branch, and do not begin another one
+  // What happened.
   turn: 'integer',
   event: 'smallint',
   status: 'smallint',
@@ -27,9 +39,8 @@ export const turnParameters = {
 
 /** What every commit says of its state. */
 export const stateParameters = {
-  // Where the state lies that the new one grew from.
+  // Where the state lies that the new one grew from, which must still be there.
   from: 'bigint',
-  fromLineage: 'bigint',
   branch: 'bigint',
   branchLength: 'integer',
   view: 'bigint',
@@ -70,11 +81,9 @@ export const moreParameters = {
 export interface CommitAnswer {
   readonly now: number;
   readonly row_id: number;
-  readonly session_id: string;
   readonly created_at: number;
-  readonly line: number | null;
+  /** The id of the parent, when that is not what the snapshot continues from. */
   readonly line_id: string | null;
-  readonly idx: number | null;
   readonly branch: number;
   readonly view: number | null;
   readonly custom: number | null;
@@ -84,8 +93,7 @@ export interface CommitAnswer {
   readonly discarded: number | null;
 }
 
-/** The parameters of a function that commits. */
-export const declared: string = [
+const declared: string = [
   ...Object.entries({ ...turnParameters, ...stateParameters }).map(
     ([name, type]) => `_${name} ${type}`,
   ),
@@ -95,67 +103,38 @@ export const declared: string = [
 const findOrAdd =
   'ON CONFLICT(hash) WHERE hash IS NOT NULL DO UPDATE SET hash = excluded.hash RETURNING b.row_id';
 
-// The run under its attempt, held together with its session, and the snapshot that the commit says it continues from.
-const read = `
-  SELECT r.session, r.own_snapshot, r.base, r.checkpoint, r.created_at, z.id, z.head, z.branch_end, z.next_index INTO held
+// Holds the run under its attempt, together with its session, and compares what the decision goes by.
+const compare = `
+  SELECT r.session, r.created_at,
+    ARRAY[r.own_snapshot, r.base, r.checkpoint, r.inputs_done, z.head, z.branch_end, z.next_index] AS facts INTO held
   FROM @runs r JOIN @sessions z ON z.row_id = r.session
   WHERE r.id = _run AND r.attempt = _attempt FOR UPDATE OF z, r;
-  IF NOT FOUND THEN RETURN NULL; END IF;
-  SELECT s.row_id, s.idx, s.parent, s.branch, s.branch_length, s.session, s.status INTO before FROM @snapshots s WHERE s.id = _parent;
-  line := before.row_id;
-  line_id := _parent;
+  IF NOT FOUND OR held.facts IS DISTINCT FROM _held THEN RETURN NULL; END IF;
+  SELECT s.row_id, s.branch, s.branch_length,
+    ARRAY[s.row_id, s.session, s.status, (s.idx IS NOT NULL)::integer, s.parent] AS facts INTO before
+  FROM @snapshots s WHERE s.row_id = _parent[1];
+  IF before.facts IS DISTINCT FROM _parent THEN RETURN NULL; END IF;
+  IF _from IS NOT NULL THEN
+    IF _from IS DISTINCT FROM before.row_id THEN
+      SELECT s.branch, s.branch_length INTO before.branch, before.branch_length FROM @snapshots s WHERE s.row_id = _from;
+    END IF;
+    IF (before.branch = _branch AND before.branch_length = _branchLength) IS NOT TRUE THEN RETURN NULL; END IF;
+  END IF;
+  IF _isHeadListed IS NOT NULL AND NOT EXISTS (SELECT 1 FROM @snapshots h
+    WHERE h.row_id = _held[5] AND (h.idx IS NOT NULL) = _isHeadListed) THEN RETURN NULL; END IF;
+  IF _held[1] IS NOT NULL AND NOT EXISTS (SELECT 1 FROM @snapshots o
+    WHERE o.row_id = _held[1] AND o.parent IS NOT DISTINCT FROM _ownParent) THEN RETURN NULL; END IF;
+  IF _snapshot <> _run AND EXISTS (SELECT 1 FROM @runs t WHERE t.id = _snapshot) THEN RETURN NULL; END IF;
+  IF _eventBody IS NOT NULL AND ${hasEvent('_run', '_eventAttempt', '_eventSeq')} THEN RETURN NULL; END IF;
   has_journal := EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run);
-  -- A turn with an inbox ends only if it has taken all of it.
-  IF _isEnd AND has_journal AND EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run AND e.attempt = ${journal.inbox})
+  IF _inputsDone IS NULL AND has_journal AND EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run AND e.attempt = ${journal.inbox})
     THEN RETURN NULL; END IF;`;
-
-// An attached turn that grew from the session's head, which is listed: there is nothing to look at.
-const isPlain = `held.own_snapshot IS NULL AND NOT _isOwn AND _snapshot = _run AND held.checkpoint IS NULL
-    AND before.session = held.session AND before.status = ${code.succeeded} AND before.idx IS NOT NULL
-    AND before.row_id = held.head AND before.row_id = _from AND before.branch = _branch AND before.branch_length = _branchLength
-    AND _eventBody IS NULL`;
-
-/*
- * Not usual are: a run that is detached while this is not its end, an unlisted head that would be left, a checkpoint that
- * would be abandoned, a base that has gone, an id that another run has, events that are there already.
- */
-const checks = `
-    IF (held.own_snapshot IS NOT NULL) <> _isOwn THEN RETURN NULL; END IF;
-    IF _parent IS NOT NULL THEN
-      IF (before.session = held.session AND before.status = ${code.succeeded}) IS NOT TRUE THEN RETURN NULL; END IF;
-      IF before.idx IS NULL THEN
-        line := before.parent;
-        line_id := NULL;
-        SELECT s.id INTO line_id FROM @snapshots s WHERE s.row_id = line;
-      END IF;
-    END IF;
-    IF held.head = before.row_id THEN
-      IF before.idx IS NULL THEN replaced := held.head; END IF;
-    ELSIF held.head IS NOT NULL THEN
-      IF NOT EXISTS (SELECT 1 FROM @snapshots h WHERE h.row_id = held.head AND h.idx IS NOT NULL) THEN RETURN NULL; END IF;
-    END IF;
-    IF _from IS NOT NULL THEN
-      IF _from IS DISTINCT FROM before.row_id THEN
-        SELECT s.branch, s.branch_length INTO before.branch, before.branch_length FROM @snapshots s WHERE s.row_id = _from;
-      END IF;
-      IF (before.branch = _branch AND before.branch_length = _branchLength) IS NOT TRUE THEN RETURN NULL; END IF;
-    END IF;
-    IF held.checkpoint IS NOT NULL AND held.checkpoint IS DISTINCT FROM held.base THEN
-      bare := held.checkpoint;
-      IF bare IS DISTINCT FROM _from THEN RETURN NULL; END IF;
-    END IF;
-    IF _snapshot <> _run AND EXISTS (SELECT 1 FROM @runs t WHERE t.id = _snapshot) THEN RETURN NULL; END IF;
-    IF _eventBody IS NOT NULL AND ${hasEvent('_run', '_eventAttempt', '_eventSeq')} THEN RETURN NULL; END IF;
-    -- A detached run was listed where the state that it continues from would put it now.
-    IF _isOwn AND NOT (_isListed AND EXISTS (SELECT 1 FROM @snapshots o
-      WHERE o.row_id = held.own_snapshot AND o.id = _snapshot AND o.parent IS NOT DISTINCT FROM line)) THEN RETURN NULL; END IF;`;
 
 // Messages continue in place, or begin a branch.
 const messages = `
-  IF (held.branch_end = _from AND (line = _from
-    OR (_from IN (replaced, bare) AND line IS NOT DISTINCT FROM _fromLineage))) IS NOT TRUE THEN
+  IF NOT _isInPlace THEN
     INSERT INTO @branches AS b(session, parent, fork, fork_view, fork_snapshot)
-    VALUES(held.session, _branch, CASE WHEN _common IS NULL THEN _branchLength END, CASE WHEN _common IS NULL THEN _view END, line)
+    VALUES(held.session, _branch, CASE WHEN _common IS NULL THEN _branchLength END, CASE WHEN _common IS NULL THEN _view END, _line)
     RETURNING b.row_id INTO _branch;
     _branchLength := 0;
     _view := NULL;
@@ -192,22 +171,22 @@ const more = `
     END IF;`;
 
 const snapshot = `
-  IF _isOwn THEN
+  IF _row IS NOT NULL THEN
     UPDATE @snapshots s SET updated_at = moment, turn = _turn, event = _event, status = _status, finish = _finish,
-      state_hash = _hash, usage = _usage, totals = _totals, error = _error, branch = _branch,
+      state_hash = _hash, usage = _usage, totals = _totals, error = _error, branch = _branch, parent = _line,
       branch_length = _branchLength + cardinality(_bodies), view = _view, length = _length, custom = _custom, artifacts = _list
-    WHERE s.row_id = held.own_snapshot RETURNING s.row_id, s.idx, s.created_at INTO made;
+    WHERE s.row_id = _row RETURNING s.row_id, s.created_at INTO made;
   ELSE
     INSERT INTO @snapshots AS s(id, session, parent, idx, turn, event, status, finish, state_hash, usage, totals,
       error, branch, branch_length, view, length, custom, artifacts, created_at, updated_at)
-    VALUES(_snapshot, held.session, line, CASE WHEN _isListed THEN held.next_index END, _turn, _event, _status, _finish,
-      _hash, _usage, _totals, _error, _branch, _branchLength + cardinality(_bodies), _view, _length, _custom, _list,
-      CASE WHEN _snapshot = _run THEN held.created_at ELSE moment END, moment)
-    RETURNING s.row_id, s.idx, s.created_at INTO made;
+    VALUES(_snapshot, held.session, _line, _idx, _turn, _event, _status, _finish, _hash, _usage, _totals, _error,
+      _branch, _branchLength + cardinality(_bodies), _view, _length, _custom, _list,
+      CASE WHEN _isFromClaim THEN held.created_at ELSE moment END, moment)
+    RETURNING s.row_id, s.created_at INTO made;
   END IF;
-  IF replaced IS NOT NULL OR bare IS NOT NULL THEN
+  IF _replaces IS NOT NULL OR _drops IS NOT NULL THEN
     WITH gone AS (
-      DELETE FROM @snapshots s WHERE s.row_id IN (replaced, bare) AND s.idx IS NULL
+      DELETE FROM @snapshots s WHERE s.row_id IN (_replaces, _drops) AND (s.row_id = _replaces OR s.id IS NULL)
       RETURNING s.branch, s.custom, s.artifacts)
     INSERT INTO @trash(kind, row_id)
     SELECT DISTINCT t.kind, t.row_id FROM gone g CROSS JOIN LATERAL (VALUES
@@ -217,15 +196,13 @@ const snapshot = `
     WHERE t.row_id IS NOT NULL ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS discarded = ROW_COUNT;
   END IF;
-  UPDATE @sessions z SET head = made.row_id, branch_end = made.row_id, updated_at = moment, title = coalesce(z.title, _title),
-    next_index = CASE WHEN _isListed AND NOT _isOwn THEN z.next_index + 1 ELSE z.next_index END
+  UPDATE @sessions z SET head = CASE WHEN _movesHead THEN made.row_id ELSE z.head END, branch_end = made.row_id,
+    next_index = _nextIndex, updated_at = moment, title = coalesce(z.title, _title)
   WHERE z.row_id = held.session;`;
 
 const run = `
-  IF NOT _isEnd THEN
-    UPDATE @runs r SET base = made.row_id, checkpoint = made.row_id,
-      inputs_done = r.inputs_done + CASE WHEN _isMidTurn THEN 0 ELSE 1 END,
-      mid_turn = CASE WHEN _isMidTurn THEN 1 ELSE 0 END
+  IF _inputsDone IS NOT NULL THEN
+    UPDATE @runs r SET base = made.row_id, checkpoint = made.row_id, inputs_done = _inputsDone, mid_turn = _midTurn, ${noCrashes}
     WHERE r.session = held.session;
   ELSE
     IF has_journal THEN
@@ -237,17 +214,17 @@ const run = `
     DELETE FROM @runs r WHERE r.session = held.session;
   END IF;`;
 
-/** Writes all of a turn's end. It gives NULL, and has written nothing, when that is not a usual one. */
+/**
+ * Writes what was decided on a commit that succeeded. It knows no rules: it compares the facts that the decision goes by, and gives NULL, with
+ * nothing written, when they have changed.
+ */
 export const commitTurn = `
-CREATE FUNCTION @commit_run(${declared}, _title text DEFAULT NULL)
+CREATE FUNCTION @write_commit(${declared}, _title text DEFAULT NULL)
 RETURNS text LANGUAGE plpgsql SET enable_seqscan TO off AS $$
 DECLARE
   held record;        -- the run and its session
-  before record;      -- the snapshot that it says it continues from
-  line bigint;        -- the listed one that it hangs on
+  before record;      -- the snapshot that it continues from
   line_id bytea;
-  replaced bigint;    -- the head, when it was not listed
-  bare bigint;        -- the checkpoint of the run
   has_journal boolean;
   moment bigint;
   made record;
@@ -255,10 +232,7 @@ DECLARE
   parts bigint[];
   discarded integer;
 BEGIN
-${read}
-  IF (${isPlain}) IS NOT TRUE THEN
-${checks}
-  END IF;
+${compare}
   moment := ${now};
 ${messages}
   IF _blobLock IS NOT NULL THEN
@@ -266,8 +240,9 @@ ${more}
   END IF;
 ${snapshot}
 ${run}
-  RETURN json_build_object('now', moment, 'row_id', made.row_id, 'session_id', held.id, 'created_at', made.created_at,
-    'line', line, 'line_id', encode(line_id, 'hex'), 'idx', made.idx, 'branch', _branch, 'view', _view,
+  IF _line IS DISTINCT FROM before.row_id THEN SELECT s.id INTO line_id FROM @snapshots s WHERE s.row_id = _line; END IF;
+  RETURN json_build_object('now', moment, 'row_id', made.row_id, 'created_at', made.created_at,
+    'line_id', encode(line_id, 'hex'), 'branch', _branch, 'view', _view,
     'custom', _custom, 'artifacts', _list, 'new_parts', new_parts, 'discarded', discarded);
 END $$;
 `;

@@ -85,8 +85,10 @@ export function* planState(
   const isLost = prepared.base !== undefined && !spot.hasBase;
   const rows = isLost ? stateRows({ state: write.state }, context) : prepared;
   const { base } = rows;
-  const isNext = base !== undefined && goesOnInPlace(base, spot);
-  const start = isNext ? inPlace(base) : yield* onNewBranch(rows, spot, context);
+  const start =
+    base !== undefined && isInPlace(base, spot)
+      ? inPlace(base)
+      : yield* onNewBranch(rows, spot, context);
   const { view, viewRowId, common } = yield* writeMessages(rows, start);
   const custom = yield* writeCustom(rows.custom);
   const artifacts = yield* writeArtifacts(rows.artifacts);
@@ -94,9 +96,9 @@ export function* planState(
 }
 
 /** Whether a state that grew from here continues in place. */
-function goesOnInPlace(
+export function isInPlace(
   base: Location,
-  { branchEnd, parent, replaces, mayGoOn }: Omit<StatePosition, 'session'>,
+  { branchEnd, parent, replaces, mayGoOn }: StatePosition,
 ): boolean {
   if (!mayGoOn || branchEnd !== base.snapshot) return false;
   return base.snapshot === parent || (base.snapshot === replaces && base.lineage === parent);

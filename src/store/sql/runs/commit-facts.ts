@@ -3,6 +3,7 @@ import type { CommitFacts } from '../../rules/decide-commit.ts';
 import { notHeld } from '../../rules/errors.ts';
 import { isSnapshotId } from '../../rules/ids.ts';
 import type { Cipher } from '../content/cipher.ts';
+import type { Dialect } from '../database/dialect.ts';
 import { first, one, type Plan, readUnderLock, statement } from '../database/query.ts';
 import type { Location } from '../history/location.ts';
 import type { FoundBase } from '../history/plan-state.ts';
@@ -38,9 +39,7 @@ export interface CommitRow extends EndingRun, FoundBase {
   readonly is_taken: number;
 }
 
-const selectRun = readUnderLock<CommitRow>(
-  'commit_facts',
-  (d) => `
+const factsText = (d: Dialect): string => `
     SELECT ${d.now} AS now, r.id, r.session, z.owner, z.agent, z.id AS session_id, r.start, r.base, r.own_snapshot,
       r.checkpoint, r.inputs_done, r.created_at, ${endingColumns},
       z.head, h.idx AS head_idx, z.next_index, z.branch_end,
@@ -54,8 +53,12 @@ const selectRun = readUnderLock<CommitRow>(
     LEFT JOIN @snapshots h ON h.row_id = z.head
     LEFT JOIN @snapshots f ON f.row_id = $3
     LEFT JOIN @snapshots p ON p.id = $4
-    WHERE r.id = $1 AND r.attempt = $2 ${d.lock('z, r')}`,
+    WHERE r.id = $1 AND r.attempt = $2`;
+const selectHeld = readUnderLock<CommitRow>(
+  'commit_facts',
+  (d) => `${factsText(d)} ${d.lock('z, r')}`,
 );
+const selectFacts = statement<CommitRow>('commit_facts_now', factsText);
 
 /** The pending snapshot of a detached run, and what its run was claimed from. */
 interface OwnRow {
@@ -82,16 +85,16 @@ export interface ReadCommit {
   readonly own: OwnRow | undefined;
 }
 
-/** Reads what the rules of a commit have to know, and holds the run until the transaction ends. */
+/** Reads what the rules of a commit have to know. It holds the run until the transaction ends, unless it is only to look. */
 export function* readCommit(
   { runId, attempt }: RunRef,
   { snapshotId, parentId, end, steered }: CommitWrite,
   from: Location | undefined,
-  cipher: Cipher,
+  { cipher, onlyLooks = false }: { readonly cipher: Cipher; readonly onlyLooks?: boolean },
 ): Plan<ReadCommit> {
   const row = isSnapshotId(runId)
     ? yield* first(
-        selectRun,
+        onlyLooks ? selectFacts : selectHeld,
         uuidBytes(runId),
         attempt,
         from?.snapshot ?? null,

@@ -73,10 +73,11 @@ export function* commit(
   rows: StateRows,
   context: StateContext,
 ): Plan<CommitResult> {
-  const read = yield* readCommit(ref, write, rows.base, context.cipher);
+  const read = yield* readCommit(ref, write, rows.base, context);
   const { facts, held } = read;
   const decision = accepted(decideCommit(facts, write));
-  const placed = yield* planState(write, rows, positionOf(held, decision, rows), context);
+  const position = positionOf(held, decision, rows, isStillThere(rows.base, held));
+  const placed = yield* planState(write, rows, position, context);
   if (decision.listHeadAs !== null) yield* listHead(held.session);
   const rowId = yield* writeRow(held, write, placed, decision, context);
   const kept = pointersOf(placed, rows);
@@ -112,24 +113,31 @@ export function* commit(
 
 type Decision = CommitDecision<number>;
 
-/** Where the state of a commit is to be put. */
-function positionOf(held: CommitRow, decision: Decision, rows: StateRows): StatePosition {
-  const { checkpoint, base } = held;
+/** Where a run stands. */
+export type HeldPlace = Pick<CommitRow, 'session' | 'base' | 'checkpoint' | 'branch_end'>;
+
+/** Where the state of a commit is to be put. `hasBase`: what it grew from is still where it was. */
+export function positionOf(
+  { session, base, checkpoint, branch_end }: HeldPlace,
+  decision: Decision,
+  rows: StateRows,
+  hasBase: boolean,
+): StatePosition {
   // The run's own checkpoint, when the state grew from it and takes over its rows.
   const takesOver =
     decision.dropsCheckpoint && checkpoint !== base && rows.base?.snapshot === checkpoint;
   return {
-    session: held.session,
-    branchEnd: held.branch_end,
+    session,
+    branchEnd: branch_end,
     parent: decision.parent,
     replaces: takesOver ? checkpoint : decision.replaces,
-    hasBase: isStillThere(rows.base, held),
+    hasBase,
     mayGoOn: decision.movesBranchEnd,
   };
 }
 
 /** Where the state of a commit lies, for the next write. */
-function locationAfter(
+export function locationAfter(
   rowId: number,
   { index, parent }: Pick<Decision, 'index' | 'parent'>,
   { view, viewRowId, common, custom, artifacts }: Omit<StoredState, 'length'>,
