@@ -42,7 +42,7 @@ export async function measure({ variant, place, scale }: Job): Promise<Paced> {
       if (bare)
         ratios.push(perToken(own) / perToken(await drive(bare, { streams, every, seconds })));
     }
-    const isHeld = hold !== undefined && variant.startsWith('waymark');
+    const isHeld = hold !== undefined && (variant === 'bare' || variant.startsWith('waymark'));
     const held = isHeld && (await drive(server, { ...hold, every }));
     return {
       paced: loadOf(streams, driven, ratios),

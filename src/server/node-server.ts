@@ -48,6 +48,8 @@ export function createNodeServer(serverContext: ServerContext, studio?: MountStu
       keepAliveTimeout: 65_000,
     },
     (incoming, outgoing) => {
+      const asked = serverContext.pendingConnections?.asks(incoming.socket);
+      if (asked) outgoing.once('close', asked);
       joinPieces(incoming);
       return listener(incoming, outgoing);
     },

@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
+import { Agent, type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
@@ -150,6 +151,24 @@ describe('clients that are not known', () => {
       // A client that says who it is gets through the whole time.
       const response = await post(`${small.url}${turns}`, { input: userInput('hello') }, ann);
       expect(response.status).toBe(200);
+    } finally {
+      await small.close();
+    }
+  });
+
+  test('may be many from one address in the same moment, as behind a proxy', async () => {
+    const small = await startServer({ limits: { unauthenticatedPerAddress: 2 } });
+    try {
+      const agent = new Agent({ keepAlive: true, maxSockets: 200 });
+      const answers = Array.from({ length: 200 }, async () => {
+        const asked = request(`${small.url}/agents`, { agent });
+        asked.end();
+        const [response] = (await once(asked, 'response')) as [IncomingMessage];
+        response.resume();
+        return response.statusCode;
+      });
+      expect(new Set(await Promise.all(answers))).toEqual(new Set([200]));
+      agent.destroy();
     } finally {
       await small.close();
     }

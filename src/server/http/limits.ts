@@ -20,7 +20,7 @@ export interface ServerLimits {
   readonly requestTimeout: number;
   /** Concurrent connections on which no request has been accepted yet; `serve` only. @default 1000 */
   readonly unauthenticated: number;
-  /** The same for one address, or for one IPv6 /64 network. @default 100 */
+  /** The same for one address, or for one IPv6 /64 network, a second after they were opened. @default 100 */
   readonly unauthenticatedPerAddress: number;
   /** Milliseconds within which a WebSocket must send its first frame and be authenticated. @default 5 s */
   readonly authTimeout: number;
