@@ -62,7 +62,7 @@ export function* startFact(row: StartRow): Plan<StartFact<number> | null> {
  * edit is none, which takes a closer look; it is needed only where an interrupted snapshot is the parent of another, or an edit.
  * An edit is answered when the snapshot that it edits is, or another edit of it.
  */
-export function* isAnswered({ start_row_id, start_answered }: StartRow): Plan<boolean> {
+function* isAnswered({ start_row_id, start_answered }: StartRow): Plan<boolean> {
   if (start_answered !== 1 || start_row_id === null) return false;
   return (yield* one(selectAnswer, start_row_id)).found > 0;
 }
