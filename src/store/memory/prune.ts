@@ -1,14 +1,23 @@
 import type { PruneReport, RetentionPolicy, Scope } from '../contract/store.ts';
+import { pausing } from '../rules/maintenance-steps.ts';
 import {
   checkPolicy,
   type RetainedSession,
+  type RetainedSnapshot,
   type Selection,
   selectInSteps,
   selectVictims,
 } from '../rules/retention.ts';
 import { allRows, dropSessionRows } from './rows.ts';
 import { familyFinder } from './sub-sessions.ts';
-import { holder, inScope, type SessionRow, sessionKey, type Tables } from './tables.ts';
+import {
+  holder,
+  inScope,
+  type SessionRow,
+  type SnapshotRow,
+  sessionKey,
+  type Tables,
+} from './tables.ts';
 
 /** How many sessions are removed in one step. */
 const batch = 64;
@@ -92,11 +101,18 @@ export function* selectSlowly(
   policy: RetentionPolicy,
 ): Generator<number, Selection> {
   const now = tables.clock.now();
-  const steps = selectInSteps(toRetained(session, now), policy, now);
+  if (session.listed.length <= fewRows) return selectVictims(toRetained(session, now), policy, now);
+  const snapshots: RetainedSnapshot[] = [];
+  for (const row of pausing(allRows(session))) {
+    if (row === undefined) yield 0;
+    else snapshots.push(toRetainedSnapshot(session, row));
+  }
+  const retained = { ...toRetained(session, now, []), snapshots };
+  const steps = selectInSteps(retained, policy, now);
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
-    if (session.listed.length > fewRows) yield 0;
+    yield 0;
   }
 }
 
@@ -113,7 +129,11 @@ export function select(
   return selectVictims(toRetained(session, now), policy, now);
 }
 
-function toRetained(session: SessionRow, now: number): RetainedSession {
+function toRetained(
+  session: SessionRow,
+  now: number,
+  rows: readonly SnapshotRow[] = allRows(session),
+): RetainedSession {
   const { run } = session;
   return {
     sessionId: session.id,
@@ -121,25 +141,24 @@ function toRetained(session: SessionRow, now: number): RetainedSession {
     headId: session.head?.id,
     held: [run?.start?.id, run?.base?.id],
     running: holder(session, now) !== undefined,
-    snapshots: allRows(session).map((row) => ({
-      snapshotId: row.id,
-      parentId: row.parent?.id,
-      index: row.index,
-      status: row.status === 'pending' && run?.row !== row ? 'expired' : row.status,
-      event: row.event,
-      finishReason: row.finishReason,
-      label: row.label,
-      updatedAt: row.updatedAt,
-    })),
+    snapshots: rows.map((row) => toRetainedSnapshot(session, row)),
   };
 }
 
-/** Removes snapshots of a session; their children move up. */
-export function removeRows(
-  tables: Tables,
-  session: SessionRow,
-  victims: ReadonlySet<string>,
-): void {
+function toRetainedSnapshot({ run }: SessionRow, row: SnapshotRow): RetainedSnapshot {
+  return {
+    snapshotId: row.id,
+    parentId: row.parent?.id,
+    index: row.index,
+    status: row.status === 'pending' && run?.row !== row ? 'expired' : row.status,
+    event: row.event,
+    finishReason: row.finishReason,
+    label: row.label,
+    updatedAt: row.updatedAt,
+  };
+}
+
+function removeRows(tables: Tables, session: SessionRow, victims: ReadonlySet<string>): void {
   if (victims.size === 0) return;
   for (const row of allRows(session)) {
     while (row.parent !== undefined && victims.has(row.parent.id)) row.parent = row.parent.parent;

@@ -16,6 +16,8 @@ export interface MaintenanceContext {
   readonly transaction: DirectoryTransaction;
   /** Called between two steps; throws when the task is to stop. */
   readonly step: Step;
+  /** Waits for the disk, while the task may do something else. */
+  readonly wait: <Result>(disk: Promise<Result>) => Promise<Result>;
 }
 
 /**
@@ -52,6 +54,11 @@ export class FamilyCopy extends SessionTree {
   /** Watches whether what is read from now on names one of these snapshots and sessions. */
   watch(gone: Gone): void {
     this.#watched = { ...gone, isNamed: false };
+  }
+
+  /** Watches no longer. */
+  unwatch(): void {
+    this.#watched = undefined;
   }
 
   /** Reads the runs that work on its sessions, under the lock. */

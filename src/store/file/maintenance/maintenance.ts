@@ -23,7 +23,7 @@ export function maintenanceSupport(
   return {
     prune: (policy, scope, options) => prune(cache, transaction, { policy, scope, options }),
     eraseOwner: async (owner, options) =>
-      eraseOwner({ cache, transaction, step: createSteps(options) }, owner),
+      eraseOwner({ cache, transaction, step: createSteps(options), wait: (disk) => disk }, owner),
     verify: (options) => verify(cache, transaction, options),
     exportSession: (scope, sessionId) =>
       transaction.read(() => {

@@ -34,6 +34,9 @@ import { isUnswept, markUnswept, sweepInSteps } from './sweep-in-steps.ts';
 /** How often a family is looked at again because it was used meanwhile; what is left then, the next call removes. */
 const maxTries = 8;
 
+/** How many families are worked on at once: while one waits for the disk, another uses the thread. */
+const atOnce = 8;
+
 /** Families with more snapshots are looked at in a copy. */
 const manyRows = 500;
 
@@ -52,16 +55,40 @@ export async function prune(
   },
 ): Promise<PruneReport> {
   checkPolicy(policy);
-  const context = { cache, transaction, step: createSteps(options) };
+  const baton = new Baton();
+  const wait = async <Result>(disk: Promise<Result>): Promise<Result> => {
+    baton.give();
+    try {
+      return await disk;
+    } finally {
+      await baton.take();
+    }
+  };
+  const context = { cache, transaction, step: createSteps(options), wait };
   await transaction.open();
   const { disk } = cache;
   const pruning = new Pruning(context, policy);
   const within = scope === undefined ? scopeFolders(disk) : [scopeFolder(scope)];
-  for await (const folder of familiesIn(disk, within)) {
-    await pruning.prune(folder);
-    context.step();
-    await letOthersRun();
-  }
+  const folders = familiesIn(disk, within);
+  let isStopped = false;
+  const pruneSome = async (): Promise<void> => {
+    await baton.take();
+    try {
+      for (let next = await folders.next(); next.done !== true; next = await folders.next()) {
+        await pruning.prune(next.value);
+        context.step();
+        await letOthersRun();
+        if (isStopped) return;
+      }
+    } catch (error) {
+      isStopped = true;
+      throw error;
+    } finally {
+      baton.give();
+    }
+  };
+  const ends = await Promise.allSettled(Array.from({ length: atOnce }, pruneSome));
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
   if (pruning.hasSpent) {
     if (scope !== undefined) await pruning.findOthers(scope);
     try {
@@ -71,6 +98,23 @@ export async function prune(
     }
   }
   return pruning.report;
+}
+
+/** Is held by the one that uses the thread, so that of many at work only one does something in a step. */
+class Baton {
+  #isFree = true;
+  readonly #waiting: (() => void)[] = [];
+
+  async take(): Promise<void> {
+    if (this.#isFree) this.#isFree = false;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  give(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#isFree = true;
+    else next();
+  }
 }
 
 /** What is to be removed of a family. */

@@ -1,8 +1,8 @@
 import { letOthersRun } from '../../../core/platform.ts';
 import { requestTtl } from '../../contract/store.ts';
-import { removeRows } from '../../memory/prune.ts';
-import { allRows, dropSessionRows } from '../../memory/rows.ts';
-import { holder, type SessionRow, type Tables } from '../../memory/tables.ts';
+import { dropSessionRows } from '../../memory/rows.ts';
+import { holder, type SessionRow, type SnapshotRow } from '../../memory/tables.ts';
+import { pausing } from '../../rules/maintenance-steps.ts';
 import { toLine } from '../directory/checked-line.ts';
 import { clearSession, withIntent } from '../directory/intent.ts';
 import { portion } from '../sessions/journal.ts';
@@ -32,6 +32,7 @@ export async function rewriteInSteps(
   const rewriting = new Rewriting(context, copy, { gone, next });
   copy.watch(gone);
   try {
+    await rewriting.begin();
     for (const data of rewriting.portions()) {
       const isOurs = data.length === 0 || (await transaction.write(() => next.write(data), noSave));
       if (!isOurs) return false;
@@ -39,12 +40,18 @@ export async function rewriteInSteps(
       await letOthersRun();
     }
     for (let tries = 0; ; tries++) {
-      await next.sync();
-      const outcome = await transaction.write(() => rewriting.end(tries >= catchUps), noSave);
-      if (outcome !== 'more') return outcome === 'done';
+      await context.wait(next.sync());
+      await rewriting.prepare();
+      const isLast = tries >= catchUps;
+      const outcome = await context.wait(transaction.write(() => rewriting.end(isLast), noSave));
+      if (outcome === 'stale') return false;
+      if (outcome === 'done') break;
       step(0);
       await letOthersRun();
     }
+    copy.unwatch();
+    await rewriting.forgetStates();
+    return true;
   } catch (error) {
     await transaction.write(() => next.discard(), noSave).catch(() => {});
     throw error;
@@ -53,6 +60,9 @@ export async function rewriteInSteps(
 
 const noSave = (): void => {};
 
+/** How many states are freed at a time. */
+const freed = 1000;
+
 class Rewriting {
   readonly #context: MaintenanceContext;
   readonly #copy: FamilyCopy;
@@ -60,6 +70,8 @@ class Rewriting {
   readonly #next: NextJournal;
   /** How far the old journal is in the new one. */
   #copied: number;
+  /** What stays of the sessions that turns use. */
+  #prepared = new Map<SessionRow, Left>();
 
   constructor(
     context: MaintenanceContext,
@@ -71,7 +83,32 @@ class Rewriting {
     this.#gone = gone;
     this.#next = next;
     this.#copied = copy.journal.size;
-    for (const session of copy.sessions.values()) removeOwn(copy.tables, session, gone);
+  }
+
+  /** Removes what is gone from the copy. */
+  async begin(): Promise<void> {
+    for (const session of this.#copy.sessions.values()) {
+      leave(await slowly(leftOf(session, this.#gone)));
+    }
+  }
+
+  /** Finds out what stays of the sessions that turns use, so that under the lock it only takes the place of what there is. */
+  async prepare(): Promise<void> {
+    this.#prepared = new Map();
+    const tree = this.#context.cache.trees.get(this.#copy.folder);
+    for (const session of [...(tree?.sessions.values() ?? [])]) {
+      this.#prepared.set(session, await slowly(leftOf(session, this.#gone)));
+    }
+  }
+
+  /** Frees the states of what is gone, a part at a time. */
+  async forgetStates(): Promise<void> {
+    const tree = this.#context.cache.trees.get(this.#copy.folder);
+    const ids = [...this.#gone.snapshots];
+    for (let at = 0; tree !== undefined && at < ids.length; at += freed) {
+      tree.forgetStates(ids.slice(at, at + freed));
+      await letOthersRun();
+    }
   }
 
   /** The new lines, as many at a time as are written under one hold of the lock; empty ones are pauses. */
@@ -124,6 +161,16 @@ class Rewriting {
     return 'done';
   }
 
+  /** What stays of a session, with the snapshots that were added since that was found out. */
+  #leftOf(session: SessionRow): Left {
+    const left = this.#prepared.get(session);
+    if (left === undefined || session.listed !== left.before) {
+      return atOnce(leftOf(session, this.#gone));
+    }
+    const added = session.listed.slice(left.count);
+    return { ...left, rows: added.length === 0 ? left.rows : [...left.rows, ...added] };
+  }
+
   #discard(): 'stale' {
     this.#next.discard();
     return 'stale';
@@ -149,13 +196,12 @@ class Rewriting {
       // One that is not in step reads the new journal when it is used next.
       const isKnown = tree?.journal.exists === true && tree.refreshSome(portion);
       const file = this.#next.replace();
-      this.#copy.rewritten(file, this.#gone);
       if (!isKnown) return;
       const sessions = [...tree.sessions.values()];
       const lost = sessions.filter(({ id }) => this.#gone.sessions.has(id));
       if (lost.length > 0) dropSessionRows(cache.tables, new Set(lost));
-      for (const session of sessions) removeOwn(cache.tables, session, this.#gone);
-      tree.rewritten(file, this.#gone);
+      const moved = sessions.flatMap((session) => leave(this.#leftOf(session)));
+      tree.rewritten(file, this.#gone, moved);
     };
     if (gone.length === 0) {
       replace();
@@ -168,9 +214,64 @@ class Rewriting {
   }
 }
 
-/** Removes what is gone of a session that stays. */
-function removeOwn(tables: Tables, session: SessionRow, { sessions, snapshots }: Gone): void {
-  if (sessions.has(session.id)) return;
-  const ids = allRows(session).map((row) => row.id);
-  removeRows(tables, session, new Set(ids.filter((id) => snapshots.has(id))));
+/** What stays of a session. */
+interface Left {
+  readonly session: SessionRow;
+  /** Its snapshots when it was looked at, how many there were, and those of them that stay. */
+  readonly before: readonly SnapshotRow[];
+  readonly count: number;
+  readonly rows: readonly SnapshotRow[];
+  /** Those that get another parent. */
+  readonly moved: ReadonlyMap<SnapshotRow, SnapshotRow | undefined>;
+}
+
+function* leftOf(session: SessionRow, { snapshots }: Gone): Generator<undefined, Left> {
+  const { listed } = session;
+  const rows: SnapshotRow[] = [];
+  const moved = new Map<SnapshotRow, SnapshotRow | undefined>();
+  // By the id of what is gone: the nearest above it that stays. Parents come first.
+  const above = new Map<string, SnapshotRow | undefined>();
+  const move = (row: SnapshotRow): void => {
+    const { parent } = row;
+    if (parent !== undefined && snapshots.has(parent.id)) moved.set(row, above.get(parent.id));
+  };
+  let count = 0;
+  for (const row of pausing(listed)) {
+    if (row === undefined) {
+      yield;
+      continue;
+    }
+    count++;
+    if (snapshots.has(row.id)) {
+      const { parent } = row;
+      const isGone = parent !== undefined && snapshots.has(parent.id);
+      above.set(row.id, isGone ? above.get(parent.id) : parent);
+    } else {
+      rows.push(row);
+      move(row);
+    }
+  }
+  const { head } = session;
+  if (head !== undefined && head.index < 0) move(head);
+  return { session, before: listed, count, rows, moved };
+}
+
+/** Lets others run at each pause. */
+async function slowly<Result>(steps: Generator<undefined, Result>): Promise<Result> {
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) await letOthersRun();
+  return step.value;
+}
+
+function atOnce<Result>(steps: Generator<undefined, Result>): Result {
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
+
+/** Makes what stays all that a session has; gives the rows that got another parent. */
+function leave({ session, rows, moved }: Left): readonly SnapshotRow[] {
+  session.listed = [...rows];
+  for (const [row, parent] of moved) row.parent = parent;
+  return [...moved.keys()];
 }

@@ -44,7 +44,8 @@ export async function verify(
   // Where a call that is stopped can be continued: behind the last family that was completed.
   let last = options?.cursor;
   const step: Step = (items) => report(items, last === undefined ? {} : { cursor: last });
-  const verifying = new Verifying({ cache, transaction, step }, faults);
+  const context = { cache, transaction, step, wait: <Result>(disk: Promise<Result>) => disk };
+  const verifying = new Verifying(context, faults);
   for await (const folder of familiesIn(cache.disk, scopeFolders(cache.disk))) {
     if (cursor !== undefined && !isAfter(folder.split('/'), cursor)) continue;
     await verifying.family(folder);

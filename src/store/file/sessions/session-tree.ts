@@ -117,10 +117,10 @@ export class SessionTree implements JournalReader {
 
   /**
    * Takes note that the journal was rewritten without some snapshots, sessions and receipts, without reading it again. Only
-   * after a refresh. The parents of the others are as `removeRows` leaves them.
+   * after a refresh. `moved` are the rows that stay and have another parent now. The states of what is gone stay until {@link SessionTree.forgetStates}.
    */
-  rewritten(file: NewFile, gone: Gone): void {
-    const { sessions, runs } = this.#tables;
+  rewritten(file: NewFile, gone: Gone, moved: Iterable<SnapshotRow>): void {
+    const { sessions, runs, snapshots } = this.#tables;
     for (const id of gone.sessions) {
       const session = this.sessions.get(id);
       if (session === undefined) continue;
@@ -132,18 +132,22 @@ export class SessionTree implements JournalReader {
       this.lastEnded.delete(id);
     }
     for (const id of gone.snapshots) {
-      this.#drop(id);
-      this.#tables.snapshots.delete(id);
+      snapshots.delete(id);
+      this.rows.delete(id);
     }
-    for (const [id, saved] of this.rows) {
-      if (saved.was.parent !== saved.row.parent) {
-        this.rows.set(id, { ...saved, was: toSavedSnapshot(saved.row) });
-      }
+    for (const row of moved) {
+      const saved = this.rows.get(row.id);
+      if (saved !== undefined) this.rows.set(row.id, { ...saved, was: toSavedSnapshot(row) });
     }
     for (const session of this.sessions.values()) this.saved.set(session.id, toSaved(session));
     for (const run of gone.receipts) this.receipts.delete(run);
     this.#head = v.parse(journalHead, JSON.parse(file.head.toString('utf8')));
     this.journal.replaced(file);
+  }
+
+  /** Frees the states of snapshots that are gone. */
+  forgetStates(ids: readonly string[]): void {
+    for (const id of ids) if (!this.rows.has(id)) this.states.delete(id);
   }
 
   /** Names the folder of a family that has no journal yet. */
