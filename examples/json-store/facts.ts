@@ -107,8 +107,8 @@ export function holderFact(tx: Transaction, session: SessionRow): HolderFact<str
 
 function toHolder(tx: Transaction, run: RunRow): HolderFact<string> {
   limitHeartbeat(tx, run);
-  const { id, worker, heartbeatAt, ttl, request } = run;
-  return { key: id, runId: id, worker, mode: request.mode, heartbeatAt, ttl };
+  const { id, heartbeatAt, ttl, request } = run;
+  return { key: id, runId: id, mode: request.mode, heartbeatAt, ttl };
 }
 
 /** A heartbeat from a clock that is ahead by more than the ttl counts from now on, so that the run can expire. */

@@ -1,4 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
+import type { OptionNames } from '../core/options.ts';
 import type { Schema } from '../core/schema/schema.ts';
 import type { Message } from '../protocol/message.ts';
 import type { ModelChunk, Resume } from '../protocol/turn.ts';
@@ -45,6 +46,20 @@ export interface GenerateSettings<
   /** Middleware around model and tool calls, the first outermost. */
   readonly use?: readonly Middleware[];
 }
+
+/** The names of these settings. */
+export const generateSettingNames: OptionNames<GenerateSettings> = {
+  model: true,
+  config: true,
+  tools: true,
+  toolChoice: true,
+  maxTurns: true,
+  resources: true,
+  docs: true,
+  output: true,
+  limits: true,
+  use: true,
+};
 
 /** Options of a generate call. */
 export interface GenerateOptions<Output extends Schema | undefined = Schema | undefined>

@@ -10,7 +10,11 @@ import {
   toJsonSchema,
 } from '../core/schema/schema.ts';
 import type { Message, Part } from '../protocol/message.ts';
-import type { GenerateOptions, GenerateSettings } from './generate-options.ts';
+import {
+  type GenerateOptions,
+  type GenerateSettings,
+  generateSettingNames,
+} from './generate-options.ts';
 import type { GenerateResponse, OutputOf } from './generate-response.ts';
 import type { GenerateStream } from './generate-stream.ts';
 import { userMessage } from './message.ts';
@@ -132,16 +136,7 @@ const optionNames: OptionNames<PromptOptions> = {
   messages: true,
   prompt: true,
   metadata: true,
-  model: true,
-  config: true,
-  tools: true,
-  toolChoice: true,
-  maxTurns: true,
-  resources: true,
-  docs: true,
-  output: true,
-  limits: true,
-  use: true,
+  ...generateSettingNames,
 };
 
 /** A prompt out of templates and settings; a schema that cannot be described as JSON Schema is refused here. */

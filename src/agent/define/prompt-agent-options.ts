@@ -2,7 +2,7 @@ import { WaymarkError } from '../../core/error.ts';
 import { checkNumbers, checkOptions, type OptionNames } from '../../core/options.ts';
 import type { Schema } from '../../core/schema/schema.ts';
 import type { CompactOptions } from '../../generate/compact.ts';
-import type { GenerateSettings } from '../../generate/generate-options.ts';
+import { type GenerateSettings, generateSettingNames } from '../../generate/generate-options.ts';
 import type { HistorySelection } from '../../generate/history.ts';
 import type { Prompt } from '../../generate/prompt.ts';
 import type { Template } from '../../generate/template.ts';
@@ -31,15 +31,7 @@ export interface PromptAgentOptions
 
 const optionNames: OptionNames<PromptAgentOptions> = {
   ...agentOptionNames,
-  model: true,
-  config: true,
-  tools: true,
-  toolChoice: true,
-  maxTurns: true,
-  resources: true,
-  docs: true,
-  output: true,
-  use: true,
+  ...generateSettingNames,
   system: true,
   prompt: true,
   promptInput: true,

@@ -94,8 +94,8 @@ export function holderFact({ run }: SessionRow, now: number): HolderFact<RunRow>
 }
 
 function toHolder(run: RunRow): HolderFact<RunRow> {
-  const { id: runId, worker, heartbeatAt, ttl } = run;
-  return { key: run, runId, worker, mode: run.request.mode, heartbeatAt, ttl };
+  const { id: runId, heartbeatAt, ttl } = run;
+  return { key: run, runId, mode: run.request.mode, heartbeatAt, ttl };
 }
 
 /** A snapshot that a run starts from. */

@@ -19,7 +19,6 @@ const mode = fc.constantFrom<RunMode>('attached', 'accepted', 'detached');
 const holder: fc.Arbitrary<HolderFact<string>> = fc.record({
   key: fc.constantFrom('run a', 'run b'),
   runId: fc.constant(id(7)),
-  worker: fc.constant('w'),
   mode,
   heartbeatAt: fc.integer({ min: now - 20, max: now }),
   ttl: fc.nat(20),

@@ -14,8 +14,6 @@ export interface HolderFact<Run> extends Lease {
   readonly key: Run;
   /** The id of the run. */
   readonly runId: string;
-  /** The worker that holds the claim. */
-  readonly worker: string;
   /** Whether a caller waits for it. */
   readonly mode: RunMode;
 }

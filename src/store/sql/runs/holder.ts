@@ -7,8 +7,7 @@ import { fromMode } from '../values/codes.ts';
 import { expireRun } from './expire-run.ts';
 
 /** The columns of a session's open run `r`. */
-export const holderColumns = `r.session AS run_session, r.id AS run_id, r.mode AS run_mode, r.worker AS run_worker,
-  r.heartbeat AS run_heartbeat, r.ttl AS run_ttl`;
+export const holderColumns = `r.session AS run_session, r.id AS run_id, r.mode AS run_mode, r.heartbeat AS run_heartbeat, r.ttl AS run_ttl`;
 
 /** A session's open run, if it has one. */
 export interface HolderRow {
@@ -17,7 +16,6 @@ export interface HolderRow {
   readonly run_session: number | null;
   readonly run_id: Uint8Array | null;
   readonly run_mode: number | null;
-  readonly run_worker: string | null;
   readonly run_heartbeat: number | null;
   readonly run_ttl: number | null;
 }
@@ -28,7 +26,6 @@ export function holderFact(row: HolderRow): HolderFact<number> | null {
   return {
     key: row.run_session,
     runId: uuidText(row.run_id),
-    worker: row.run_worker ?? '',
     mode: fromMode(row.run_mode ?? 0),
     heartbeatAt: row.run_heartbeat ?? 0,
     ttl: row.run_ttl ?? 0,
