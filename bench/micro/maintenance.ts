@@ -46,7 +46,7 @@ interface Measured {
 }
 
 /** Runs turns, with a pause after each, until something is done. */
-async function measure(work: Promise<unknown>, turn: () => Promise<unknown>): Promise<Measured> {
+async function measure(work: Promise<unknown>, turn?: () => Promise<unknown>): Promise<Measured> {
   const turns: number[] = [];
   let longest = 0;
   let isDone = false;
@@ -64,7 +64,7 @@ async function measure(work: Promise<unknown>, turn: () => Promise<unknown>): Pr
     isDone = true;
     seconds = (performance.now() - started) / 1000;
   });
-  while (!isDone) {
+  while (!isDone && turn !== undefined) {
     const start = performance.now();
     await turn();
     turns.push(performance.now() - start);
@@ -126,6 +126,7 @@ for (const [name, open] of Object.entries(stores)) {
     const what = shape === 'many' ? `${sessions} × 3` : `1 × ${longTurns}`;
     const label = (task: string, where: string): string => `${name}, ${what}, ${task}, ${where}`;
     show(label('idle', 'others'), await measure(idle(), inOthers));
+    show(label('verify', 'none'), await measure(maintenance?.verify() ?? idle()));
     for (const [where, turn] of [
       ['others', inOthers],
       ['the same', inIt],

@@ -33,10 +33,9 @@ export function* pruneInSteps(
   let snapshots = 0;
   for (const session of tables.sessions.values()) {
     if (!inScope(session, scope)) continue;
-    const { victims, dropSession } = yield* selectSettled(tables, session, policy);
+    const { removed, dropSession } = yield* pruneSession(tables, session, policy);
     if (dropSession) spent.push(session);
-    snapshots += victims.size;
-    removeRows(tables, session, victims);
+    snapshots += removed;
     yield 1;
   }
   let sessions = 0;
@@ -66,6 +65,44 @@ function wholeFamilies(
   return new Set(families.filter((family) => family.every(mayGo)).flat());
 }
 
+/** How many snapshots are removed in one step. */
+const removedAtOnce = 2000;
+
+/** Removes snapshots of a session, of many a part at a time. When it was used in between, it is looked at again. */
+function* pruneSession(
+  tables: Tables,
+  session: SessionRow,
+  policy: RetentionPolicy,
+): Generator<number, { readonly removed: number; readonly dropSession: boolean }> {
+  let removed = 0;
+  for (;;) {
+    const { victims, dropSession } = yield* selectSettled(tables, session, policy);
+    const left = [...victims];
+    for (let isSame = true; isSame; ) {
+      const some = left.splice(0, removedAtOnce);
+      removeRows(tables, session, new Set(some));
+      removed += some.length;
+      if (left.length === 0) return { removed, dropSession };
+      const before = marksOf(session);
+      yield 0;
+      const after = marksOf(session);
+      isSame =
+        before.every((value, at) => value === after[at]) && !hasLabelled(tables, left, policy);
+    }
+  }
+}
+
+/** Whether one of some snapshots has got a label that keeps it. */
+function hasLabelled(
+  { snapshots }: Tables,
+  ids: Iterable<string>,
+  { keepLabelled = true }: RetentionPolicy,
+): boolean {
+  if (!keepLabelled) return false;
+  for (const id of ids) if (snapshots.get(id)?.label !== undefined) return true;
+  return false;
+}
+
 /** How often a session is looked at again that was used while it was looked at in steps. */
 const maxTries = 3;
 
@@ -82,9 +119,8 @@ function* selectSettled(
     const before = marksOf(session);
     const found = yield* selectSlowly(tables, session, policy);
     const after = marksOf(session);
-    const labels = [...found.victims].filter((id) => tables.snapshots.get(id)?.label !== undefined);
-    const isUnlabelled = labels.length === 0 || policy.keepLabelled === false;
-    if (isUnlabelled && before.every((value, at) => value === after[at])) return found;
+    const isSame = before.every((value, at) => value === after[at]);
+    if (isSame && !hasLabelled(tables, found.victims, policy)) return found;
   }
   return select(tables, session, policy);
 }

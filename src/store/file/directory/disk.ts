@@ -83,10 +83,11 @@ export class Disk {
     return this.#try(folder, (path) => ifThere(() => readdirSync(path).sort()) ?? []);
   }
 
-  /** Like {@link Disk.list}, without keeping the thread while the file system looks. */
-  async listLater(folder: string): Promise<readonly string[]> {
+  /** Like {@link Disk.list}, without keeping the thread while the file system looks. Sorting many names takes a while. */
+  async listLater(folder: string, { sorted = true } = {}): Promise<readonly string[]> {
     try {
-      return (await readdir(this.#path(folder))).sort();
+      const names = await readdir(this.#path(folder));
+      return sorted ? names.sort() : names;
     } catch (error) {
       if (isMissing(error)) return [];
       throw diskError(error, folder);
