@@ -1,5 +1,5 @@
 import { WaymarkError } from './error.ts';
-import { portableHmacSha256, portableSha256Hex } from './sha256.ts';
+import { portableHmacSha256, portableSha256, portableSha256Hex, type Sha256 } from './sha256.ts';
 
 // The seam to Node. Everything else in the core runs anywhere; no module imports `node:*`, so that a browser
 // bundle holds none of it.
@@ -28,6 +28,13 @@ function cryptoIfAny(): Builtins['node:crypto'] | undefined {
 /** SHA-256 of a text's UTF-8 bytes, in lower-case hex. */
 export function sha256Hex(text: string): string {
   return cryptoIfAny()?.hash('sha256', text, 'hex') ?? portableSha256Hex(text);
+}
+
+/** SHA-256 of bytes that come in pieces. */
+export function createSha256(): Sha256 {
+  const hash = cryptoIfAny()?.createHash('sha256');
+  if (hash === undefined) return portableSha256();
+  return { update: (piece) => void hash.update(piece), hex: () => hash.digest('hex') };
 }
 
 /** HMAC-SHA256 of a text's UTF-8 bytes. */

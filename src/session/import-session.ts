@@ -29,14 +29,19 @@ const exportedSnapshot = v.object({
 });
 
 const exportedSession = v.object({
-  format: v.picklist([1, 2]),
+  format: v.picklist([1, 2, 3]),
   session: v.object({
     ...v.omit(session, ['state', 'running']).entries,
     createdAt: time,
     updatedAt: time,
     metadata: v.optional(jsonObject),
   }),
-  content: v.object({ messages: table, custom: table, artifacts: table }),
+  content: v.object({
+    messages: table,
+    custom: table,
+    artifacts: table,
+    files: v.optional(v.record(v.string(), v.string())),
+  }),
   snapshots: v.array(exportedSnapshot),
 });
 
@@ -98,10 +103,10 @@ export function renewIds({ session, snapshots }: ImportedSession, newId: NewId):
 
 function checkFormat(value: unknown): void {
   const format = typeof value === 'object' && value !== null && 'format' in value && value.format;
-  if (typeof format !== 'number' || format <= 2) return;
+  if (typeof format !== 'number' || format <= 3) return;
   throw new WaymarkError(
     'FAILED_PRECONDITION',
-    `The session document has format ${format}; this version reads up to format 2. Import it with a newer version.`,
+    `The session document has format ${format}; this version reads up to format 3. Import it with a newer version.`,
   );
 }
 

@@ -10,6 +10,7 @@ export { createIds, type FillRandom, type NewId } from '../core/id.ts';
 export { type Json, type JsonObject, toJson } from '../core/json/json.ts';
 export type { JsonPatch, JsonPatchOperation } from '../core/json/patch.ts';
 export { type Clock, systemClock } from '../core/time/clock.ts';
+export { fileHashesIn, fileHashOf } from '../protocol/file-part.ts';
 export type { Message } from '../protocol/message.ts';
 export type { Page, SessionInfo } from '../protocol/session.ts';
 export type { EditNote, Snapshot, SnapshotEvent, SnapshotStatus } from '../protocol/snapshot.ts';
@@ -54,6 +55,9 @@ export {
   type EventSupport,
   type ExpectHead,
   type Fault,
+  type FileHolder,
+  type FilePlace,
+  type FileSupport,
   handedOverHint,
   isWithinTurn,
   type ListOptions,
@@ -64,6 +68,7 @@ export {
   type MaintenanceSupport,
   type MessageOptions,
   type MessagePage,
+  type OpenFile,
   type ParentRef,
   type PartialWrite,
   type PruneReport,
@@ -92,6 +97,7 @@ export {
   type StateBase,
   type StateWrite,
   type Store,
+  type StoredFile,
   type SuspectLimit,
   savedPendingTtl,
   type TakenRun,

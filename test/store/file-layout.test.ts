@@ -55,7 +55,7 @@ describe('the files of a store', () => {
       'waymark.json',
     ]);
     expect(await linesOf(journal('trip-to-rome'))).toMatchObject([
-      { waymark: 3, agent: 'chat', session: 'trip-to-rome' },
+      { waymark: 4, agent: 'chat', session: 'trip-to-rome' },
       { session: { id: 'trip-to-rome' } },
       {
         session: { head: base.snapshotId },
@@ -374,10 +374,10 @@ describe('damage', () => {
     const { turn, scope } = open();
     await turn('s');
     const text = await readFile(journal('s'), 'utf8');
-    const newer = text.replace('"waymark":3', '"waymark":4');
+    const newer = text.replace('"waymark":4', '"waymark":5');
     await writeFile(journal('s'), newer);
     await refused(open().runs.load(scope, { sessionId: 's' }), 'FAILED_PRECONDITION', {
-      format: 4,
+      format: 5,
     });
     await refused(open().turn('s'), 'FAILED_PRECONDITION');
     expect(await readFile(journal('s'), 'utf8')).toBe(newer);
@@ -400,7 +400,7 @@ describe('damage', () => {
 
 describe.each([
   ['nothing', ''],
-  ['half a line', '{"waymark":3,"id":'],
+  ['half a line', '{"waymark":4,"id":'],
 ])('a process that died as it had written %s into a new file', (_, left) => {
   test('leaves a session that the next process begins', async () => {
     await open().turn('other');

@@ -1,5 +1,6 @@
 import { contentHash } from '../../core/json/hash.ts';
 import { isJsonArray, isJsonObject, type Json, toJson } from '../../core/json/json.ts';
+import { fileHashOf } from '../../protocol/file-part.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import { recordOf, type ToolRecord, withRecord } from '../../protocol/messages/tool-record.ts';
 import type { Artifact } from '../../protocol/state.ts';
@@ -140,6 +141,8 @@ function redactContent(part: Part, value: (given: Json) => Json): Part {
       },
     };
   }
+  // The copy has no files: what they say cannot be redacted.
+  if (fileHashOf(part) !== undefined) return { media: { url: 'data:,' } };
   return value(part as unknown as Json) as unknown as Part;
 }
 

@@ -17,11 +17,11 @@ export interface Fault {
 
 /** One session as one JSON document, with its whole tree. */
 export interface SessionExport {
-  /** The format of the document. */
-  readonly format: 1 | 2;
+  /** The format of the document; 3 if it has files. */
+  readonly format: 1 | 2 | 3;
   /** The session. */
   readonly session: SessionInfo;
-  /** Messages, custom states and artifacts each stand once; snapshots name them by hash. */
+  /** Messages, custom states, artifacts and files (as base64) each stand once; snapshots and artifacts name them by hash. */
   readonly content: JsonObject;
   /** Its snapshots, parents first. */
   readonly snapshots: readonly JsonObject[];
@@ -65,7 +65,10 @@ export interface MaintenanceSupport {
   eraseOwner(owner: string, options?: MaintenanceOptions): Promise<number>;
   /** Walks the store; an empty list means that it is whole. */
   verify(options?: VerifyOptions): Promise<readonly Fault[]>;
-  /** The session with its whole tree; `undefined` for an unknown id. */
+  /**
+   * The session with its whole tree; `undefined` for an unknown id. `RESOURCE_EXHAUSTED` when its files have more than 16 MiB. A store
+   * gives and takes documents without files: `checkedStore` adds them.
+   */
   exportSession(scope: Scope, sessionId: string): Promise<SessionExport | undefined>;
   /** `ALREADY_EXISTS` when the id is taken; `sessionId` gives it another. Hashes are checked (`DATA_LOSS`). */
   importSession(

@@ -1,5 +1,6 @@
 import type { AbortSupport } from './abort-support.ts';
 import type { EventSupport } from './event-support.ts';
+import type { FileSupport } from './file-support.ts';
 import type { MaintenanceSupport } from './maintenance-support.ts';
 import type { RunSupport } from './run-support.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
@@ -32,6 +33,8 @@ export interface Store extends SnapshotStore {
   readonly maintenance?: MaintenanceSupport;
   /** Tokens and costs by owner. */
   readonly spend?: SpendSupport;
+  /** Files that are stored and read in pieces. */
+  readonly files?: FileSupport;
 }
 
 export type { Lookup } from '../../protocol/lookup.ts';
@@ -41,6 +44,7 @@ export type { AbortSupport } from './abort-support.ts';
 export type { Claim, ClaimRequest, ParentRef } from './claim.ts';
 export { type Committed, type CommitWrite, isWithinTurn } from './commit.ts';
 export type { EventCursor, EventSupport, RunEvent } from './event-support.ts';
+export type { FileHolder, FilePlace, FileSupport, OpenFile, StoredFile } from './file-support.ts';
 export { handedOverHint, type QueueHandoff, type Transaction, waitingTtl } from './handoff.ts';
 export type {
   Fault,

@@ -12,6 +12,7 @@ import { lockFile } from './directory/layout.ts';
 import { createLock, type Lock } from './directory/lock.ts';
 import { createDirectoryTransaction, type DirectoryTransaction } from './directory/transaction.ts';
 import { createWatch } from './directory/watch.ts';
+import { fileSupport } from './files.ts';
 import { maintenanceSupport } from './maintenance/maintenance.ts';
 import { type FileStoreOptions, fileOptionNames } from './options.ts';
 import { abortSupport, eventSupport } from './runs/events.ts';
@@ -39,6 +40,7 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
     timeline: timelineSupport(cache, transaction),
     maintenance: maintenanceSupport(cache, transaction),
     spend: spendSupport(cache.spend, cache.tables, transaction),
+    files: fileSupport(cache, transaction),
     async close() {
       watch.close();
       lock.close();
@@ -75,6 +77,13 @@ export function openParts(
     dead: new Map(),
     requests: new Map(),
     spend,
+    // They are on the disk, where `verify` and `UploadFiles` look after them.
+    files: {
+      check: (scope, state, before) => cache.checkFiles(scope, state, before),
+      problemOf: () => undefined,
+      runEnded: () => {},
+      removed: () => {},
+    },
   };
   const cache = new DirectoryCache(disk, tables, spend);
   const lock = createLock(join(disk.root, lockFile), { timeout: lockTimeout });

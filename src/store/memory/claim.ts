@@ -156,5 +156,6 @@ export function endRun(tables: Tables, run: RunRow): void {
   tables.runs.delete(run.id);
   if (run.session.run === run) run.session.run = undefined;
   endEvents(tables, run.id);
+  tables.files.runEnded(run.id);
   tables.emitter.emit(run.id);
 }

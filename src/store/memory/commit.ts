@@ -13,12 +13,13 @@ import { leaveInbox } from './inbox.ts';
 import { toMetadata } from './reading.ts';
 import { endRequests } from './requests.ts';
 import { addSpend } from './spend.ts';
-import { currentRun, list, type RunRow, type SnapshotRow, type Tables } from './tables.ts';
+import { currentRun, list, type RunRow, reached, type SnapshotRow, type Tables } from './tables.ts';
 
 /** Writes a snapshot under a run: see {@link RunSupport.commit}. */
 export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committed {
   const run = currentRun(tables, ref);
   const decision = accepted(decideCommit(commitFacts(tables, run, write), write));
+  tables.files.check(run.session.scope, write.state, () => reached(run).state);
   const { defaultTitle } = write;
   if (defaultTitle !== undefined) run.session.title ??= checkTitle(defaultTitle);
   if (write.events !== undefined) appendTo(tables, run, write.events);
@@ -46,7 +47,10 @@ function moveSession(
 ): void {
   const { session } = row;
   if (listHeadAs !== null && session.head !== undefined) list(session.head, listHeadAs);
-  if (replaces !== null) tables.snapshots.delete(replaces.id);
+  if (replaces !== null) {
+    tables.snapshots.delete(replaces.id);
+    tables.files.removed();
+  }
   if (index !== null && row.index < 0) list(row, index);
   if (movesHead) session.head = row;
   session.nextIndex = nextIndex;

@@ -19,7 +19,10 @@ export function maintenanceSupport(tables: Tables): MaintenanceSupport {
     eraseOwner: (owner, options) => betweenTurns(eraseInSteps(tables, owner), options),
     async verify(options) {
       const faults = createFaults(options);
-      await betweenTurns(verifyInSteps(tables, faults), options);
+      await betweenTurns(
+        verifyInSteps(tables, faults, undefined, (hash) => tables.files.problemOf(hash)),
+        options,
+      );
       return faults.found;
     },
     async exportSession(scope, sessionId) {

@@ -7,6 +7,7 @@ import { checkedStore } from '../rules/checked-store.ts';
 import { abortSupport } from './abort.ts';
 import { CompactRow } from './compact-row.ts';
 import { eventSupport } from './events.ts';
+import { fileSupport, MemoryFiles } from './files.ts';
 import { maintenanceSupport } from './maintenance.ts';
 import { readSnapshot } from './reading.ts';
 import { runSupport } from './runs.ts';
@@ -39,6 +40,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptions(options, optionNames, 'memoryStore()');
   const { clock = systemClock, newId = createIds(clock), eventsTtl = 60_000 } = options;
   const spend = new SpendCounters();
+  const files = new MemoryFiles(() => tables);
   const tables: Tables = {
     clock,
     newId,
@@ -53,6 +55,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     dead: new Map(),
     requests: new Map(),
     spend,
+    files,
   };
   return checkedStore({
     name: 'memory',
@@ -65,5 +68,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     timeline: timelineSupport(tables),
     maintenance: maintenanceSupport(tables),
     spend: spendSupport(tables, spend),
+    files: fileSupport(files),
   });
 }

@@ -201,4 +201,5 @@ function removeRows(tables: Tables, session: SessionRow, victims: ReadonlySet<st
   }
   session.listed = session.listed.filter((row) => !victims.has(row.id));
   for (const id of victims) tables.snapshots.delete(id);
+  tables.files.removed();
 }

@@ -49,6 +49,7 @@ export function runSupport(tables: Tables): RunSupport {
     detach: async (ref, request, away, events) => detach(tables, ref, request, away, events),
     async checkpoint(ref, { state, stateHash, inputsDone, midTurn, used, events, spend }) {
       const run = currentRun(tables, ref);
+      tables.files.check(run.session.scope, state, () => reached(run).state);
       if (events !== undefined) appendTo(tables, run, events);
       run.checkpoint = { state, stateHash, inputsDone, midTurn, used };
       run.crashes = noCrashes;
@@ -63,6 +64,7 @@ export function runSupport(tables: Tables): RunSupport {
     async attachPartial({ runId, attempt }, { state, stateHash, usage, totals }) {
       const row = tables.snapshots.get(runId);
       if (row?.status !== 'aborted' || row.partialFrom !== attempt) return;
+      tables.files.check(row.session.scope, state, () => row.state);
       row.state = state;
       row.stateHash = stateHash;
       if (usage !== undefined) row.usage = usage;

@@ -68,6 +68,7 @@ function create(
   if (isUsed(tables, next.snapshotId)) throw taken(next.snapshotId);
   const parent = parentOf(tables, known, next.parentId);
   const state = next.state === undefined ? emptyState : fromPlainState(next.state);
+  tables.files.check(scope, state, () => parent?.state ?? emptyState);
   const session = known ?? createSessionRow(tables, scope, next.sessionId);
   const now = tables.clock.now();
   const row = tables.newRow({
@@ -102,7 +103,9 @@ function parentOf(
 function change(tables: Tables, row: SnapshotRow, next: Snapshot): SnapshotRow {
   const { session } = row;
   if (next.state !== undefined) {
-    row.state = fromPlainState(next.state);
+    const state = fromPlainState(next.state);
+    tables.files.check(session.scope, state, () => row.state);
+    row.state = state;
     row.stateHash = hashState(row.state);
   }
   row.status = next.status === 'expired' ? 'pending' : next.status;

@@ -26,6 +26,18 @@ export interface SpendTable {
   eraseOwner(owner: string): void;
 }
 
+/** Where the tables keep files. */
+export interface FileTable {
+  /** Refuses a state that names a file which the store does not have, unless the state before named it already. */
+  check(scope: Scope, state: SessionState, before: () => SessionState): void;
+  /** What is wrong with a file; `undefined` when nothing is. */
+  problemOf(hash: string): string | undefined;
+  /** Says that a run has ended. */
+  runEnded(runId: string): void;
+  /** Says that snapshots were removed. */
+  removed(): void;
+}
+
 /** What a row says of a snapshot; `orphaned` and `expired` are worked out on reading. */
 export interface SnapshotRow {
   readonly id: string;
@@ -150,6 +162,7 @@ export interface Tables {
   /** By key; the oldest first. */
   readonly requests: Map<string, RequestRow>;
   readonly spend: SpendTable;
+  readonly files: FileTable;
 }
 
 /** The state of a run that others can see: its last checkpoint, or the state it continues from. */

@@ -1,4 +1,5 @@
 import { isWaymarkError } from '../../core/error.ts';
+import { fileHashesIn } from '../../protocol/file-part.ts';
 import type { Link } from '../../session/compact-history.ts';
 import type { History } from '../../session/history.ts';
 import { isStateHash, type SessionState } from '../../session/session-state.ts';
@@ -16,6 +17,9 @@ export type VerifiedTables = Pick<Tables, 'snapshots' | 'sessions' | 'runs'>;
 /** Reads the artifacts of a snapshot. Throws what is wrong with them. */
 type ArtifactsOf = (row: SnapshotRow) => SessionState['artifacts'];
 
+/** What is wrong with a file; `undefined` when nothing is. */
+type ProblemOfFile = (hash: string) => string | undefined;
+
 /**
  * Walks everything and says what does not fit. Turns may run between two steps; each step yields how many snapshots it
  * has completed. Messages are read session by session, so that those of one session at a time are in memory.
@@ -24,11 +28,18 @@ export function* verifyInSteps(
   tables: VerifiedTables,
   faults: Faults,
   artifactsOf: ArtifactsOf = ({ state }) => state.artifacts,
+  problemOfFile: ProblemOfFile = () => undefined,
 ): Generator<number, void> {
+  const files = new Map<string, string | undefined>();
+  // Each file is read once.
+  const problemOf: ProblemOfFile = (hash) => {
+    if (!files.has(hash)) files.set(hash, problemOfFile(hash));
+    return files.get(hash);
+  };
   for (const session of tables.sessions.values()) {
     const known = new Map<Link, History>();
     for (const row of allRows(session)) {
-      yield* verifySnapshot(tables, row, { known, faults, artifactsOf });
+      yield* verifySnapshot(tables, row, { known, faults, artifactsOf, problemOf });
     }
     faults.add(sessionFaults(tables, session));
     yield 0;
@@ -37,7 +48,7 @@ export function* verifyInSteps(
   for (const row of tables.snapshots.values()) {
     if (row.index < 0 && row.session.head !== row) {
       faults.add([fault('unreachable', row, 'It is not listed, and not the head.')]);
-      yield* verifySnapshot(tables, row, { known: new Map(), faults, artifactsOf });
+      yield* verifySnapshot(tables, row, { known: new Map(), faults, artifactsOf, problemOf });
     }
     if (++seen % batch === 0) yield 0;
   }
@@ -53,10 +64,12 @@ function* verifySnapshot(
     known,
     faults,
     artifactsOf,
+    problemOf,
   }: {
     readonly known: Map<Link, History>;
     readonly faults: Faults;
     readonly artifactsOf: ArtifactsOf;
+    readonly problemOf: ProblemOfFile;
   },
 ): Generator<number, void> {
   // It may have been deleted in the meantime.
@@ -66,6 +79,7 @@ function* verifySnapshot(
   let woken = steps.next();
   for (; woken.done !== true; woken = steps.next()) yield 0;
   if (isThere()) faults.add(snapshotFaults(tables, row, woken.value, artifactsOf));
+  if (isThere()) faults.add(fileFaults(row, artifactsOf, problemOf));
   yield 1;
 }
 
@@ -91,6 +105,22 @@ function snapshotFaults(
     faults.push(fault('parent', row, `Its parent "${parent.id}" is not there.`));
   }
   return faults;
+}
+
+/** Files of a snapshot that are missing or damaged. */
+function fileFaults(row: SnapshotRow, artifactsOf: ArtifactsOf, problemOf: ProblemOfFile): Fault[] {
+  let hashes: readonly string[];
+  try {
+    hashes = fileHashesIn(artifactsOf(row));
+  } catch (error) {
+    // Artifacts that cannot be read are a fault by themselves.
+    if (isWaymarkError(error)) return [];
+    throw error;
+  }
+  return hashes.flatMap((hash) => {
+    const message = problemOf(hash);
+    return message === undefined ? [] : [fault('hash', row, message)];
+  });
 }
 
 function sessionFaults(tables: VerifiedTables, session: SessionRow): Fault[] {

@@ -52,8 +52,9 @@ export async function quickCommit(
   if (events === undefined || (write.base !== undefined && rows.base === undefined)) {
     return undefined;
   }
-  // The function knows lists of artifacts and their parts, but not lists of chunks.
+  // The function knows lists of artifacts and their parts, but neither lists of chunks nor files.
   if (rows.artifacts.kind === 'whole' && rows.artifacts.lists.length > 0) return undefined;
+  if (rows.artifacts.kind === 'whole' && rows.artifacts.files.size > 0) return undefined;
   const { cipher } = context;
   const known =
     held.find(ref, write) ??

@@ -206,4 +206,6 @@ export const steps: readonly string[] = [
   '',
   // The functions of a turn. Those of the formats before have other names and stay: processes of an older version may still use them.
   [claimTurn, claimRequest, commitTurn].join('\n'),
+  // Files in pieces. An older version would not see that a list of artifacts names them.
+  `COMMENT ON TABLE @blob_parts IS 'Which list names which part; a negative list is a run that holds it';`,
 ];

@@ -1,3 +1,4 @@
+import { WaymarkError } from '../../core/error.ts';
 import { checkId, checkLookup, fitsLookup } from '../../protocol/lookup.ts';
 import { checkMessagePage, type MessageOptions } from '../../protocol/message-page.ts';
 import type {
@@ -6,6 +7,9 @@ import type {
   CommitWrite,
   EventSupport,
   ExpectHead,
+  FileHolder,
+  FilePlace,
+  FileSupport,
   Lookup,
   MaintenanceSupport,
   RunRef,
@@ -17,6 +21,7 @@ import type {
   Store,
   TimelineSupport,
 } from '../contract/store.ts';
+import { withFiles } from './exported-files.ts';
 import { OwedReleases } from './owed-releases.ts';
 import { checkQuery } from './session-filter.ts';
 
@@ -27,7 +32,7 @@ import { checkQuery } from './session-filter.ts';
  * exactly one id.
  */
 export function checkedStore<S extends Store>(store: S): S {
-  const { runs, abort, events, timeline, maintenance, close } = store;
+  const { runs, abort, events, timeline, maintenance, files, close } = store;
   let closing: Promise<void> | undefined;
   const owed = new OwedReleases(runs?.release ?? (() => Promise.resolve()));
   return {
@@ -43,7 +48,8 @@ export function checkedStore<S extends Store>(store: S): S {
     ...(abort && { abort: checkedAbort(abort) }),
     ...(events && { events: checkedEvents(events) }),
     ...(timeline && { timeline: checkedTimeline(timeline, owed) }),
-    ...(maintenance && { maintenance: checkedMaintenance(maintenance) }),
+    ...(maintenance && { maintenance: checkedMaintenance(maintenance, files) }),
+    ...(files && { files: checkedFiles(files) }),
   };
 }
 
@@ -207,14 +213,44 @@ function checkedTimeline(timeline: TimelineSupport, owed: OwedReleases): Timelin
   };
 }
 
-function checkedMaintenance(maintenance: MaintenanceSupport): MaintenanceSupport {
+const hash: Check = (given) => {
+  if (typeof given === 'string' && /^[0-9a-f]{64}$/.test(given)) return;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    'The hash of a file must be a SHA-256 in lower-case hex.',
+  );
+};
+
+function checkedFiles(files: FileSupport): FileSupport {
+  return {
+    write: guard(files.write, (holder: FileHolder) => {
+      scope(holder?.scope);
+      if (holder.run !== undefined) run(holder.run);
+    }),
+    open: guard(
+      files.open,
+      (place: FilePlace) => {
+        scope(place?.scope);
+        checkId(place.sessionId, 'a session id');
+        if (place.runId !== undefined) checkId(place.runId, 'a run id');
+      },
+      hash,
+    ),
+  };
+}
+
+function checkedMaintenance(
+  maintenance: MaintenanceSupport,
+  files: FileSupport | undefined,
+): MaintenanceSupport {
+  const { exportSession, importSession } = withFiles(maintenance, files);
   return {
     ...maintenance,
     prune: guard(maintenance.prune, anything, scopeIfGiven),
     eraseOwner: guard(maintenance.eraseOwner, (owner) => checkId(owner, 'an owner')),
-    exportSession: guard(maintenance.exportSession, scope, session),
+    exportSession: guard(exportSession, scope, session),
     importSession: guard(
-      maintenance.importSession,
+      importSession,
       scope,
       anything,
       (options: Parameters<MaintenanceSupport['importSession']>[2]) => {

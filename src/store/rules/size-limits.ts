@@ -17,6 +17,9 @@ const maxArtifactNameLength = 1_024;
 /** Characters of the custom state as JSON, unless the agent's `limits` say otherwise. */
 export const maxCustomLength = 16 * 1024 * 1024;
 
+/** Bytes of a file, unless the agent's `limits` or the caller say otherwise. */
+export const maxFileSize: number = 1024 * 1024 * 1024;
+
 /** A session's title, checked before it is written. */
 export function checkTitle(title: unknown): string {
   return checkText(title, 'title of a session', maxTitleLength);

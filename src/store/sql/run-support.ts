@@ -29,7 +29,8 @@ import type { SqlContext } from './sql-context.ts';
 import { uuidBytes } from './values/bytes.ts';
 
 /** Claims, and the writes under them. */
-export function runSupport({ db, state, cipher, gcScheduler, turns }: SqlContext): RunSupport {
+export function runSupport(context: SqlContext): RunSupport {
+  const { db, state, cipher, gcScheduler, uploading, turns } = context;
   // The checkpoints of runs that were taken over here: what grows from one is written as a difference to it.
   const taken = new Map<string, StateBase>();
 
@@ -99,7 +100,10 @@ export function runSupport({ db, state, cipher, gcScheduler, turns }: SqlContext
     load: (scope, lookup) => db.read(() => loadState(scope, lookup, state)),
     async heartbeat(ref) {
       const signal = await db.write(() => heartbeat(ref), { durable: false, single: true });
-      if (signal === 'lost') forget(ref.runId);
+      if (signal === 'lost') {
+        forget(ref.runId);
+        uploading.delete(ref.runId);
+      }
       return signal;
     },
     transactional: db.transactional === true,
@@ -132,13 +136,15 @@ export function runSupport({ db, state, cipher, gcScheduler, turns }: SqlContext
       const { committed, discards } = await committedOnce(ref, grown);
       tell(ref.runId, write.snapshotId);
       if (write.end) forget(ref.runId);
-      if (discards) gcScheduler.later();
+      const hasUploaded = write.end && uploading.delete(ref.runId);
+      if (discards || hasUploaded) gcScheduler.later();
       return committed;
     },
     async release(ref, events, requests) {
       await db.write(() => release(ref, events, requests, state));
       tell(ref.runId);
       forget(ref.runId);
+      uploading.delete(ref.runId);
       gcScheduler.later();
     },
     async replaceReceipt(runId, requests) {

@@ -46,5 +46,7 @@ export interface TurnSteps {
 export interface SqlContext extends Omit<SqlParts, 'turns'> {
   readonly state: StateContext;
   readonly gcScheduler: GcScheduler;
+  /** Runs of this process that have stored files: what their states do not name goes when they end. */
+  readonly uploading: Set<string>;
   readonly turns: TurnSteps | undefined;
 }

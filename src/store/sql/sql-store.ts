@@ -2,6 +2,7 @@ import type { MaintenanceOptions, Store } from '../contract/store.ts';
 import { checkedStore } from '../rules/checked-store.ts';
 import { abortSupport } from './abort-support.ts';
 import { eventSupport } from './event-support.ts';
+import { fileSupport } from './file-support.ts';
 import type { StateContext } from './history/state-rows.ts';
 import { maintenanceSupport } from './maintenance-support.ts';
 import { GcScheduler } from './retention/gc-scheduler.ts';
@@ -34,7 +35,13 @@ export function sqlStore(parts: SqlParts): SqlStore {
     homes: new Map(),
   };
   const gcScheduler = new GcScheduler(parts);
-  const context: SqlContext = { ...parts, state, gcScheduler, turns: parts.turns?.(state) };
+  const context: SqlContext = {
+    ...parts,
+    state,
+    gcScheduler,
+    uploading: new Set(),
+    turns: parts.turns?.(state),
+  };
   const maintenance = maintenanceSupport(context);
   return checkedStore({
     name: parts.name,
@@ -58,6 +65,7 @@ export function sqlStore(parts: SqlParts): SqlStore {
     timeline: timelineSupport(context),
     maintenance,
     spend: spendSupport(context),
+    files: fileSupport(context),
     rotateKeys: (options) => maintenance.rotateKeys(options),
   });
 }

@@ -201,4 +201,7 @@ export const steps: readonly string[] = [
   'ALTER TABLE blobs ADD COLUMN bytes BLOB;',
   // A checksum for each row of what was spent.
   withSums(checkedSpend),
+  // Files in pieces: in `blob_parts`, a negative list is a run that holds a part. An older version would not see that a list of artifacts
+  // names a file.
+  'PRAGMA application_id = 1465470283;',
 ];

@@ -8,8 +8,8 @@ import { type ScriptedModel, scriptedModel } from '../scripted-model.ts';
 import { createContractApp } from './agents.ts';
 import type { ContractCase } from './case.ts';
 
-/** The agent API that the contract uses, in process or remote. */
-export type ContractAgent = Omit<Agent, 'metadata' | 'description'>;
+/** The agent API that the contract uses, in process or remote. Clients read files by their URL. */
+export type ContractAgent = Omit<Agent, 'metadata' | 'description' | 'openFile'>;
 
 /** How the contract reaches the agents of an app. */
 export interface ContractLink {

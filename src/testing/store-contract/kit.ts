@@ -19,6 +19,7 @@ import type {
   Committed,
   CommitWrite,
   EventSupport,
+  FileSupport,
   MaintenanceSupport,
   RunSupport,
   Scope,
@@ -53,6 +54,7 @@ export interface Kit {
   readonly timeline: TimelineSupport;
   readonly maintenance: MaintenanceSupport;
   readonly spend: SpendSupport;
+  readonly files: FileSupport;
   readonly opened: OpenedStore;
   /** The same helpers over the reopened store. */
   readonly reopen: () => Promise<Kit>;
@@ -233,6 +235,9 @@ export function createKit(
     },
     get spend() {
       return need(store.spend, 'spend');
+    },
+    get files() {
+      return need(store.files, 'files');
     },
     opened,
     reopen: async () => createKit(opened, scope, await need(opened.reopen, 'way to reopen')()),

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { abortContract } from './abort.ts';
 import { durabilityContract } from './durability.ts';
 import { eventContract } from './events.ts';
+import { fileContract } from './files.ts';
 import { createKit, type Kit, type OpenedStore, type UseKit } from './kit.ts';
 import { longArtifactContract } from './long-artifacts.ts';
 import { maintenanceContract } from './maintenance.ts';
@@ -13,9 +14,27 @@ import { spendContract } from './spend.ts';
 import { timelineContract } from './timeline.ts';
 
 /** Optional capabilities of a store. */
-export type Capability = 'runs' | 'abort' | 'events' | 'timeline' | 'maintenance' | 'spend';
+export type Capability =
+  | 'runs'
+  | 'abort'
+  | 'events'
+  | 'timeline'
+  | 'maintenance'
+  | 'spend'
+  | 'files';
 
-const all: readonly Capability[] = ['runs', 'abort', 'events', 'timeline', 'maintenance', 'spend'];
+const all: readonly Capability[] = [
+  'runs',
+  'abort',
+  'events',
+  'timeline',
+  'maintenance',
+  'spend',
+  'files',
+];
+
+/** What stands beside the sessions, and what a store may leave out. */
+const beside: readonly Capability[] = ['spend', 'files'];
 
 /** Options of {@link storeContract}. */
 export interface StoreContractOptions {
@@ -42,8 +61,7 @@ export function storeContract(
   open: () => Promise<OpenedStore>,
   { capabilities = all, durable = true, runs = 50 }: StoreContractOptions = {},
 ): void {
-  // Counters of spend stand beside the sessions, and a store may leave them out.
-  const isWhole = all.every((part) => part === 'spend' || capabilities.includes(part));
+  const isWhole = all.every((part) => beside.includes(part) || capabilities.includes(part));
   const tested = [
     'snapshots',
     ...capabilities,
@@ -82,4 +100,5 @@ const groups: Record<Capability, (useKit: UseKit) => void> = {
   timeline: timelineContract,
   maintenance: maintenanceContract,
   spend: spendContract,
+  files: fileContract,
 };

@@ -1,19 +1,33 @@
+import { dirname } from 'node:path';
 import { isWaymarkError } from '../../../core/error.ts';
+import { fileHashesIn } from '../../../protocol/file-part.ts';
+import type { SessionState } from '../../../session/session-state.ts';
 import type { Lookup, Scope } from '../../contract/store.ts';
 import type { RunRow, SessionRow, Tables } from '../../memory/tables.ts';
+import { missingFile } from '../../rules/file-pieces.ts';
 import { isSnapshotId } from '../../rules/ids.ts';
 import { DeadFiles } from '../runs/dead-files.ts';
 import { EventFiles } from '../runs/event-files.ts';
 import { RequestFiles } from '../runs/request-files.ts';
 import { RunFile } from '../runs/run-file.ts';
 import type { Home } from '../runs/run-row.ts';
+import { UploadFiles } from '../runs/upload-files.ts';
 import { readPointer } from '../sessions/fork-pointer.ts';
 import { clearedSize } from '../sessions/journal.ts';
 import { LoadedLru } from '../sessions/loaded-lru.ts';
 import { SessionTree, type SessionTreeContext } from '../sessions/session-tree.ts';
+import { sameArtifacts } from '../sessions/state-delta.ts';
 import type { SpendFiles } from '../spend-files.ts';
 import type { Disk } from './disk.ts';
-import { runFile, runsFolder, safeName, scopeFolder } from './layout.ts';
+import {
+  artifactsName,
+  dataName,
+  runFile,
+  runsFolder,
+  safeName,
+  scopeFolder,
+  uploadsFolder,
+} from './layout.ts';
 
 /** How many files of runs are kept for their sessions' next ones. */
 const maxResting = 64;
@@ -32,6 +46,7 @@ export class DirectoryCache implements SessionTreeContext {
   readonly dead: DeadFiles;
   readonly requests: RequestFiles;
   readonly spend: SpendFiles;
+  readonly uploads: UploadFiles;
   readonly #runFiles = new Map<string, RunFile>();
   /** Their names, which take a hash to make. */
   readonly #runNames = new WeakMap<object, string>();
@@ -44,6 +59,7 @@ export class DirectoryCache implements SessionTreeContext {
     this.disk = disk;
     this.tables = tables;
     this.spend = spend;
+    this.uploads = new UploadFiles(disk, tables);
     this.events = new EventFiles(disk, tables, this.#find);
     this.dead = new DeadFiles(disk, tables, this.#find);
     this.requests = new RequestFiles(disk, tables, (scope, id) => this.refreshSession(scope, id));
@@ -155,6 +171,18 @@ export class DirectoryCache implements SessionTreeContext {
     return names.map((name) => `${folder}/${name}`);
   }
 
+  /** Refuses a state that names a file which the store does not have, unless the state before named it already. */
+  checkFiles(scope: Scope, state: SessionState, before: () => SessionState): void {
+    if (sameArtifacts(before(), state)) return;
+    const family = `${scopeFolder(scope)}/any`;
+    const isMissing = (hash: string): boolean =>
+      this.findFile(dataName(hash), family) === undefined;
+    const missing = fileHashesIn(state.artifacts).filter(isMissing);
+    if (missing.length === 0) return;
+    const known = fileHashesIn(before().artifacts);
+    for (const hash of missing) if (!known.includes(hash)) throw missingFile(hash);
+  }
+
   /** The events of a run, and whether it is over. */
   refreshEvents(runId: string): void {
     if (isSnapshotId(runId)) this.refreshRun(runId);
@@ -171,7 +199,27 @@ export class DirectoryCache implements SessionTreeContext {
   sweep(): void {
     this.events.sweep();
     this.dead.sweep();
+    this.sweepUploads();
   }
+
+  /** Removes files of runs that are over. */
+  sweepUploads(): void {
+    if (this.disk.list(uploadsFolder).length === 0) return;
+    this.refreshRuns();
+    this.uploads.sweep();
+  }
+
+  /** Where a file is that a session of a family has got from a run, or from another session of its owner; `undefined`: nowhere. */
+  readonly findFile = (file: string, family: string): string | undefined => {
+    const upload = this.uploads.find(file);
+    if (upload !== undefined) return upload;
+    const owner = dirname(dirname(family));
+    const families = this.disk
+      .list(owner)
+      .flatMap((agent) => this.foldersIn(`${owner}/${agent}`))
+      .map((folder) => `${folder}/${artifactsName}/${file}`);
+    return families.find((name) => this.disk.stamp(name) !== undefined);
+  };
 
   /** Runs and snapshots with subscribers, and their events. */
   refreshListened(ids: readonly string[]): void {

@@ -1,9 +1,11 @@
 import {
   closeSync,
+  copyFileSync,
   fdatasyncSync,
   fstatSync,
   fsyncSync,
   ftruncateSync,
+  linkSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -212,6 +214,39 @@ export class Disk {
     } catch (error) {
       throw diskError(error, name);
     }
+  }
+
+  /** Gives a file another name. */
+  rename(from: string, to: string): void {
+    this.#try(to, (path) => renameSync(this.#path(from), path));
+    this.note(dirname(to));
+  }
+
+  /** Gives a file a second name, or makes a copy where the file system has one name for each; durable when it returns. */
+  link(from: string, to: string): void {
+    const folder = dirname(to);
+    this.makeFolder(folder);
+    this.#try(to, (path) => {
+      try {
+        linkSync(this.#path(from), path);
+      } catch (error) {
+        if (isThere(error)) return;
+        this.#copy(from, path);
+      }
+      syncFolder(join(this.root, folder));
+    });
+  }
+
+  #copy(from: string, path: string): void {
+    const temporary = `${path}.tmp`;
+    copyFileSync(this.#path(from), temporary);
+    const fd = openSync(temporary, 'r+');
+    try {
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(temporary, path);
   }
 
   /** Waits until a file is on the disk, for what is written next to rely on it. */

@@ -5,9 +5,10 @@ import { dataLoss } from './disk-error.ts';
 
 /**
  * The format that this version writes. Since format 2 every line has a checksum, and a file of lines ends with an empty line.
- * A session's journal of format 1 is rewritten before something is appended to it. Since format 3 the data of artifacts is in separate files.
+ * A session's journal of format 1 is rewritten before something is appended to it. Since format 3 the data of artifacts is in separate files, and
+ * since format 4 artifacts name files: an older version would remove those as unused.
  */
-export const format = 3;
+export const format = 4;
 
 /** The format that a file says it has. */
 export function formatOf(head: JsonObject): number {

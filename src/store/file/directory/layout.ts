@@ -10,11 +10,13 @@ import type { Scope } from '../../contract/store.ts';
  *       artifacts/<hash>.json                        artifacts, by content
  *       artifacts/chunks.jsonl                       their long texts, in chunks
  *       sweep.tmp                                    there while unused artifacts are removed
+ *       artifacts/<hash>.bin                         their data, and files
  *     sessions/<owner, or _>/<agent>/<fork>.json     names the folder that a fork lives in
  *     runs/<session>~<hash>.jsonl                    the run that works on a session; nothing while there is none
  *     requests/<key>.json                            the run that was claimed under a request id, for a while
  *     events/<run>.jsonl                             what a run streamed, until shortly after its end
  *     spend/<owner, or _>.jsonl                      one line for what each turn of an owner has spent
+ *     uploads/<run>/<hash>.bin                       files that a run has stored and no snapshot names yet
  *     dead/<run>.json                                a run that was given up, until it is retried
  *     trash/                                         folders of deleted sessions, until they are removed
  *     lock, lock-mark, intent.json                   see lock.ts, holder-mark.ts and intent.ts
@@ -29,11 +31,17 @@ export const eventsFolder = 'events';
 export const deadFolder = 'dead';
 export const requestsFolder = 'requests';
 export const spendFolder = 'spend';
+export const uploadsFolder = 'uploads';
 export const journalName = 'journal.jsonl';
 export const artifactsName = 'artifacts';
 export const chunksName = 'chunks.jsonl';
 export const sweepName = 'sweep.tmp';
 export const trashFolder = 'trash';
+
+/** The name of a file with data, by the hash of its content. */
+export function dataName(hash: string): string {
+  return `${hash}.bin`;
+}
 
 /** What version control should leave alone: what only running processes need. */
 export const ignored: readonly string[] = [
@@ -44,6 +52,7 @@ export const ignored: readonly string[] = [
   `/${deadFolder}/`,
   `/${requestsFolder}/`,
   `/${trashFolder}/`,
+  `/${uploadsFolder}/`,
   '*.tmp',
 ];
 

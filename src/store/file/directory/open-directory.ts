@@ -29,6 +29,7 @@ export async function openDirectory(cache: DirectoryCache, lock: Lock): Promise<
       recover(cache);
       cache.removeResting();
       cache.requests.sweep();
+      cache.sweepUploads();
       if (cache.events.runIds().length === 0) return;
       cache.refreshRuns();
       cache.events.dropForgotten();

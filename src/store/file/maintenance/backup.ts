@@ -116,6 +116,7 @@ function copyFamily(cache: DirectoryCache, folder: string, copy: Copy): number {
     if (run === undefined) continue;
     copy.file(runFile(scope, id));
     copy.file(eventsFile(run.id));
+    copy.folder(cache.uploads.folderOf(run.id));
   }
   return tree.sessions.size;
 }

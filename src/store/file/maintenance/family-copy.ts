@@ -41,7 +41,13 @@ export class FamilyCopy extends SessionTree {
       dead: new Map(),
       requests: new Map(),
     };
-    super(folder, { disk: cache.disk, tables, homes: new WeakMap(), use: () => {} });
+    super(folder, {
+      disk: cache.disk,
+      tables,
+      homes: new WeakMap(),
+      use: () => {},
+      findFile: cache.findFile,
+    });
     this.tables = tables;
     this.#cache = cache;
   }

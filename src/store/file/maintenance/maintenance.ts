@@ -13,6 +13,8 @@ import { eraseOwner } from './erase.ts';
 import { prune } from './prune.ts';
 import { verify } from './verify.ts';
 
+const wait = <Result>(disk: Promise<Result>): Promise<Result> => disk;
+
 /** Keeping the store small, whole and portable. */
 export function maintenanceSupport(
   cache: DirectoryCache,
@@ -22,8 +24,24 @@ export function maintenanceSupport(
   const memory = memoryMaintenance(tables);
   return {
     prune: (policy, scope, options) => prune(cache, transaction, { policy, scope, options }),
-    eraseOwner: async (owner, options) =>
-      eraseOwner({ cache, transaction, step: createSteps(options), wait: (disk) => disk }, owner),
+    async eraseOwner(owner, options) {
+      const runIds = await transaction.read(() => {
+        cache.refreshRuns();
+        const runs = [...tables.runs.values()];
+        return runs.filter(({ session }) => session.scope.owner === owner).map(({ id }) => id);
+      });
+      const context = { cache, transaction, step: createSteps(options), wait };
+      const erased = await eraseOwner(context, owner);
+      if (runIds.some((id) => cache.uploads.has(id))) {
+        await transaction.write(
+          () => {},
+          () => {
+            for (const id of runIds) cache.uploads.end(id);
+          },
+        );
+      }
+      return erased;
+    },
     verify: (options) => verify(cache, transaction, options),
     exportSession: (scope, sessionId) =>
       transaction.read(() => {

@@ -167,7 +167,9 @@ class Verifying {
 
   async #rows(copy: FamilyCopy): Promise<readonly Fault[]> {
     const faults = createFaults();
-    const steps = verifyInSteps(copy.tables, faults, artifactReader(copy));
+    const steps = verifyInSteps(copy.tables, faults, artifactReader(copy), (hash) =>
+      copy.artifacts.fileProblem(hash),
+    );
     for (;;) {
       let snapshots = 0;
       const isDone = await this.#context.transaction.read(() => {

@@ -130,11 +130,15 @@ export function runSupport(cache: DirectoryCache, transaction: DirectoryTransact
         { receipt: requests?.receipt },
       ),
     handOver: (run) => under(run, () => memory.handOver(run)),
-    attachPartial: (run, write) =>
-      under(run, () => memory.attachPartial(run, write), {
-        snapshotId: run.runId,
-        base: write.base,
-      }),
+    async attachPartial(run, write) {
+      const trace = { snapshotId: run.runId, base: write.base };
+      await under(run, () => memory.attachPartial(run, write), trace);
+      if (!cache.uploads.has(run.runId)) return;
+      await transaction.write(
+        () => {},
+        () => cache.uploads.end(run.runId),
+      );
+    },
     getStep: (run, key) =>
       transaction.read(() => {
         cache.refreshRun(run.runId);

@@ -1,12 +1,15 @@
 import { isWaymarkError } from '../../../core/error.ts';
 import { type Json, parseJson } from '../../../core/json/json.ts';
 import { type ChunkedText, chunkedText } from '../../../core/json/long-texts.ts';
+import { createSha256 } from '../../../core/platform.ts';
+import { fileHashesIn, fileHashOf } from '../../../protocol/file-part.ts';
 import type { Part } from '../../../protocol/message.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import { longTextOf, withLongText } from '../../../session/long-part.ts';
+import { damagedFile, filePieceLength } from '../../rules/file-pieces.ts';
 import type { Disk } from '../directory/disk.ts';
 import { dataLoss } from '../directory/disk-error.ts';
-import { artifactsName, chunksName } from '../directory/layout.ts';
+import { artifactsName, chunksName, dataName } from '../directory/layout.ts';
 import { ChunkFile } from './chunk-file.ts';
 import { joinData, type SplitUrl, splitData } from './data-url.ts';
 import { isArtifactHash } from './state-delta.ts';
@@ -37,7 +40,6 @@ export interface ArtifactNeeds {
   readonly lists: readonly string[];
 }
 
-const dataEnding = '.bin';
 // What stands in an artifact's file must not name a file elsewhere.
 const dataFile = /^[0-9a-f]{64}\.bin$/;
 
@@ -47,12 +49,22 @@ export class ArtifactFiles {
   /** The long texts of the artifacts. */
   readonly chunks: ChunkFile;
   readonly #disk: Disk;
+  readonly #findFile: (file: string) => string | undefined;
   #compactedSize = 0;
 
-  constructor(disk: Disk, familyFolder: string, newId: () => string) {
+  constructor(
+    disk: Disk,
+    familyFolder: string,
+    options: {
+      readonly newId: () => string;
+      /** Where else a file is that an artifact names. */
+      readonly findFile: (file: string) => string | undefined;
+    },
+  ) {
     this.#disk = disk;
     this.folder = `${familyFolder}/${artifactsName}`;
-    this.chunks = new ChunkFile(disk, `${this.folder}/${chunksName}`, newId);
+    this.chunks = new ChunkFile(disk, `${this.folder}/${chunksName}`, options.newId);
+    this.#findFile = options.findFile;
   }
 
   read(hash: string): Artifact {
@@ -73,6 +85,7 @@ export class ArtifactFiles {
   write(artifact: Artifact, hash: string): void {
     const name = this.#name(hash);
     if (this.#disk.stamp(name) !== undefined) return;
+    for (const file of fileHashesIn([artifact])) this.#adopt(file);
     const texts: ChunkedText[] = [];
     const parts = artifact.parts.map((part) => {
       const text = longTextOf(part);
@@ -86,6 +99,36 @@ export class ArtifactFiles {
     });
     if (texts.length > 0) this.chunks.write(texts);
     this.#disk.replace(name, `${JSON.stringify({ ...artifact, parts }, null, 2)}\n`);
+  }
+
+  /** What is wrong with a file; `undefined` when nothing is. Reads all of it, in pieces. */
+  fileProblem(hash: string): string | undefined {
+    const sum = createSha256();
+    const isThere = this.#disk.open(this.#fileName(hash), ({ stamp, read }) => {
+      for (let at = 0; at < stamp.size; at += filePieceLength) {
+        sum.update(read(at, Math.min(filePieceLength, stamp.size - at)));
+      }
+      return true;
+    });
+    if (isThere === undefined) return damagedFile(hash, 'it is missing').message;
+    if (sum.hex() === hash) return undefined;
+    return damagedFile(hash, 'its content does not fit its name').message;
+  }
+
+  /** Takes a file in that a run has stored, or that another session has. */
+  #adopt(hash: string): void {
+    if (this.#hasFile(hash)) return;
+    // One that is lost is the business of `verify`, and must not hold up the session.
+    const from = this.#findFile(dataName(hash));
+    if (from !== undefined) this.#disk.link(from, this.#fileName(hash));
+  }
+
+  #hasFile(hash: string): boolean {
+    return this.#disk.stamp(this.#fileName(hash)) !== undefined;
+  }
+
+  #fileName(hash: string): string {
+    return `${this.folder}/${dataName(hash)}`;
   }
 
   remove(hash: string): void {
@@ -130,7 +173,7 @@ export class ArtifactFiles {
     try {
       const { parts } = this.#readStored(hash);
       return {
-        files: parts.flatMap((part) => (isData(part) ? part.file : [])),
+        files: parts.flatMap((part) => dataOf(part) ?? []),
         lists: parts.flatMap((part) => (isChunked(part) ? part.lists : [])),
       };
     } catch (error) {
@@ -143,7 +186,7 @@ export class ArtifactFiles {
   #dataOf(hashes: ReadonlySet<string>): ReadonlySet<string> | undefined {
     try {
       const parts = [...hashes].flatMap((hash) => this.#readStored(hash).parts);
-      return new Set(parts.flatMap((part) => (isData(part) ? part.file : [])));
+      return new Set(parts.flatMap((part) => dataOf(part) ?? []));
     } catch (error) {
       if (isWaymarkError(error) && error.status === 'DATA_LOSS') return undefined;
       throw error;
@@ -159,7 +202,7 @@ export class ArtifactFiles {
   }
 
   #writeData(part: Part, { start, bytes }: SplitUrl, hash: string): DataPart {
-    const file = `${hash}${dataEnding}`;
+    const file = dataName(hash);
     const name = `${this.folder}/${file}`;
     if (this.#disk.stamp(name) === undefined) this.#disk.replace(name, bytes);
     return { rest: withLongText(part, start), file };
@@ -187,6 +230,18 @@ function isChunked(part: StoredPart): part is ChunkedPart {
 
 function isData(part: StoredPart): part is DataPart {
   return 'file' in part && 'rest' in part && isDataFile(part.file);
+}
+
+/** The hash of the file that a part names. */
+function fileOf(part: StoredPart): string | undefined {
+  return 'rest' in part ? undefined : fileHashOf(part);
+}
+
+/** The name of the file with the data of a part. */
+function dataOf(part: StoredPart): string | undefined {
+  if (isData(part)) return part.file;
+  const hash = fileOf(part);
+  return hash === undefined ? undefined : dataName(hash);
 }
 
 /** Whether a file has this name for the data of an artifact. */

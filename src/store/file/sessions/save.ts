@@ -29,6 +29,7 @@ export function saveSession(cache: DirectoryCache, session: SessionRow, trace: T
   if (open !== undefined && open !== former) runFile.create(open, { tree, session });
   else if (over?.request.mode === 'attached') cache.rest(runFile);
   else if (over !== undefined) runFile.remove();
+  if (over !== undefined) cache.uploads.end(over.id);
 }
 
 /** Writes what a run came to that has ended before. */

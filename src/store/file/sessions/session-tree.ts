@@ -61,6 +61,8 @@ export interface SessionTreeContext {
   readonly homes: WeakMap<SessionRow, SessionTree>;
   /** Hears that the states of a family were looked at. */
   readonly use: (tree: SessionTree) => void;
+  /** Where a file of another family, or of a run, is. */
+  readonly findFile: (file: string, family: string) => string | undefined;
 }
 
 /**
@@ -87,10 +89,13 @@ export class SessionTree implements JournalReader {
   /** The sessions of a journal that is read again; references to them stay valid. */
   #former = new Map<string, SessionRow>();
 
-  constructor(folder: string, { disk, tables, homes, use }: SessionTreeContext) {
+  constructor(folder: string, { disk, tables, homes, use, findFile }: SessionTreeContext) {
     this.folder = folder;
     this.journal = new Journal(disk, `${folder}/${journalName}`, this);
-    this.artifacts = new ArtifactFiles(disk, folder, () => tables.newId());
+    this.artifacts = new ArtifactFiles(disk, folder, {
+      newId: () => tables.newId(),
+      findFile: (file) => findFile(file, folder),
+    });
     this.states = new States(disk, this.journal.name, this.artifacts, () => use(this));
     this.#disk = disk;
     this.#tables = tables;

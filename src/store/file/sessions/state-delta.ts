@@ -157,7 +157,8 @@ function customFrom(delta: StateDelta['custom'], base: Json | undefined): Json |
   return delta.patch === undefined ? delta.whole : applyPatch(base ?? null, delta.patch);
 }
 
-function sameArtifacts(a: SessionState, b: SessionState): boolean {
+/** Whether two states have the same artifacts, without reading them. */
+export function sameArtifacts(a: SessionState, b: SessionState): boolean {
   const before = artifactHashes(a);
   const after = artifactHashes(b);
   return before.length === after.length && before.every((hash, at) => hash === after[at]);

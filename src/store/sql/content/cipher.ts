@@ -37,6 +37,9 @@ export interface StoreSecret {
   readonly strict: boolean;
 }
 
+/** What has a content address. */
+type DocumentKind = 'custom' | 'artifacts' | 'part' | 'chunk' | 'chunks' | 'file' | 'piece';
+
 /** How content stands in its columns: as JSON text, or encrypted and bound to its place. */
 export interface Cipher {
   /** JSON text as it is stored in a place. */
@@ -51,7 +54,7 @@ export interface Cipher {
   sealHash(hash: string, place: string): Uint8Array;
   openHash(value: Uint8Array, place: string): string;
   /** The content address of a stored document. With encryption it is keyed, so that it cannot confirm a guess of the content. */
-  digest(kind: 'custom' | 'artifacts' | 'part' | 'chunk' | 'chunks', text: string): Uint8Array;
+  digest(kind: DocumentKind, text: string): Uint8Array;
   /** Whether a stored value, packed text, or hash, is as it would be written now. */
   isCurrent(value: SqlValue): boolean;
   isCurrentBytes(value: Uint8Array): boolean;

@@ -1,4 +1,5 @@
 import { deepFreeze } from '../../../core/json/json.ts';
+import { fileHashesIn, fileHashOf } from '../../../protocol/file-part.ts';
 import type { Part } from '../../../protocol/message.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import { longTextOf } from '../../../session/long-part.ts';
@@ -15,6 +16,7 @@ import {
   readChunked,
 } from './chunked-part.ts';
 import type { Cipher } from './cipher.ts';
+import { fileDigest } from './files.ts';
 import { documentPlace } from './places.ts';
 
 // A part whose JSON is longer is stored once in a separate row, however many artifacts and snapshots contain it.
@@ -50,7 +52,16 @@ export type ManifestWrite =
       readonly chunks: readonly ChunkWrite[];
       /** The chunks of lists that are stored already. */
       readonly knownChunks: ReadonlyMap<string, ChunkRows>;
+      /** The files that parts name, by the digest of their rows. */
+      readonly files: ReadonlyMap<string, FileName>;
     };
+
+/** A file that a list names. */
+export interface FileName {
+  readonly hash: string;
+  /** Whether the list before did not name it. */
+  readonly isNew: boolean;
+}
 
 /** How a list of artifacts is written after another one. */
 export function writeManifest(
@@ -69,7 +80,8 @@ export function writeManifest(
       const longText = longTextOf(part);
       if (longText !== undefined) return chunked.add(part, longText);
       const text = JSON.stringify(part);
-      if (text.length <= largePart) return part;
+      // Garbage collection finds files in the list itself.
+      if (text.length <= largePart || fileHashOf(part) !== undefined) return part;
       const digest = cipher.digest('part', text);
       const name = hexOf(digest);
       const stored = base?.ref.parts.get(name);
@@ -91,8 +103,24 @@ export function writeManifest(
     lists: [...chunked.lists.values()],
     chunks: [...chunked.chunks.values()],
     knownChunks: chunked.knownChunks,
+    files: filesIn(base?.value ?? [], value, cipher),
   };
 }
+
+function filesIn(
+  before: readonly Artifact[],
+  value: readonly Artifact[],
+  cipher: Cipher,
+): ReadonlyMap<string, FileName> {
+  const hashes = fileHashesIn(value);
+  if (hashes.length === 0) return noFiles;
+  const known = fileHashesIn(before);
+  return new Map(
+    hashes.map((hash) => [hexOf(fileDigest(hash, cipher)), { hash, isNew: !known.includes(hash) }]),
+  );
+}
+
+const noFiles: ReadonlyMap<string, FileName> = new Map();
 
 function isSame(a: readonly Artifact[], b: readonly Artifact[]): boolean {
   return a === b || (a.length === b.length && a.every((each, place) => each === b[place]));
@@ -124,17 +152,27 @@ function namesIn(part: unknown): readonly string[] {
   return isChunked(part) ? part.lists : [];
 }
 
-/** The names of large parts in a stored document, which need not be a list of artifacts. */
-export function partNamesIn(text: string): string[] {
+/** The names of large parts, and of files, in a stored document, which need not be a list of artifacts. */
+export function partNamesIn(text: string, cipher: Cipher): string[] {
   const document: unknown = JSON.parse(text);
   if (!Array.isArray(document)) return [];
   const names = document.flatMap((entry: unknown) => {
     const isEntry = typeof entry === 'object' && entry !== null && 'parts' in entry;
-    return isEntry && Array.isArray(entry.parts) ? entry.parts.flatMap(namesIn) : [];
+    if (!isEntry || !Array.isArray(entry.parts)) return [];
+    return entry.parts.flatMap((part: unknown) => [...namesIn(part), ...fileNamesIn(part, cipher)]);
   });
   return [
     ...new Set(names.filter((name) => typeof name === 'string' && /^[0-9a-f]{64}$/.test(name))),
   ];
+}
+
+function fileNamesIn(part: unknown, cipher: Cipher): readonly string[] {
+  if (typeof part !== 'object' || part === null) return [];
+  // A custom state may look like a list of artifacts: whatever it names in this way is only looked at.
+  const { media } = part as { readonly media?: { readonly url?: unknown } };
+  if (typeof media?.url !== 'string') return [];
+  const hash = fileHashOf({ media: { url: media.url } });
+  return hash === undefined ? [] : [hexOf(fileDigest(hash, cipher))];
 }
 
 /** The artifacts, with the texts of their large parts. */

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto';
 import { WaymarkError } from '../../../core/error.ts';
 import { randomBytes } from '../../../core/platform.ts';
 import type { SqlValue } from '../database/query.ts';
-import { hexOf } from '../values/bytes.ts';
+import { freeBytes, hexOf } from '../values/bytes.ts';
 
 /** A key for content, and its name. */
 export interface ContentKey {
@@ -42,6 +42,7 @@ export function encrypt(
   sealed.set(nonce, 1 + keyIdLength);
   sealed.set(body, headLength);
   sealed.set(box.getAuthTag(), headLength + body.length);
+  freeBytes(body);
   return sealed;
 }
 
@@ -71,7 +72,9 @@ export function decrypt({ id, secret }: ContentKey, sealed: Uint8Array, place: s
     box.setAAD(isBound(sealed) ? boundTo(id, place) : head);
     box.setAuthTag(sealed.subarray(-tagLength));
     const content = box.update(sealed.subarray(headLength, -tagLength));
-    return Buffer.concat([content, box.final()]);
+    // The cipher is a stream: nothing is left for the end but the check of the tag.
+    box.final();
+    return content;
   } catch (cause) {
     throw forged(place, cause);
   }

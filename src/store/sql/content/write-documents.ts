@@ -1,4 +1,5 @@
-import { one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import { missingFile } from '../../rules/file-pieces.ts';
+import { all, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { hexOf } from '../values/bytes.ts';
 import { type DocumentRef, type DocumentWrite, documentRef } from './document.ts';
 import type { ManifestRef, ManifestWrite } from './manifest.ts';
@@ -21,6 +22,10 @@ const insertBytes = statement<{ row_id: number }>(
 const insertPart = statement(
   'place_part',
   'INSERT INTO @blob_parts(part, list) VALUES($1, $2) ON CONFLICT DO NOTHING',
+);
+const selectRows = statement<{ row_id: number; hash: Uint8Array }>(
+  'place_files',
+  (d) => `SELECT b.row_id, b.hash FROM @blobs b WHERE b.hash IN ${d.bytes('$1')}`,
 );
 const shareBlobs = statement('place_share_blobs', (d) => d.shareBlobs);
 
@@ -49,9 +54,26 @@ export function* writeArtifacts(write: ManifestWrite): Plan<ManifestRef | undefi
     parts.set(hexOf(digest), yield* writeBlob(digest, body));
   }
   const chunks = yield* writeChunks(write, parts);
+  yield* findFiles(write.files, parts);
   const rowId = yield* writeBlob(write.digest, write.body);
   for (const part of parts.values()) yield* run(insertPart, part, rowId);
   return { rowId, parts, chunks };
+}
+
+/** Finds the rows of files, which were written before, and adds them to the parts. */
+function* findFiles(
+  files: Extract<ManifestWrite, { readonly kind: 'whole' }>['files'],
+  parts: Map<string, number>,
+): Plan<void> {
+  if (files.size === 0) return;
+  // So that none is removed before the list names it.
+  yield* run(shareBlobs);
+  const rows = yield* all(selectRows, JSON.stringify([...files.keys()]));
+  for (const { row_id: rowId, hash } of rows) parts.set(hexOf(hash), rowId);
+  for (const [name, { hash, isNew }] of files) {
+    // One that is lost is the business of `verify`, and must not hold up the session.
+    if (isNew && !parts.has(name)) throw missingFile(hash);
+  }
 }
 
 /** Writes what is new of long texts, and adds the lists of chunks to the parts. Gives the rows of the chunks by list. */
@@ -79,7 +101,8 @@ function* writeChunks(
   return byList;
 }
 
-function* writeBlob(digest: Uint8Array, body: SqlValue, bytes?: Uint8Array): Plan<number> {
+/** Writes a document that may be stored already, and gives its row. */
+export function* writeBlob(digest: Uint8Array, body: SqlValue, bytes?: Uint8Array): Plan<number> {
   yield* run(shareBlobs);
   const { row_id: rowId } =
     bytes === undefined

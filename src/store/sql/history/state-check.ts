@@ -2,9 +2,11 @@ import { isWaymarkError } from '../../../core/error.ts';
 import { carryHashes } from '../../../core/json/hash.ts';
 import type { Json } from '../../../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../../../core/json/patch.ts';
+import { fileHashesIn } from '../../../protocol/file-part.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import { emptyState, isStateHash } from '../../../session/session-state.ts';
 import { readDocument } from '../content/document.ts';
+import { checkFile } from '../content/files.ts';
 import { documentPlace } from '../content/places.ts';
 import { first, type Plan, type SqlValue, statement } from '../database/query.ts';
 import { openHash } from '../snapshots/snapshot-row.ts';
@@ -47,6 +49,7 @@ interface Read<Value> {
 export class StateCheck {
   readonly #context: StateContext;
   readonly #chains: ChainReader;
+  readonly #files = new Map<string, string | undefined>();
   #custom: Read<Json> | undefined;
   #artifacts: Read<readonly Artifact[]> | undefined;
 
@@ -61,6 +64,30 @@ export class StateCheck {
     // The whole state says what is wrong with it.
     const read = yield* readAlone(row, this.#context);
     return read.kind === 'damaged' ? read.message : undefined;
+  }
+
+  /** What is wrong with the files that a state names. Each file is read once. */
+  *checkFiles(row: StatePointers): Plan<readonly string[]> {
+    if (row.artifacts === null) return [];
+    const problems: string[] = [];
+    for (const hash of yield* this.#filesOf(row.artifacts)) {
+      if (!this.#files.has(hash)) {
+        this.#files.set(hash, yield* checkFile(hash, this.#context.cipher));
+      }
+      const problem = this.#files.get(hash);
+      if (problem !== undefined) problems.push(problem);
+    }
+    return problems;
+  }
+
+  *#filesOf(rowId: number): Plan<readonly string[]> {
+    try {
+      return fileHashesIn(yield* this.#artifactsOf(rowId));
+    } catch (error) {
+      // A list that cannot be read is a fault by itself.
+      if (isWaymarkError(error) || error instanceof SyntaxError) return [];
+      throw error;
+    }
   }
 
   *#fits(row: StatePointers): Plan<boolean> {

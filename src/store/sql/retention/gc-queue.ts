@@ -1,7 +1,7 @@
 import { all, type Plan, run, statement } from '../database/query.ts';
 
-/** Candidates for garbage collection: branches and blobs that may be unused; deleted sessions. */
-export const trashKind = { branch: 0, blob: 1, session: 2 } as const;
+/** Candidates for garbage collection: branches and blobs that may be unused; deleted sessions; blobs that a run may hold. */
+export const trashKind = { upload: -1, branch: 0, blob: 1, session: 2 } as const;
 
 const insertTrash = statement(
   'trash_add',
@@ -53,6 +53,11 @@ const insertBlobs = statement(
     INSERT INTO @trash(kind, row_id) SELECT ${trashKind.blob}, row_id FROM @blobs
     WHERE row_id IN ${d.integers('$1')} ON CONFLICT DO NOTHING`,
 );
+
+/** Notes documents that may have become unused. */
+export function* trashBlobs(rows: readonly number[]): Plan<void> {
+  if (rows.length > 0) yield* run(insertBlobs, JSON.stringify(rows));
+}
 
 /** As {@link discard}, for many rows at once. */
 export function* discardAll(gone: readonly Pointers[]): Plan<void> {

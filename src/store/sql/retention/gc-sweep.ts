@@ -1,6 +1,7 @@
 import type { Cipher } from '../content/cipher.ts';
 import { partNamesIn } from '../content/manifest.ts';
 import { documentPlace } from '../content/places.ts';
+import { releaseUploads } from '../content/uploads.ts';
 import { all, first, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { gapsBetween, messageRowId } from '../history/segments.ts';
 import { discardAll, type Pointers, trashKind } from './gc-queue.ts';
@@ -9,7 +10,7 @@ import { type Reachability, reachabilityOf } from './gc-reachability.ts';
 const ownBlobs = statement('collect_own', (d) => d.ownBlobs);
 const selectTrash = statement<{ kind: number; row_id: number }>(
   'collect_next',
-  'SELECT kind, row_id FROM @trash ORDER BY kind DESC, row_id DESC LIMIT 1',
+  `SELECT kind, row_id FROM @trash WHERE kind > ${trashKind.upload} ORDER BY kind DESC, row_id DESC LIMIT 1`,
 );
 const insertTrash = statement(
   'collect_add',
@@ -28,6 +29,7 @@ const usualSize = 4096;
  */
 export function* sweepSome(cipher: Cipher): Plan<boolean> {
   yield* run(ownBlobs);
+  yield* releaseUploads();
   for (let left = batch; left > 0; left--) {
     const item = yield* first(selectTrash);
     if (item === undefined) return false;
@@ -166,7 +168,7 @@ function* collectBlob(rowId: number, cipher: Cipher): Plan<number> {
   if (uses > 0) return 0;
   const gone = yield* first(deleteBlob, rowId);
   if (gone === undefined) return 0;
-  const names = partNamesIn(cipher.decrypt(gone.body, documentPlace));
+  const names = partNamesIn(cipher.decrypt(gone.body, documentPlace), cipher);
   const parts = names.length === 0 ? [] : yield* all(selectParts, JSON.stringify(names));
   for (const part of parts) {
     yield* run(deletePart, part.row_id, rowId);

@@ -142,6 +142,7 @@ function* snapshotFaults(
   // The row of an open run shows what the run has reached; its own hash is written when the run ends.
   const isOpen = row.run_heartbeat !== null && cipher.keyId !== undefined;
   if (!isOpen) messages.push({ kind: 'hash', message: yield* states.check(row) });
+  for (const message of yield* states.checkFiles(row)) messages.push({ kind: 'hash', message });
   // A checkpoint has no id and is no snapshot; the state's hash was looked at.
   if (row.id !== null) {
     const reading = { now: row.now, orphaned: false, stateHash: '' };

@@ -1,0 +1,52 @@
+import type { RunRef } from './run.ts';
+import type { Scope } from './scope.ts';
+
+/**
+ * Files: content that is stored and read in pieces, and never held in memory as a whole. A state names a file by its hash (see
+ * `fileHashOf`), and the store keeps the file as long as a snapshot, a checkpoint or an open run names it. Branches and forks share it.
+ */
+export interface FileSupport {
+  /**
+   * Stores a file. Its bytes are on the disk when this resolves. If reading `data` fails, nothing is stored and the error is passed on.
+   * Equal content is stored once.
+   */
+  write(holder: FileHolder, data: AsyncIterable<Uint8Array>): Promise<StoredFile>;
+  /** Opens a file that a state of this session names, or that the run has written; `undefined` if it is not in the store. */
+  open(place: FilePlace, hash: string): Promise<OpenFile | undefined>;
+}
+
+/**
+ * Keeps a file until a state names it. `run`: until the run ends or has been dead for an hour; a stale attempt is `ABORTED`. Without it: for
+ * an hour, for an import.
+ */
+export interface FileHolder {
+  readonly scope: Scope;
+  readonly run?: RunRef;
+}
+
+/** Where a file is named. */
+export interface FilePlace {
+  readonly scope: Scope;
+  readonly sessionId: string;
+  /** The open run that may have written it. */
+  readonly runId?: string;
+}
+
+/** A file that has been stored. */
+export interface StoredFile {
+  /** SHA-256 of the bytes, in lower-case hex. */
+  readonly hash: string;
+  /** Number of bytes. */
+  readonly size: number;
+}
+
+/** A file that can be read. */
+export interface OpenFile {
+  /** Number of bytes. */
+  readonly size: number;
+  /**
+   * The bytes from one position to before another, in pieces of at most 256 KiB that are read when they are asked for, each in memory of its own. Damaged content is
+   * `DATA_LOSS`. Stop early by `return`, as `break` in a `for await` loop does.
+   */
+  read(from: number, to: number): AsyncGenerator<Uint8Array<ArrayBuffer>>;
+}

@@ -1,0 +1,67 @@
+import { WaymarkError } from '../../core/error.ts';
+
+/** Bytes that a store keeps, reads and writes at a time. Part of the stored format. */
+export const filePieceLength: number = 256 * 1024;
+
+/** How long a file is kept for a run that has died, or for an import, before a state names it. */
+export const fileHoldMs = 3_600_000;
+
+/**
+ * Data in pieces of {@link filePieceLength} bytes, the last of which may be shorter. All are views of one buffer, so each is valid only until
+ * the next one is asked for. `room` bytes before each piece are the caller's.
+ */
+export async function* inPieces(
+  data: AsyncIterable<Uint8Array>,
+  room = 0,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const buffer = new Uint8Array(room + filePieceLength);
+  let filled = 0;
+  for await (const given of data) {
+    for (let at = 0; at < given.length; ) {
+      const taken = given.subarray(at, at + filePieceLength - filled);
+      buffer.set(taken, room + filled);
+      filled += taken.length;
+      at += taken.length;
+      if (filled < filePieceLength) continue;
+      yield buffer.subarray(room);
+      filled = 0;
+    }
+  }
+  if (filled > 0) yield buffer.subarray(room, room + filled);
+}
+
+/** A piece that a range needs: its number, and the range within it. */
+export interface NeededPiece {
+  readonly number: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The pieces of a file that the bytes from one position to before another are in. */
+export function* neededPieces(from: number, to: number): Generator<NeededPiece> {
+  for (let at = from; at < to; ) {
+    const number = Math.floor(at / filePieceLength);
+    const start = number * filePieceLength;
+    const end = Math.min(to, start + filePieceLength);
+    yield { number, from: at - start, to: end - start };
+    at = end;
+  }
+}
+
+/** A state names a file that the store does not have. */
+export function missingFile(hash: string): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `The state names the file ${hash}, which is not in this store. Save it with session.saveFile() in the turn that adds it.`,
+    { details: { file: hash } },
+  );
+}
+
+/** The bytes of a file are not those that were stored. */
+export function damagedFile(hash: string, why: string): WaymarkError {
+  return new WaymarkError(
+    'DATA_LOSS',
+    `The stored file ${hash} is damaged: ${why}. Restore it from a backup.`,
+    { details: { file: hash } },
+  );
+}
