@@ -234,6 +234,12 @@ export {
 } from './session/policy.ts';
 export { currentSession, type Recipe, type Session } from './session/session.ts';
 export type {
+  FileData,
+  NewFile,
+  OpenedFile,
+  OpenFileOptions,
+} from './session/session-file.ts';
+export type {
   QueueHandoff,
   RunRecord,
   Scope,

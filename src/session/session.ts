@@ -4,6 +4,7 @@ import { checkVariadic } from '../core/options.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact, State } from '../protocol/state.ts';
 import type { TextEdit } from './edit-text.ts';
+import type { NewFile, OpenedFile, OpenFileOptions, SessionFiles } from './session-file.ts';
 import { toPlainState } from './session-state.ts';
 import type { WorkingState } from './working-state.ts';
 
@@ -47,6 +48,18 @@ export interface Session<Custom = unknown> {
   editArtifact(name: string, edits: readonly TextEdit[]): Artifact;
   /** Replaces all artifacts. */
   setArtifacts(artifacts: readonly Artifact[]): void;
+  /**
+   * Stores a file of any size and adds it as an artifact, which names the file by its hash. The bytes go to the store in pieces, so that the
+   * file is never in memory as a whole, and they are no part of the state. It needs a store; all four of ours keep files. Await it before
+   * the turn ends.
+   *
+   * @example
+   * const answer = await fetch(url);
+   * await session.saveFile({ name: 'video.mp4', contentType: 'video/mp4', data: answer.body });
+   */
+  saveFile(file: NewFile): Promise<Artifact>;
+  /** Opens a file of the session that was saved with `saveFile`, in this turn or an earlier one. */
+  openFile(name: string, options?: OpenFileOptions): Promise<OpenedFile>;
 }
 
 /**
@@ -58,6 +71,7 @@ export class SessionFace<Custom> implements Session<Custom> {
   readonly #working: WorkingState;
   readonly #snapshotIds: readonly string[];
   readonly #checkCustom: (custom: unknown) => unknown;
+  readonly #files: (() => SessionFiles) | undefined;
 
   constructor(options: {
     readonly id: () => string;
@@ -65,11 +79,14 @@ export class SessionFace<Custom> implements Session<Custom> {
     readonly snapshotIds: readonly string[];
     /** Checks a custom state that is set as a whole. */
     readonly checkCustom: (custom: unknown) => unknown;
+    /** Made when it is needed. @default the session keeps no files */
+    readonly files?: () => SessionFiles;
   }) {
     this.#id = options.id;
     this.#working = options.working;
     this.#snapshotIds = options.snapshotIds;
     this.#checkCustom = options.checkCustom;
+    this.#files = options.files;
   }
 
   get id(): string {
@@ -124,6 +141,22 @@ export class SessionFace<Custom> implements Session<Custom> {
 
   setArtifacts(artifacts: readonly Artifact[]): void {
     this.#working.setArtifacts(artifacts);
+  }
+
+  async saveFile(file: NewFile): Promise<Artifact> {
+    return await this.#filesOrThrow().save(file);
+  }
+
+  async openFile(name: string, options?: OpenFileOptions): Promise<OpenedFile> {
+    return await this.#filesOrThrow().open(name, options);
+  }
+
+  #filesOrThrow(): SessionFiles {
+    if (this.#files !== undefined) return this.#files();
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'This session is only for trying a tool and keeps no files. Run a turn of the agent instead.',
+    );
   }
 }
 

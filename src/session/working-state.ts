@@ -5,6 +5,7 @@ import { type Json, jsonEqual, toJson } from '../core/json/json.ts';
 import { joinPatches } from '../core/json/known-patch.ts';
 import type { JsonPatch } from '../core/json/patch.ts';
 import { produce } from '../core/json/produce.ts';
+import { fileHashesIn } from '../protocol/file-part.ts';
 import type { Message } from '../protocol/message.ts';
 import { parseArtifact, parseMessage } from '../protocol/parse.ts';
 import type { Artifact } from '../protocol/state.ts';
@@ -34,6 +35,8 @@ export class WorkingState {
   #patchedFrom: Json | undefined;
   #closed: string | undefined;
   #listener: StateListener | undefined;
+  /** Files that the session has, or had in this turn, besides those of the state. */
+  readonly #files = new Set<string>();
 
   constructor(state: SessionState) {
     this.#state = state;
@@ -123,14 +126,16 @@ export class WorkingState {
 
   /**
    * Adds artifacts; one with the name of an existing one takes its place. Returns them as they were stored. With `quiet` the
-   * listener does not hear of them.
+   * listener does not hear of them. Files that they name must be `stored`, or be named by the session already.
    */
   addArtifacts(
     artifacts: readonly Artifact[],
-    { quiet = false }: { readonly quiet?: boolean } = {},
+    { quiet = false, files }: { readonly quiet?: boolean; readonly files?: 'stored' } = {},
   ): readonly Artifact[] {
     this.#open();
     const parsed = artifacts.map(parseNamed);
+    if (files === 'stored') for (const hash of fileHashesIn(parsed)) this.#files.add(hash);
+    else this.#checkFiles(parsed);
     const next = [...this.#state.artifacts];
     const changed: Artifact[] = [];
     for (const artifact of parsed) {
@@ -165,6 +170,7 @@ export class WorkingState {
   setArtifacts(artifacts: readonly Artifact[]): void {
     this.#open();
     const parsed = artifacts.map(parseNamed);
+    this.#checkFiles(parsed);
     const before = [...this.#state.artifacts];
     const changed = parsed.filter((artifact) => {
       const place = before.findIndex((other) => isSame(other, artifact));
@@ -176,7 +182,19 @@ export class WorkingState {
     this.#listener?.onArtifacts(changed);
   }
 
+  /**
+   * Refuses an artifact that names a file which the session does not have: the hash of a file, which an attacker may know, must not give
+   * access to it.
+   */
+  #checkFiles(artifacts: readonly Artifact[]): void {
+    const named = fileHashesIn(artifacts).filter((hash) => !this.#files.has(hash));
+    if (named.length === 0) return;
+    const own = fileHashesIn(this.#state.artifacts);
+    for (const hash of named) if (!own.includes(hash)) throw unknownFile(hash);
+  }
+
   #setArtifacts(artifacts: readonly Artifact[]): void {
+    for (const hash of fileHashesIn(this.#state.artifacts)) this.#files.add(hash);
     this.#set({ artifacts: toJson(artifacts, 'artifacts') as unknown as readonly Artifact[] });
   }
 
@@ -197,6 +215,14 @@ export class WorkingState {
       throw new WaymarkError('FAILED_PRECONDITION', this.#closed);
     }
   }
+}
+
+function unknownFile(hash: string): WaymarkError {
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    `The artifact names the file ${hash}, which this session does not have. To add a file, use session.saveFile(); for one of another session, pass it the stream of agent.openFile().`,
+    { details: { file: hash } },
+  );
 }
 
 function isSame(a: Artifact, b: Artifact): boolean {

@@ -109,10 +109,16 @@ function checkAgentLimits(
   const { turn, session, owner } = limits;
   checkNames(limits, { turn: true, session: true, owner: true }, `\`limits\` of agent "${name}"`);
   checkLimits(limits.turn ?? {}, `\`limits.turn\` of agent "${name}"`);
-  const names = { tokens: true, cost: true, toolCalls: true, customLength: true } as const;
+  const names = {
+    tokens: true,
+    cost: true,
+    toolCalls: true,
+    customLength: true,
+    fileSize: true,
+  } as const;
   const ofSession = `\`limits.session\` of agent "${name}"`;
   checkNames(session ?? {}, names, ofSession);
-  checkNumbers(session ?? {}, ['tokens', 'toolCalls', 'customLength'], ofSession);
+  checkNumbers(session ?? {}, ['tokens', 'toolCalls', 'customLength', 'fileSize'], ofSession);
   const ofOwner = { tokens: true, cost: true, per: true } as const;
   checkNames(owner ?? {}, ofOwner, `\`limits.owner\` of agent "${name}"`);
   checkNumbers(owner ?? {}, ['tokens'], `\`limits.owner\` of agent "${name}"`);

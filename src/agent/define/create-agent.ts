@@ -14,6 +14,7 @@ import { parseInit } from '../spec/init.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import type { InvocationRequest } from '../turn/invocation-state.ts';
 import { underRequest } from '../turn/requests.ts';
+import { type FileOperations, fileOperations } from './file-operations.ts';
 import { metadataOf } from './metadata.ts';
 import { runOperations } from './run-operations.ts';
 import { timelineOperations } from './timeline-operations.ts';
@@ -26,6 +27,8 @@ export interface AgentInternals {
   stream(input: Input, options?: RunOptions): TurnStream;
   /** As `agent.streamBidi`; the connection also has its cursor. */
   connect(options?: InvokeOptions): Connection;
+  /** Opens the file that an artifact is. */
+  readonly openArtifact: FileOperations['openArtifact'];
 }
 
 const internals = new WeakMap<object, AgentInternals>();
@@ -78,10 +81,12 @@ export function createAgent(spec: AgentSpec, host: AgentHost): Agent {
       signal: options.signal,
       follow,
     });
+  const files = fileOperations(spec, () => agent);
   const agent: Agent = {
     name: spec.name,
     ...(spec.description !== undefined && { description: spec.description }),
     metadata: metadataOf(spec),
+    openFile: files.openFile,
     ...createCalls<CallOptions, InvokeOptions>({
       optionNames,
       toJsonSchema,
@@ -91,7 +96,13 @@ export function createAgent(spec: AgentSpec, host: AgentHost): Agent {
       ...timelineOperations(spec, host),
     }),
   };
-  internals.set(agent, { spec, host, stream: begin, connect: open });
+  internals.set(agent, {
+    spec,
+    host,
+    stream: begin,
+    connect: open,
+    openArtifact: files.openArtifact,
+  });
   return agent;
 }
 

@@ -13,7 +13,7 @@ export function bringArtifacts(
   for (const each of given) {
     const artifact = namespaced(agent, each);
     if (working.state.artifacts.some((other) => isSameArtifact(other, artifact))) continue;
-    working.addArtifacts([artifact], { quiet: true });
+    working.addArtifacts([artifact], { quiet: true, files: 'stored' });
     chunkSink.push({ artifact, agent });
   }
 }
@@ -28,7 +28,7 @@ export async function passOn(
   if (parent === undefined) return;
   const { modelChunk, status, artifact } = chunk;
   const named = artifact && namespaced(agent, artifact);
-  if (named !== undefined) parent.working.addArtifacts([named], { quiet: true });
+  if (named !== undefined) parent.working.addArtifacts([named], { quiet: true, files: 'stored' });
   if (modelChunk === undefined && status === undefined && named === undefined) return;
   await parent.chunkSink.send({
     ...(modelChunk && { modelChunk }),

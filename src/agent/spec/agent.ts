@@ -1,8 +1,11 @@
 import type { AgentApi, ApiCallOptions, ApiInvokeOptions } from '../../api/agent-api.ts';
+import type { SnapshotRef } from '../../api/snapshot-ref.ts';
 import type { AgentTypes, FailureOptions, RequestOptions, WireTypes } from '../../api/types.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { ModelRef } from '../../generate/model.ts';
+import type { Lookup } from '../../protocol/lookup.ts';
+import type { OpenedFile, OpenFileOptions } from '../../session/session-file.ts';
 import type { QueueOptions } from './dispatcher.ts';
 
 /** Options of every call. */
@@ -70,4 +73,16 @@ export interface Agent<Types extends AgentTypes = WireTypes>
   readonly description?: string;
   /** The capabilities of the agent and its store. */
   readonly metadata: AgentMetadata;
+  /**
+   * Opens a file that a turn has saved with `session.saveFile`: of the head of a session, or of a snapshot. Its bytes are read from the store
+   * as the stream is. An unknown session, snapshot or artifact is `NOT_FOUND`.
+   *
+   * @example
+   * const { stream, contentType } = await agent.openFile({ sessionId }, 'report.pdf', { owner });
+   */
+  openFile(
+    snapshot: SnapshotRef | Lookup,
+    name: string,
+    options?: CallOptions & OpenFileOptions,
+  ): Promise<OpenedFile>;
 }

@@ -43,6 +43,8 @@ export interface AgentLimits {
     readonly toolCalls?: number;
     /** Characters of the custom state as JSON. @default 16777216 */
     readonly customLength?: number;
+    /** Bytes of a file that `session.saveFile` stores. @default 1073741824 */
+    readonly fileSize?: number;
   };
   /** What an owner may use over all sessions and agents, before each model call. Needs a store that records it. */
   readonly owner?: {

@@ -3,6 +3,7 @@ import type { Message } from '../../protocol/message.ts';
 import { SessionFace } from '../../session/session.ts';
 import type { AgentResult, AgentSession, TurnFunction } from '../spec/handler.ts';
 import { checkCustom } from '../spec/init.ts';
+import { invocationFiles } from './invocation-files.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { Steps } from './steps.ts';
 import { takeForHandler } from './take-steering.ts';
@@ -19,6 +20,7 @@ export class InvocationSession extends SessionFace<unknown> implements AgentSess
       working: invocation.working,
       snapshotIds: invocation.progress.snapshotIds,
       checkCustom: (custom) => checkCustom(invocation.spec, custom),
+      files: () => invocationFiles(invocation),
     });
     this.#invocation = invocation;
     this.#loop = loop;

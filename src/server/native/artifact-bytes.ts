@@ -1,20 +1,31 @@
+import type { FileArtifact } from '../../agent/persistence/open-artifact.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { contentHash } from '../../core/json/hash.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Artifact } from '../../protocol/state.ts';
 
-/** The content of an artifact as bytes, which are made when they are read. */
-export interface ArtifactBytes {
+/** The content of an artifact as bytes, which are made, or read from the store, when they are sent. */
+export type ArtifactBytes = HeldArtifact | StoredArtifact;
+
+interface About {
   readonly length: number;
-  /** The bytes from one position to before another. */
-  read(from: number, to: number): Uint8Array<ArrayBuffer>;
   readonly contentType: string;
   /** Names the content: the same content has the same one. */
   readonly etag: string;
 }
 
+interface HeldArtifact extends About {
+  /** The bytes from one position to before another. */
+  read(from: number, to: number): Uint8Array<ArrayBuffer>;
+}
+
+interface StoredArtifact extends About {
+  /** The same in pieces, each of which is read from the store when it is asked for. */
+  pieces(from: number, to: number): AsyncGenerator<Uint8Array<ArrayBuffer>>;
+}
+
 /** The content of an artifact that is one text, or one file in a data URL. */
-export function artifactBytes(artifact: Artifact): ArtifactBytes {
+export function artifactBytes(artifact: Artifact): HeldArtifact {
   const [part, ...others] = artifact.parts;
   const content = others.length > 0 || part === undefined ? undefined : contentOf(part);
   if (content === undefined) {
@@ -23,10 +34,21 @@ export function artifactBytes(artifact: Artifact): ArtifactBytes {
       `Artifact "${artifact.name}" is not one text or one file with its data, so it cannot be served as bytes. Read it from the snapshot.`,
     );
   }
-  return { ...content, etag: `"${contentHash(artifact as unknown as Json)}"` };
+  return { ...content, etag: etagOf(artifact) };
 }
 
-function contentOf(part: Artifact['parts'][number]): Omit<ArtifactBytes, 'etag'> | undefined {
+/** The content of an artifact that is a file which the store keeps. */
+export function storedBytes(artifact: Artifact, file: FileArtifact): StoredArtifact {
+  const { size, contentType, read } = file;
+  const type = headerValue(contentType);
+  return { length: size, pieces: read, contentType: type, etag: etagOf(artifact) };
+}
+
+function etagOf(artifact: Artifact): string {
+  return `"${contentHash(artifact as unknown as Json)}"`;
+}
+
+function contentOf(part: Artifact['parts'][number]): Omit<HeldArtifact, 'etag'> | undefined {
   if ('text' in part) {
     const bytes = new TextEncoder().encode(part.text);
     return { ...heldBytes(bytes), contentType: 'text/plain; charset=utf-8' };
@@ -44,7 +66,7 @@ function contentOf(part: Artifact['parts'][number]): Omit<ArtifactBytes, 'etag'>
   };
 }
 
-type Bytes = Pick<ArtifactBytes, 'length' | 'read'>;
+type Bytes = Pick<HeldArtifact, 'length' | 'read'>;
 
 function heldBytes(bytes: Uint8Array<ArrayBuffer>): Bytes {
   return { length: bytes.length, read: (from, to) => bytes.subarray(from, to) };

@@ -1,3 +1,4 @@
+import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Lookup } from '../../protocol/lookup.ts';
 import { routes } from '../../protocol/routes.ts';
 import { notFound } from '../http/not-found.ts';
@@ -7,7 +8,7 @@ import {
   type Router,
   type ServerContext,
 } from '../http/server-context.ts';
-import { artifactBytes } from './artifact-bytes.ts';
+import { artifactBytes, storedBytes } from './artifact-bytes.ts';
 import { bytesResponse } from './bytes-response.ts';
 
 // The messages are not needed.
@@ -24,8 +25,11 @@ export function mountArtifacts(router: Router, serverContext: ServerContext): vo
     const { agent, options } = await openCall(serverContext, c, operation, lookup);
     const snapshot = await agent.getSnapshot(lookup, { ...options, ...least });
     const found = snapshot?.state?.artifacts?.find((artifact) => artifact.name === name);
-    if (found === undefined) throw notFound('artifact', name);
-    return bytesResponse(c.req.raw, artifactBytes(found), name);
+    if (snapshot === undefined || found === undefined) throw notFound('artifact', name);
+    const { openArtifact } = internalsOf(agent);
+    const file = await openArtifact(snapshot, found, options.owner);
+    const bytes = file === undefined ? artifactBytes(found) : storedBytes(found, file);
+    return bytesResponse(c.req.raw, bytes, name, { ownsLine: c.env?.own !== undefined });
   };
   router.get(routes.getArtifact.path, (c) =>
     answer(c, 'getArtifact', { sessionId: c.req.param('session') ?? '' }),

@@ -1,10 +1,22 @@
+import { streamOf } from '../../agent/persistence/open-artifact.ts';
 import type { ArtifactBytes } from './artifact-bytes.ts';
+
+/** Options of {@link bytesResponse}. */
+interface BytesOptions {
+  /** The server writes pieces to the connection itself, without anything in between that may keep them. @default false */
+  readonly ownsLine?: boolean;
+}
 
 /**
  * An answer with bytes, for downloads: whole, the range that was asked for, or 304 if the client has them. Several ranges
  * at once, and ranges that cannot be read, are answered with everything, as HTTP allows.
  */
-export function bytesResponse(request: Request, content: ArtifactBytes, name: string): Response {
+export function bytesResponse(
+  request: Request,
+  content: ArtifactBytes,
+  name: string,
+  { ownsLine = false }: BytesOptions = {},
+): Response {
   const { length, contentType, etag } = content;
   const headers = {
     etag,
@@ -21,7 +33,7 @@ export function bytesResponse(request: Request, content: ArtifactBytes, name: st
   const asked = ifRange === null || ifRange === etag ? request.headers.get('range') : null;
   const range = rangeOf(asked, length);
   if (range === undefined) {
-    return new Response(streamed(content, 0, length), {
+    return new Response(streamed(content, [0, length], ownsLine), {
       headers: { ...headers, 'content-length': String(length) },
     });
   }
@@ -32,7 +44,7 @@ export function bytesResponse(request: Request, content: ArtifactBytes, name: st
     });
   }
   const [from, to] = range;
-  return new Response(streamed(content, from, to), {
+  return new Response(streamed(content, range, ownsLine), {
     status: 206,
     headers: {
       ...headers,
@@ -42,10 +54,16 @@ export function bytesResponse(request: Request, content: ArtifactBytes, name: st
   });
 }
 
+type Range = readonly [from: number, to: number];
+
 /** Bytes that are read at a time, when the client has taken those before. */
 const pieceLength = 256 * 1024;
 
-function streamed(content: ArtifactBytes, from: number, to: number): BodyInit {
+function streamed(content: ArtifactBytes, [from, to]: Range, ownsLine: boolean): BodyInit {
+  if ('pieces' in content) {
+    const pieces = content.pieces(from, to);
+    return streamOf(ownsLine ? freed(pieces) : pieces);
+  }
   if (to - from <= pieceLength) return content.read(from, to);
   let at = from;
   const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
@@ -57,6 +75,26 @@ function streamed(content: ArtifactBytes, from: number, to: number): BodyInit {
   return new ReadableStream({ pull }, { highWaterMark: 0 });
 }
 
+/** Pieces that the server may still have to write: it reads up to three before it writes, and then waits for each. */
+const mostUnwritten = 4;
+
+/**
+ * Gives back the memory of pieces that have been written. Garbage collection would leave tens of megabytes of them for later, because they are
+ * not in the heap that it watches.
+ */
+async function* freed(
+  pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const recent: Uint8Array<ArrayBuffer>[] = [];
+  for await (const piece of pieces) {
+    recent.push(piece);
+    const written = recent.length > mostUnwritten ? recent.shift() : undefined;
+    // The server waits for a piece to be written only if it is longer than what a socket takes at once.
+    if (written !== undefined && written.length === pieceLength) written.buffer.transfer(0);
+    yield piece;
+  }
+}
+
 function isKnown(header: string | null, etag: string): boolean {
   if (header === null) return false;
   const tags = header.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
@@ -64,10 +102,7 @@ function isKnown(header: string | null, etag: string): boolean {
 }
 
 /** The range `[from, to)` that was asked for; `undefined`: everything. */
-function rangeOf(
-  header: string | null,
-  length: number,
-): readonly [from: number, to: number] | 'outside' | undefined {
+function rangeOf(header: string | null, length: number): Range | 'outside' | undefined {
   const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? [];
   if (first === '' && last === '') return undefined;
   if (first === '') {
