@@ -62,6 +62,24 @@ session?.state?.custom?.items; // string[]
 // #endregion
 assert.deepEqual(session?.state?.custom, { items: ['tea'] });
 
+const video = new Blob(['the frames of a video'], { type: 'video/mp4' });
+// #region files
+const studio = app.defineCustomAgent({ name: 'studio' }, async (session) => {
+  await session.run(async () => {
+    await session.saveFile({
+      name: 'clip.mp4',
+      contentType: 'video/mp4',
+      data: video.stream(), // such as the body of a `fetch` response
+    });
+  });
+});
+
+const made = await studio.run('make a clip');
+const { stream: frames, size } = await studio.openFile(made, 'clip.mp4');
+await new Response(frames).bytes(); // or pipe it: nothing is read before it is asked for
+// #endregion
+assert.equal(size, 21);
+
 // #region client
 const stateless = app.defineAgent({
   name: 'stateless',

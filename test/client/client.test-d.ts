@@ -47,7 +47,9 @@ test('without a type everything is JSON', async () => {
 });
 
 test('a remote agent has the surface of an agent', () => {
-  type Surface<Types extends AgentTypes> = Omit<Agent<Types>, 'metadata' | 'description'>;
+  // Clients read files by their URL.
+  type Own = 'metadata' | 'description' | 'openFile';
+  type Surface<Types extends AgentTypes> = Omit<Agent<Types>, Own>;
   expectTypeOf<RemoteAgent<ChatTypes>>().toExtend<Surface<ChatTypes>>();
   expectTypeOf<keyof Surface<ChatTypes>>().toExtend<keyof RemoteAgent<ChatTypes>>();
 });
