@@ -73,12 +73,7 @@ const cases = runnable.flatMap((release) =>
   Object.entries(kinds).map(([kind, open]) => ({ release, kind, open })),
 );
 
-// The formats of the others are still those of 9abda27.
-const changed = cases.filter(
-  ({ release, kind }) => release !== '9abda27' || kind.includes('postgres'),
-);
-
-describe.each(changed)('a store ($kind) that $release has open', ({ release, kind, open }) => {
+describe.each(cases)('a store ($kind) that $release has open', ({ release, kind, open }) => {
   test('S234: is refused to it, or its turns count, once this version has changed the format', async () => {
     const old = await released(release);
     const before = open(old);
