@@ -6,7 +6,9 @@ import { createFetch } from './create-fetch.ts';
 import { answerBadRequest } from './http/bad-request.ts';
 import { cutWhenIdle, type NodeBindings } from './http/connection.ts';
 import { errorResponse } from './http/error-response.ts';
+import { logFault } from './http/fault.ts';
 import { joinPieces } from './http/join-pieces.ts';
+import { piecesOf, sendPieces } from './http/send-pieces.ts';
 import type { ServerContext } from './http/server-context.ts';
 import { writeDirectly } from './stream/direct-response.ts';
 import type { MountStudio } from './studio/mount.ts';
@@ -28,7 +30,12 @@ export function createNodeServer(serverContext: ServerContext, studio?: MountStu
     // The whole answer is at hand: a client that does not read it is cut. Streams look after themselves, and short answers
     // fit into the buffers of the operating system.
     if (response !== alreadySent && isLong(response)) cutWhenIdle(env, limits.stallTimeout);
-    return response;
+    const pieces = piecesOf(response);
+    if (pieces === undefined || !(outgoing instanceof ServerResponse)) return response;
+    await sendPieces(outgoing, response, pieces).catch((error: unknown) =>
+      logFault(serverContext, error),
+    );
+    return alreadySent;
   };
   const listener = getRequestListener(answer, {
     // Two servers in one process must not change each other's globals.

@@ -70,6 +70,18 @@ test('S632: ranges read only the pieces that they need, and an ETag saves the do
   expect(await part('bytes=0-9', { 'if-range': '"other"' })).toEqual([200, 1_000_000, 4]);
 });
 
+test('S632: a client that leaves does not disturb another one that reads slowly', async () => {
+  const slow = await get(file);
+  const left = await get(file);
+  await left.body?.cancel();
+  const parts: Uint8Array[] = [];
+  for await (const part of slow.body ?? []) {
+    parts.push(part);
+    await get(file, { range: 'bytes=0-0' }).then((response) => response.arrayBuffer());
+  }
+  expect(new Uint8Array(Buffer.concat(parts))).toEqual(bytes);
+});
+
 test('S632: another user gets nothing', async () => {
   for (const path of [file, `snapshots/${snapshotId}/artifacts/a%2Fb.mp4`]) {
     const response = await get(path, { 'x-user': 'eve' });

@@ -29,7 +29,7 @@ export function mountArtifacts(router: Router, serverContext: ServerContext): vo
     const { openArtifact } = internalsOf(agent);
     const file = await openArtifact(snapshot, found, options.owner);
     const bytes = file === undefined ? artifactBytes(found) : storedBytes(found, file);
-    return bytesResponse(c.req.raw, bytes, name, { ownsLine: c.env?.own !== undefined });
+    return bytesResponse(c.req.raw, bytes, name);
   };
   router.get(routes.getArtifact.path, (c) =>
     answer(c, 'getArtifact', { sessionId: c.req.param('session') ?? '' }),

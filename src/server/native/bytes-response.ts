@@ -1,22 +1,11 @@
-import { streamOf } from '../../agent/persistence/open-artifact.ts';
+import { streamOfPieces } from '../http/send-pieces.ts';
 import type { ArtifactBytes } from './artifact-bytes.ts';
-
-/** Options of {@link bytesResponse}. */
-interface BytesOptions {
-  /** The server writes pieces to the connection itself, without anything in between that may keep them. @default false */
-  readonly ownsLine?: boolean;
-}
 
 /**
  * An answer with bytes, for downloads: whole, the range that was asked for, or 304 if the client has them. Several ranges
  * at once, and ranges that cannot be read, are answered with everything, as HTTP allows.
  */
-export function bytesResponse(
-  request: Request,
-  content: ArtifactBytes,
-  name: string,
-  { ownsLine = false }: BytesOptions = {},
-): Response {
+export function bytesResponse(request: Request, content: ArtifactBytes, name: string): Response {
   const { length, contentType, etag } = content;
   const headers = {
     etag,
@@ -33,7 +22,7 @@ export function bytesResponse(
   const asked = ifRange === null || ifRange === etag ? request.headers.get('range') : null;
   const range = rangeOf(asked, length);
   if (range === undefined) {
-    return new Response(streamed(content, [0, length], ownsLine), {
+    return new Response(streamed(content, [0, length]), {
       headers: { ...headers, 'content-length': String(length) },
     });
   }
@@ -44,7 +33,7 @@ export function bytesResponse(
     });
   }
   const [from, to] = range;
-  return new Response(streamed(content, range, ownsLine), {
+  return new Response(streamed(content, range), {
     status: 206,
     headers: {
       ...headers,
@@ -59,11 +48,8 @@ type Range = readonly [from: number, to: number];
 /** Bytes that are read at a time, when the client has taken those before. */
 const pieceLength = 256 * 1024;
 
-function streamed(content: ArtifactBytes, [from, to]: Range, ownsLine: boolean): BodyInit {
-  if ('pieces' in content) {
-    const pieces = content.pieces(from, to);
-    return streamOf(ownsLine ? freed(pieces) : pieces);
-  }
+function streamed(content: ArtifactBytes, [from, to]: Range): BodyInit {
+  if ('pieces' in content) return streamOfPieces(content.pieces(from, to));
   if (to - from <= pieceLength) return content.read(from, to);
   let at = from;
   const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
@@ -73,26 +59,6 @@ function streamed(content: ArtifactBytes, [from, to]: Range, ownsLine: boolean):
     if (at === to) controller.close();
   };
   return new ReadableStream({ pull }, { highWaterMark: 0 });
-}
-
-/** Pieces that the server may still have to write: it reads up to three before it writes, and then waits for each. */
-const mostUnwritten = 4;
-
-/**
- * Gives back the memory of pieces that have been written. Garbage collection would leave tens of megabytes of them for later, because they are
- * not in the heap that it watches.
- */
-async function* freed(
-  pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>,
-): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const recent: Uint8Array<ArrayBuffer>[] = [];
-  for await (const piece of pieces) {
-    recent.push(piece);
-    const written = recent.length > mostUnwritten ? recent.shift() : undefined;
-    // The server waits for a piece to be written only if it is longer than what a socket takes at once.
-    if (written !== undefined && written.length === pieceLength) written.buffer.transfer(0);
-    yield piece;
-  }
 }
 
 function isKnown(header: string | null, etag: string): boolean {
