@@ -154,6 +154,10 @@ function defineTrouble(app: App): void {
           name: 'dot.png',
           parts: [{ media: { url: dot, contentType: 'image/png' } }],
         });
+        if (text === 'film') {
+          const data = new Uint8Array(1_000_000).fill(7);
+          await session.saveFile({ name: 'film.mp4', contentType: 'video/mp4', data });
+        }
         session.addMessages({ role: 'model', content: [{ text: 'Filed.' }] });
       });
     },

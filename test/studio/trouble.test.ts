@@ -116,6 +116,24 @@ test('a file of several megabytes is shown in part and can be had in full', asyn
   expect(errors).toEqual([]);
 });
 
+test('a file that the store keeps apart from the state is shown with its size and downloaded', async () => {
+  const { page, errors } = await studio.open('agents/filer');
+  const hands = handsOn(page);
+  await hands.say('film');
+  await hands.tab('Files');
+  const file = page.getByRole('button', { name: /^film\.mp4/ });
+  await file.click();
+  expect(await file.textContent()).toContain('1.0 MB');
+  await soon(() => hands.inspector.textContent()).toContain('video/mp4 · 1.0 MB');
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download film.mp4' }).click(),
+  ]);
+  expect(download.suggestedFilename()).toBe('film.mp4');
+  expect((await readFile(await download.path())).equals(Buffer.alloc(1_000_000, 7))).toBe(true);
+  expect(errors).toEqual([]);
+});
+
 /** What makes the page wider than the screen; empty when nothing does. */
 function wideIn(page: Page): Promise<readonly string[]> {
   return page.evaluate(() => {

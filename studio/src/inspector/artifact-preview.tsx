@@ -1,9 +1,11 @@
 import { type ReactNode, useMemo, useState } from 'react';
 import type { Artifact, Part } from '../../../src/client/index.ts';
 import { Media } from '../conversation/part-view.tsx';
-import { artifactText, languageOf } from '../lib/artifacts.ts';
+import { artifactText, languageOf, storedSize } from '../lib/artifacts.ts';
+import { bytes } from '../lib/format.ts';
 import type { Json } from '../lib/json.ts';
 import { Markdown } from '../markdown/markdown.tsx';
+import { Icon } from '../ui/icon.tsx';
 import { JsonTree } from '../ui/json-tree.tsx';
 import { LongText, More, piece } from '../ui/long-text.tsx';
 
@@ -32,6 +34,14 @@ function PartPreview({ part, name }: { readonly part: Part; readonly name: strin
       'text' in part && (language === 'json' || language === '') ? parsed(part.text) : undefined,
     [part, language],
   );
+  const stored = storedSize(part);
+  if ('media' in part && stored !== undefined) {
+    return (
+      <span className="chip">
+        <Icon name="file" size={12} /> {part.media.contentType ?? 'file'} · {bytes(stored)}
+      </span>
+    );
+  }
   if ('media' in part) return <Media media={part.media} />;
   if ('data' in part) return <JsonTree value={part.data} label={name} open={3} />;
   if (!('text' in part)) return <JsonTree value={part as unknown as Json} label={name} open={2} />;

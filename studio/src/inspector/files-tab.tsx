@@ -1,13 +1,22 @@
 import { type ReactNode, useMemo, useState } from 'react';
+import type { Artifact } from '../../../src/client/index.ts';
 import { EditButton } from '../edit/edit-button.tsx';
 import { artifactSubject } from '../edit/edit-subject.ts';
-import { artifactChanges, artifactName, artifactSize, artifactText } from '../lib/artifacts.ts';
-import { download } from '../lib/download.ts';
+import {
+  artifactChanges,
+  artifactName,
+  artifactSize,
+  artifactText,
+  storedSize,
+} from '../lib/artifacts.ts';
+import { download, downloadStored } from '../lib/download.ts';
 import { bytes } from '../lib/format.ts';
+import { useWorkbench } from '../shell/workbench.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { FileName } from '../ui/file-name.tsx';
 import { Icon } from '../ui/icon.tsx';
+import { toast } from '../ui/toasts.tsx';
 import { ArtifactPreview } from './artifact-preview.tsx';
 import { LineDiff } from './line-diff-view.tsx';
 import type { Subject } from './use-subject.ts';
@@ -15,7 +24,11 @@ import type { Subject } from './use-subject.ts';
 type Mode = 'preview' | 'source' | 'changes';
 
 /** The artifacts of a state, one of them shown. */
-export function FilesTab({ subject: { state, before } }: { readonly subject: Subject }): ReactNode {
+export function FilesTab({
+  subject: { snapshot, state, before },
+}: {
+  readonly subject: Subject;
+}): ReactNode {
   const artifacts = state?.artifacts ?? [];
   const [chosen, setChosen] = useState<string>();
   const [mode, setMode] = useState<Mode>('preview');
@@ -38,7 +51,6 @@ export function FilesTab({ subject: { state, before } }: { readonly subject: Sub
     );
   }
   const now: Mode = mode === 'changes' && !change ? 'preview' : mode;
-  const [first] = artifact.parts;
   return (
     <div className="files">
       <ul className="file-names" aria-label="Files">
@@ -75,22 +87,7 @@ export function FilesTab({ subject: { state, before } }: { readonly subject: Sub
           <EditButton what={name} subject={() => artifactSubject(artifact)} />
         )}
         <CopyButton text={artifactText(artifact)} label="Copy the file" />
-        <button
-          type="button"
-          className="icon-button"
-          aria-label={`Download ${name}`}
-          title="Download"
-          onClick={() =>
-            download(
-              name,
-              first && 'media' in first
-                ? { url: first.media.url }
-                : { text: artifactText(artifact) },
-            )
-          }
-        >
-          <Icon name="download" />
-        </button>
+        <DownloadButton artifact={artifact} name={name} snapshotId={snapshot?.snapshotId} />
       </div>
       {now === 'changes' ? (
         <LineDiff
@@ -102,5 +99,46 @@ export function FilesTab({ subject: { state, before } }: { readonly subject: Sub
         <ArtifactPreview key={name} artifact={artifact} name={name} isSource={now === 'source'} />
       )}
     </div>
+  );
+}
+
+/** Downloads a file, from the server if the store keeps it apart from the state. */
+function DownloadButton({
+  artifact,
+  name,
+  snapshotId,
+}: {
+  readonly artifact: Artifact;
+  readonly name: string;
+  readonly snapshotId: string | undefined;
+}): ReactNode {
+  const { info } = useWorkbench();
+  const [first] = artifact.parts;
+  const isStored = first !== undefined && storedSize(first) !== undefined;
+  const fetchStored = async (): Promise<void> => {
+    if (snapshotId === undefined) return;
+    try {
+      await downloadStored(info.name, snapshotId, name);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      toast({ text: `Could not download the file. ${reason}`, isFault: true });
+    }
+  };
+  const isUnsaved = isStored && snapshotId === undefined;
+  return (
+    <button
+      type="button"
+      className="icon-button"
+      aria-label={`Download ${name}`}
+      title={isUnsaved ? 'The file can be downloaded when the turn has ended.' : 'Download'}
+      disabled={isUnsaved}
+      onClick={() => {
+        if (isStored) void fetchStored();
+        else if (first && 'media' in first) download(name, { url: first.media.url });
+        else download(name, { text: artifactText(artifact) });
+      }}
+    >
+      <Icon name="download" />
+    </button>
   );
 }

@@ -1,5 +1,7 @@
-import type { Artifact } from '../../../src/client/index.ts';
+import type { Artifact, Part } from '../../../src/client/index.ts';
 import { jsonEqual } from '../../../src/core/json/json.ts';
+import { fileHashOf } from '../../../src/protocol/file-part.ts';
+import { bytes } from './format.ts';
 
 /** What an artifact is called; one without a name by its place. */
 export function artifactName({ name }: Artifact, place: number): string {
@@ -12,6 +14,9 @@ export function artifactText({ parts }: Artifact): string {
     .map((part) => {
       if ('text' in part) return part.text;
       if ('data' in part) return JSON.stringify(part.data, null, 2);
+      const stored = storedSize(part);
+      if ('media' in part && stored !== undefined)
+        return `[${part.media.contentType ?? 'file'}, ${bytes(stored)}]`;
       if ('media' in part)
         return `[${part.media.contentType ?? 'media'}, ${part.media.url.length} characters]`;
       return JSON.stringify(part, null, 2);
@@ -19,9 +24,18 @@ export function artifactText({ parts }: Artifact): string {
     .join('\n');
 }
 
-/** How many characters an artifact has, over all its parts. */
+/** How many bytes a file has that the store keeps apart from the state; `undefined` for any other part. */
+export function storedSize(part: Part): number | undefined {
+  if (fileHashOf(part) === undefined) return undefined;
+  const size = part.metadata?.['size'];
+  return typeof size === 'number' ? size : 0;
+}
+
+/** How many characters an artifact has, over all its parts; a file that the store keeps counts with its bytes. */
 export function artifactSize({ parts }: Artifact): number {
   return parts.reduce((sum, part) => {
+    const stored = storedSize(part);
+    if (stored !== undefined) return sum + stored;
     if ('text' in part) return sum + part.text.length;
     if ('media' in part) return sum + part.media.url.length;
     return sum + JSON.stringify(part).length;

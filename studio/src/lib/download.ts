@@ -1,9 +1,27 @@
-/** Hands a text or a data URL to the browser as a file. External files open in a new tab, never in Studio's. */
+import { serverUrl, studioHeaders } from './server.ts';
+
+/** Fetches a file that the store keeps apart from the state, and hands it to the browser. */
+export async function downloadStored(
+  agent: string,
+  snapshotId: string,
+  name: string,
+): Promise<void> {
+  const [by, of] = [encodeURIComponent(agent), encodeURIComponent(name)];
+  const url = `${serverUrl}/agents/${by}/snapshots/${snapshotId}/artifacts/${of}`;
+  const response = await fetch(url, { headers: studioHeaders() });
+  if (!response.ok) throw new Error(`The server answered ${response.status}.`);
+  download(name, { blob: await response.blob() });
+}
+
+/** Hands a text, a blob or a data URL to the browser as a file. External files open in a new tab, never in Studio's. */
 export function download(
   name: string,
-  content: { readonly text: string } | { readonly url: string },
+  content: { readonly text: string } | { readonly url: string } | { readonly blob: Blob },
 ): void {
-  const made = 'text' in content ? URL.createObjectURL(new Blob([content.text])) : undefined;
+  const made =
+    'url' in content
+      ? undefined
+      : URL.createObjectURL('blob' in content ? content.blob : new Blob([content.text]));
   const link = document.createElement('a');
   link.href = made ?? ('url' in content && isFetchable(content.url) ? content.url : '');
   link.download = name.split('/').at(-1) ?? name;
