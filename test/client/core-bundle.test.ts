@@ -18,6 +18,6 @@ test('waymark loads nothing of a protocol', async () => {
   expect(
     modules.filter((id) => /node_modules\/(@modelcontextprotocol|hono|@hono)\//.test(id)),
   ).toEqual([]);
-  // 196,887 now; with the template engine, which is loaded only for prompt files.
-  expect(size).toBeLessThan(205_000);
+  // 208,229 now; with the template engine, which is loaded only for prompt files. Files that are stored apart from the state take 3,900.
+  expect(size).toBeLessThan(210_000);
 });

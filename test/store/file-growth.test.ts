@@ -59,7 +59,8 @@ describe('what a turn costs', () => {
     expect(Math.abs((late?.bytesWritten ?? 0) - (early?.bytesWritten ?? 0))).toBeLessThan(20);
     expect(early?.growth).toBeLessThan(2000);
     expect(Math.abs((late?.growth ?? 0) - (early?.growth ?? 0))).toBeLessThan(20);
-    expect(early?.calls).toBeLessThanOrEqual(18);
+    // One of them asks whether the run has stored files that no snapshot names.
+    expect(early?.calls).toBeLessThanOrEqual(19);
     expect(early?.bytesWritten).toBeGreaterThan(1000);
   });
 
