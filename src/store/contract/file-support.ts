@@ -20,13 +20,17 @@ export interface FileSupport {
  * an hour, for an import.
  */
 export interface FileHolder {
+  /** Whose file it is, and of which agent. */
   readonly scope: Scope;
+  /** The run that stores it; absent for an import. */
   readonly run?: RunRef;
 }
 
 /** Where a file is named. */
 export interface FilePlace {
+  /** The owner and the agent of the session. */
   readonly scope: Scope;
+  /** The session whose state names it. */
   readonly sessionId: string;
   /** The open run that may have written it. */
   readonly runId?: string;
