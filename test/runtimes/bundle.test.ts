@@ -33,12 +33,12 @@ function protocolsIn(bundle: string): string[] {
 
 test.each([
   [true, 515],
-  [false, 1030],
+  [false, 1045],
 ])('a Worker has no protocol that it does not use (minified: %s)', async (minify, most) => {
   const bundle = await bundleFor('workerd', { contents: worker(''), minify });
   expect(protocolsIn(bundle)).toEqual([]);
   const [plain = 0, gzip = 0] = [bundle, gzipSync(bundle)].map(({ length }) => length / 1024);
-  // For docs/runtimes.md. The limit is a tenth above what it said when this was written.
+  // For docs/runtimes.md. The limit is a tenth above what it said when this was written, and 15 KiB more for stored files.
   console.log(`${Math.round(plain)} KiB, ${Math.round(gzip)} KiB gzip, minified: ${minify}`);
   expect(plain).toBeLessThan(most);
 });
