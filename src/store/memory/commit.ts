@@ -49,7 +49,7 @@ function moveSession(
   if (listHeadAs !== null && session.head !== undefined) list(session.head, listHeadAs);
   if (replaces !== null) {
     tables.snapshots.delete(replaces.id);
-    tables.files.removed();
+    tables.files.removed([replaces]);
   }
   if (index !== null && row.index < 0) list(row, index);
   if (movesHead) session.head = row;

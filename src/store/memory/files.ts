@@ -10,7 +10,7 @@ import {
   missingFile,
   neededPieces,
 } from '../rules/file-pieces.ts';
-import type { FileTable, Tables } from './tables.ts';
+import type { FileTable, SnapshotRow, Tables } from './tables.ts';
 
 interface KeptFile {
   readonly size: number;
@@ -84,11 +84,17 @@ export class MemoryFiles implements FileTable {
   }
 
   runEnded(runId: string): void {
-    if ([...this.#holds].some((hold) => hold.runId === runId)) this.removed();
+    for (const hold of this.#holds) if (hold.runId === runId) this.#sweepLater();
+  }
+
+  // Most snapshots name no file, and a sweep looks at all that are left.
+  removed(rows: readonly SnapshotRow[]): void {
+    if (this.#files.size === 0 || this.#isSweeping) return;
+    if (rows.some(({ state }) => fileHashesIn(state.artifacts).length > 0)) this.#sweepLater();
   }
 
   /** Looks for unused files when the caller is done. */
-  removed(): void {
+  #sweepLater(): void {
     if (this.#files.size === 0 || this.#isSweeping) return;
     this.#isSweeping = true;
     queueMicrotask(() => {

@@ -199,7 +199,8 @@ function removeRows(tables: Tables, session: SessionRow, victims: ReadonlySet<st
   for (const row of allRows(session)) {
     while (row.parent !== undefined && victims.has(row.parent.id)) row.parent = row.parent.parent;
   }
+  const removed = allRows(session).filter((row) => victims.has(row.id));
   session.listed = session.listed.filter((row) => !victims.has(row.id));
   for (const id of victims) tables.snapshots.delete(id);
-  tables.files.removed();
+  tables.files.removed(removed);
 }

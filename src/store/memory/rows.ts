@@ -67,7 +67,7 @@ export function dropSessionRows(tables: Tables, sessions: ReadonlySet<SessionRow
   }
   let snapshots = 0;
   for (const session of sessions) snapshots += dropOwnRows(tables, session);
-  tables.files.removed();
+  for (const session of sessions) tables.files.removed(allRows(session));
   return snapshots;
 }
 

@@ -34,8 +34,8 @@ export interface FileTable {
   problemOf(hash: string): string | undefined;
   /** Says that a run has ended. */
   runEnded(runId: string): void;
-  /** Says that snapshots were removed. */
-  removed(): void;
+  /** Says that snapshots were removed, and which. */
+  removed(rows: readonly SnapshotRow[]): void;
 }
 
 /** What a row says of a snapshot; `orphaned` and `expired` are worked out on reading. */
