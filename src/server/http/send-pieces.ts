@@ -5,14 +5,14 @@ type Pieces = AsyncGenerator<Uint8Array<ArrayBuffer>>;
 
 const sources = new WeakMap<object, Pieces>();
 
-/** The body of a response that is read in pieces, each in memory of its own. */
+/** The body of a response that is read in pieces, each in separate memory. */
 export function streamOfPieces(pieces: Pieces): ReadableStream<Uint8Array<ArrayBuffer>> {
   const stream = streamOf(pieces);
   sources.set(stream, pieces);
   return stream;
 }
 
-/** The pieces of a response's body; `undefined` if it was made in another way. */
+/** The pieces of a response's body; `undefined` if it was made differently. */
 export function piecesOf({ body }: Response): Pieces | undefined {
   return body === null ? undefined : sources.get(body);
 }

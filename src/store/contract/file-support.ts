@@ -49,7 +49,7 @@ export interface OpenFile {
   /** Number of bytes. */
   readonly size: number;
   /**
-   * The bytes from one position to before another, in pieces of at most 256 KiB that are read when they are asked for, each in memory of its own. Damaged content is
+   * The bytes from one position to before another, in pieces of at most 256 KiB that are read when they are asked for, each in separate memory. Damaged content is
    * `DATA_LOSS`. Stop early by `return`, as `break` in a `for await` loop does.
    */
   read(from: number, to: number): AsyncGenerator<Uint8Array<ArrayBuffer>>;

@@ -68,7 +68,7 @@ function wholeFamilies(
 /** How many snapshots are removed in one step. */
 const removedAtOnce = 2000;
 
-/** Removes snapshots of a session, of many a part at a time. When it was used in between, it is looked at again. */
+/** Removes snapshots of a session, of many a part at a time. When it was used in between, it is examined again. */
 function* pruneSession(
   tables: Tables,
   session: SessionRow,
@@ -103,11 +103,11 @@ function hasLabelled(
   return false;
 }
 
-/** How often a session is looked at again that was used while it was looked at in steps. */
+/** How often a session is examined again that was used while it was examined in steps. */
 const maxTries = 3;
 
 /**
- * What a policy removes of a session as it is when this returns. A long one is looked at in steps, and again when it was used
+ * What a policy removes of a session as it is when this returns. A long one is examined in steps, and again when it was used
  * meanwhile; one that is used all the time, without steps in the end.
  */
 function* selectSettled(
@@ -152,7 +152,7 @@ export function* selectSlowly(
   }
 }
 
-/** A session with no more snapshots is looked at without pauses. */
+/** A session with no more snapshots is examined without pauses. */
 const fewRows = 500;
 
 /** What a policy removes of a session. */

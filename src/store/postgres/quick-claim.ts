@@ -69,7 +69,7 @@ export async function quickClaim(
   return toClaim({ runId, attempt: 1, sessionId }, { ...decision, failedTotals, steered });
 }
 
-/** The facts of a claim that the function has accepted: nobody holds the session, and neither the id nor a key is used. */
+/** The facts of a claim that the function has accepted: no run holds the session, and neither the id nor a key is used. */
 function factsOf(
   { fresh, next_index, head }: ClaimAnswer,
   start: StartFact<number> | null,

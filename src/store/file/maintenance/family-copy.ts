@@ -21,7 +21,7 @@ export interface MaintenanceContext {
 }
 
 /**
- * A session with its forks, read for maintenance alone, with rows of its own. Turns neither see it nor wait for it: a long
+ * A session with its forks, read for maintenance alone, with separate rows. Turns neither see it nor wait for it: a long
  * journal is read in portions, and the memory is free again when the family is done.
  */
 export class FamilyCopy extends SessionTree {

@@ -7,7 +7,7 @@ import type { JournalHead } from '../sessions/journal-line.ts';
 const end = Buffer.from('\n');
 
 /**
- * A journal that is written a portion at a time, and then takes the place of another in one step. Its name is fixed, so that
+ * A journal that is written a portion at a time, and then replaces another in one step. Its name is fixed, so that
  * what a dead process leaves of it is found: each portion is written only if the file is as this process left it.
  */
 export class NextJournal {

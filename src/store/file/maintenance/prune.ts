@@ -31,13 +31,13 @@ import {
 } from './seen-family.ts';
 import { isUnswept, markUnswept, sweepInSteps } from './sweep-in-steps.ts';
 
-/** How often a family is looked at again because it was used meanwhile; what is left then, the next call removes. */
+/** How often a family is examined again because it was used meanwhile; what is left then, the next call removes. */
 const maxTries = 8;
 
 /** How many families are worked on at once: while one waits for the disk, another uses the thread. */
 const atOnce = 8;
 
-/** Families with more snapshots are looked at in a copy. */
+/** Families with more snapshots are examined in a copy. */
 const manyRows = 500;
 
 /** Removes what a policy does not keep, family by family. Turns run between two steps, of which a long session takes many. */

@@ -17,7 +17,7 @@ const catchUps = 3;
 
 /**
  * Rewrites the journal of a family without some sessions and snapshots, while turns continue: the new file is written a portion at a time,
- * then gets the lines that turns have appended meanwhile, and takes the place of the old one. Resolves to `false`, with nothing
+ * then gets the lines that turns have appended meanwhile, and replaces the old one. Resolves to `false`, with nothing
  * changed, when what is to be removed has been used since the copy was read.
  */
 export async function rewriteInSteps(
@@ -92,7 +92,7 @@ class Rewriting {
     }
   }
 
-  /** Finds out what stays of the sessions that turns use, so that under the lock it only takes the place of what there is. */
+  /** Finds out what stays of the sessions that turns use, so that under the lock it only replaces what there is. */
   async prepare(): Promise<void> {
     this.#prepared = new Map();
     const tree = this.#context.cache.trees.get(this.#copy.folder);

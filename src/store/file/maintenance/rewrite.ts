@@ -124,7 +124,7 @@ function* linesOf(row: SnapshotRow, delta: StateDelta): Generator<JournalLine, v
   yield lineOf({ ...onBase(), ...(last.length === 0 ? {} : { messages: last }), ...rest });
 }
 
-/** How many messages are looked at in one step. */
+/** How many messages are checked in one step. */
 const batch = 256;
 
 /** Which of the states written so far begins as another one does. */

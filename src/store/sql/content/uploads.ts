@@ -12,7 +12,7 @@ import { writeBlob } from './write-documents.ts';
 
 /*
  * What a run has stored is held until a list of artifacts names it: by a row in `blob_parts` whose list is the negative number of the run's
- * session, and for an import the negative number of the time. `trash` names it under a kind of its own, so that these rows are found again.
+ * session, and for an import the negative number of the time. `trash` names it under a separate kind, so that these rows are found again.
  */
 
 /** Times are above all numbers of sessions. */
