@@ -1,6 +1,7 @@
-import { createServer, type Server, ServerResponse } from 'node:http';
+import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT as alreadySent } from '@hono/node-server/utils/response';
+import { settled } from '../core/async/handled.ts';
 import { WaymarkError } from '../core/error.ts';
 import { createFetch } from './create-fetch.ts';
 import { answerBadRequest } from './http/bad-request.ts';
@@ -27,20 +28,23 @@ export function createNodeServer(serverContext: ServerContext, studio?: MountStu
   const answer = async (request: Request, env: NodeBindings): Promise<Response> => {
     const { incoming, outgoing } = env;
     const response = await fetch(request, { incoming, outgoing, own: ownLine(incoming, outgoing) });
+    if (response === alreadySent) throw alreadySent;
     // The whole answer is at hand: a client that does not read it is cut. Streams look after themselves, and short answers
     // fit into the buffers of the operating system.
-    if (response !== alreadySent && isLong(response)) cutWhenIdle(env, limits.stallTimeout);
+    if (isLong(response)) cutWhenIdle(env, limits.stallTimeout);
     const pieces = piecesOf(response);
     if (pieces === undefined || !(outgoing instanceof ServerResponse)) return response;
     await sendPieces(outgoing, response, pieces).catch((error: unknown) =>
       logFault(serverContext, error),
     );
-    return alreadySent;
+    throw alreadySent;
   };
   const listener = getRequestListener(answer, {
     // Two servers in one process must not change each other's globals.
     overrideGlobalObjects: false,
-    errorHandler: (error) => errorResponse(toBadRequest(error)),
+    // What is thrown as sent needs nothing more. Returned, the adapter would still read its headers and its body.
+    errorHandler: (error) =>
+      error === alreadySent ? undefined : errorResponse(toBadRequest(error)),
   });
   const server = createServer(
     {
@@ -75,12 +79,38 @@ function ownLine(
   incoming: NodeBindings['incoming'],
   outgoing: NodeBindings['outgoing'],
 ): NodeBindings['own'] {
-  if (incoming === undefined || !(outgoing instanceof ServerResponse)) return undefined;
+  if (!(incoming instanceof IncomingMessage && outgoing instanceof ServerResponse))
+    return undefined;
   return {
     headers: incoming.headers,
+    onClose: (listener) => {
+      if (outgoing.destroyed) listener();
+      else outgoing.once('close', listener);
+    },
+    hasBody: (length) => takeBody(incoming, length),
     writeFrames: (headers, source) => writeDirectly(outgoing, headers, source),
     answered: alreadySent,
   };
+}
+
+/**
+ * Reads a body that has arrived as a whole, as most do in one packet with their headers, and leaves it where the adapter looks
+ * before it listens for more. A body that the `auth` hook has begun to read stays as it is.
+ */
+async function takeBody(
+  incoming: IncomingMessage & { rawBody?: Buffer },
+  length: number,
+): Promise<boolean> {
+  // Node parses the rest of the packet before promises continue.
+  await settled;
+  const { readableFlowing, readableDidRead, readableLength } = incoming;
+  if (readableFlowing !== null || readableDidRead || readableLength !== length) return false;
+  const body: Buffer | null = incoming.read();
+  if (body === null) return false;
+  incoming.rawBody = body;
+  // Up to its end, which is still to come.
+  incoming.resume();
+  return true;
 }
 
 function toBadRequest(error: unknown): unknown {

@@ -29,12 +29,10 @@ export function createRouter(serverContext: ServerContext, mountStudio?: MountSt
   router.notFound((c) => answerError(serverContext, c, unknownRoute(c)));
 
   router.use(observe(serverContext));
-  router.use(addHeaders);
   prepareGenkit(router);
   for (const protocol of protocols) protocol.prepare?.(router, serverContext);
   router.use(checkRequest(serverContext));
   if (options.cors) router.use(corsOf(options.cors));
-  if (options.compress !== false) router.use(compress());
   mountHealth(router, serverContext);
   router.use(checkOpen(serverContext));
   mountOpenApi(router);
@@ -49,34 +47,46 @@ export function createRouter(serverContext: ServerContext, mountStudio?: MountSt
   return router;
 }
 
-type Middleware = (c: RequestContext, next: () => Promise<void>) => Promise<Response | undefined>;
+// Each layer takes several promises for every request. One that only checks gives back what `next` returns.
+type Middleware = (c: RequestContext, next: () => Promise<void>) => Promise<void>;
 
-// A span and a line in the log for each request.
-function observe({ clock, log }: ServerContext): Middleware {
-  return async (c, next) => {
+// A span and a line in the log for each request, and what every answer gets on its way out.
+function observe({ clock, log, options }: ServerContext): Middleware {
+  const compressed = options.compress === false ? undefined : compress();
+  return (c, next) => {
     const started = clock.now();
     const { method, path } = c.req;
-    c.set('logged', { method, path: path.slice(0, 256) });
-    await inSpan(
-      `${method} ${path.split('/')[1] ?? ''}`,
+    const shown = path.slice(0, 256);
+    const logged: Record<string, unknown> = { method, path: shown };
+    c.set('logged', logged);
+    return inSpan(
+      `${method} ${path.split('/', 2)[1] ?? ''}`,
       {
         kind: 'server',
-        attributes: { 'http.request.method': method, 'url.path': path.slice(0, 256) },
+        attributes: () => ({ 'http.request.method': method, 'url.path': shown }),
         parent: extractTrace(headersOf(c)),
       },
       async (span) => {
         await next();
-        span.setAttributes({ 'http.response.status_code': c.res.status });
+        const { res } = c;
+        // A stream on a line of our own is written already, with its headers.
+        if (res !== c.env?.own?.answered) {
+          await compressed?.(c, nothingMore);
+          // Most answers have them already; those of the framework do not.
+          if (!c.res.headers.has('x-frame-options')) addSafetyHeaders(c.res.headers);
+        }
+        const { status } = res;
+        span.setAttributes({ 'http.response.status_code': status });
+        if (status < 400 && isStudioLooking(c)) return;
+        const time = clock.now();
+        const level = status >= 500 ? 'error' : 'info';
+        log({ level, time, msg: 'request', ...logged, status, ms: time - started });
       },
     );
-    const { status } = c.res;
-    if (status < 400 && isStudioLooking(c)) return undefined;
-    const ms = clock.now() - started;
-    const level = status >= 500 ? 'error' : 'info';
-    log({ level, time: clock.now(), msg: 'request', ...c.get('logged'), status, ms });
-    return undefined;
   };
 }
+
+async function nothingMore(): Promise<void> {}
 
 // The studio asks every few seconds whether anything is new, which is no news in itself.
 function isStudioLooking(c: RequestContext): boolean {
@@ -85,7 +95,7 @@ function isStudioLooking(c: RequestContext): boolean {
 
 // Checks that do not depend on the caller.
 function checkRequest({ options, limits }: ServerContext): Middleware {
-  return async (c, next) => {
+  return (c, next) => {
     const request = c.req.raw;
     if (request.url.length > limits.urlLength) {
       throw new WaymarkError(
@@ -100,41 +110,28 @@ function checkRequest({ options, limits }: ServerContext): Middleware {
     if (!isSafe(request.method) && headerOf(c, 'origin') !== undefined) {
       checkOrigin(request, { allowed: options.cors?.origins, localOnly: !options.auth });
     }
-    await next();
-    return undefined;
+    return next();
   };
 }
 
 function checkOpen({ lifetime }: ServerContext): Middleware {
-  return async (_, next) => {
+  return (_, next) => {
     lifetime.checkOpen();
-    await next();
-    return undefined;
+    return next();
   };
-}
-
-// Most answers have them already; those of the framework do not.
-async function addHeaders(c: RequestContext, next: () => Promise<void>): Promise<undefined> {
-  await next();
-  // Written already, with its headers.
-  if (c.res === c.env?.own?.answered) return;
-  const { headers } = c.res;
-  if (!headers.has('x-frame-options')) addSafetyHeaders(headers);
 }
 
 // Authenticates the caller, and refuses one that calls too often.
 function identify(serverContext: ServerContext): Middleware {
   return async (c, next) => {
     const request = c.req.raw;
-    const caller = await serverContext.identify(
-      request,
-      addressOf(serverContext.options, request, c.env),
-    );
+    const address = addressOf(serverContext.options, request, c.env);
+    const identified = serverContext.identify(request, address);
+    const caller = identified instanceof Promise ? await identified : identified;
     serverContext.pendingConnections?.know(c.env?.incoming?.socket);
     c.set('caller', withStudioOwner(caller, c.get('studioOwner')));
     if (caller.principal !== undefined) c.get('logged').principal = caller.principal;
-    await next();
-    return undefined;
+    return next();
   };
 }
 

@@ -30,6 +30,35 @@ async function dial(url: string, headers: Record<string, string>) {
   return { socket, frames, closed, send };
 }
 
+test('auth may read the body of a request or a copy of it; what reads it next gets what is left', async () => {
+  const seen: string[] = [];
+  let used: boolean | undefined;
+  const server = await startServer({
+    auth: async (request) => {
+      const how = request.headers.get('authorization');
+      if (how === 'copy') seen.push(await request.clone().text());
+      if (how === 'whole') seen.push(await request.text());
+      return { principal: 'ann' };
+    },
+    authorize: ({ request }) => {
+      used = request.bodyUsed;
+      return true;
+    },
+  });
+  try {
+    const body = { input: userInput('hello') };
+    const turn = (how: string): Promise<Response> =>
+      post(`${server.url}/agents/chat/turns`, body, as(how));
+    expect(await (await turn('none')).json()).toMatchObject({ finishReason: 'stop' });
+    expect(used).toBe(true);
+    expect(await (await turn('copy')).json()).toMatchObject({ finishReason: 'stop' });
+    expect((await turn('whole')).status).toBe(499);
+    expect(seen).toEqual([JSON.stringify(body), JSON.stringify(body)]);
+  } finally {
+    await server.close();
+  }
+});
+
 describe('authorize', () => {
   let server: Awaited<ReturnType<typeof startServer>>;
   let url: string;

@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { memoryStore } from '../../src/index.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   allEvents,
+  createTestApp,
   get,
   post,
   readEvents,
@@ -386,6 +388,44 @@ describe('a client that leaves', () => {
       expect(running).toBeUndefined();
       expect(state.messages.at(-1).content[0].text).toMatch(/9 $/);
     });
+  });
+
+  test('before its turn is accepted, the turn is stopped where the server was told so', async () => {
+    const store = memoryStore();
+    const { runs } = store;
+    if (!runs) throw new Error('The store has no runs.');
+    const claiming = Promise.withResolvers<void>();
+    const left = Promise.withResolvers<void>();
+    const claim: typeof runs.claim = async (...given) => {
+      claiming.resolve();
+      await left.promise;
+      return await runs.claim(...given);
+    };
+    const answered = Promise.withResolvers<unknown>();
+    const strict = await startServer({
+      app: createTestApp({ store: { ...store, runs: { ...runs, claim } } }),
+      onDisconnect: 'abort',
+      log: ({ msg, operation }) => msg === 'request' && answered.resolve(operation),
+    });
+    try {
+      const controller = new AbortController();
+      const asked = fetch(`${strict.url}/agents/chat/turns`, {
+        method: 'POST',
+        headers: { accept: 'text/event-stream' },
+        body: JSON.stringify({ init: { sessionId: 's' }, input: userInput('hang') }),
+        signal: controller.signal,
+      });
+      await claiming.promise;
+      controller.abort();
+      await expect(asked).rejects.toThrow();
+      left.resolve();
+      expect(await answered.promise).toBe('runTurn');
+      await eventually(async () => {
+        expect((await get(`${strict.url}/agents/chat/sessions/s`)).running).toBeUndefined();
+      });
+    } finally {
+      await strict.close();
+    }
   });
 
   test('the turn is stopped where the server was told so, and keeps its partial answer', async () => {

@@ -6,6 +6,7 @@ import { notFound } from '../http/not-found.ts';
 import { requestIdOf, underRequestId } from '../http/request-id.ts';
 import {
   openCall,
+  openTurn,
   type RequestContext,
   type Router,
   type ServerContext,
@@ -36,7 +37,7 @@ export function mountGenkit(router: Router, serverContext: ServerContext): void 
     const body = await readBody(c, genkitTurn, { what: 'turn', ...serverContext });
     const init = body.init ?? {};
     const input = underRequestId(body.data, requestIdOf(c));
-    const call = await openCall(serverContext, c, 'runTurn', init);
+    const call = await openTurn(serverContext, c, init);
     return answerTurn(serverContext, c, call, {
       init,
       input,

@@ -5,8 +5,8 @@ import type { HandlerOptions } from './handler-options.ts';
 import type { ServerLimits } from './limits.ts';
 import { createRateLimit } from './rate-limit.ts';
 
-/** Authenticates a request and counts it; `address` is where it comes from, if that is known. */
-export type Identify = (request: Request, address: string | undefined) => Promise<Caller>;
+/** Authenticates a request and counts it; `address` is where it comes from, if that is known. Without `auth`, it answers at once. */
+export type Identify = (request: Request, address: string | undefined) => Caller | Promise<Caller>;
 
 /** How many credentials that were accepted are remembered, and up to which length. */
 const maxKnown = 1000;
@@ -25,8 +25,14 @@ export function createIdentify(
   const failures = createRateLimit(limits.failedAuthPerMinute, clock, 'failed authentications');
   const known = new Set<string>();
 
+  if (!auth) {
+    return (_, address) => {
+      rate.check(address ?? '');
+      return {};
+    };
+  }
+
   const authenticated = async (request: Request, address: string | undefined): Promise<Caller> => {
-    if (!auth) return {};
     const credential = credentialOf(request);
     if (address !== undefined && !(credential && known.has(credential))) failures.look(address);
     try {

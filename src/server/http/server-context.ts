@@ -78,6 +78,9 @@ export interface OpenCall {
   readonly options: CallOptions;
 }
 
+/** Who calls which agent, without what the call could be stopped by: a turn has its own signals. */
+export type TurnCall = Pick<OpenCall, 'agent' | 'caller'>;
+
 /** Finds the agent and asks whether this caller may do this. */
 export async function openCall(
   serverContext: ServerContext,
@@ -87,6 +90,26 @@ export async function openCall(
 ): Promise<OpenCall> {
   const agent = findAgent(serverContext.app, c.req.param('agent') ?? '');
   return await openAgentCall(serverContext, c, { agent, operation, ...subject });
+}
+
+/** As {@link openCall}, for a turn. */
+export async function openTurn(
+  serverContext: ServerContext,
+  c: RequestContext,
+  subject: Subject = {},
+): Promise<TurnCall> {
+  const agent = findAgent(serverContext.app, c.req.param('agent') ?? '');
+  const call = { agent, caller: c.get('caller') };
+  if (serverContext.options.authorize) {
+    await checkCall(serverContext, {
+      ...call,
+      request: c.req.raw,
+      operation: 'runTurn',
+      ...subject,
+    });
+  }
+  logCall(c, agent, 'runTurn');
+  return call;
 }
 
 /** Asks whether this caller may do this with an agent that the path of the request does not name. */
@@ -101,8 +124,14 @@ export async function openAgentCall(
 ): Promise<OpenCall> {
   const caller = c.get('caller');
   await checkCall(serverContext, { request: c.req.raw, caller, operation, agent, ...subject });
-  Object.assign(c.get('logged'), { agent: agent.name, operation });
+  logCall(c, agent, operation);
   return { agent, caller, options: { ...ownerOf(caller), signal: c.req.raw.signal } };
+}
+
+function logCall(c: RequestContext, agent: Agent, operation: Operation): void {
+  const logged = c.get('logged');
+  logged.agent = agent.name;
+  logged.operation = operation;
 }
 
 /**

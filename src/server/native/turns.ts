@@ -3,7 +3,7 @@ import { routes } from '../../protocol/routes.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { requestIdOf, underRequestId } from '../http/request-id.ts';
-import { openCall, type Router, type ServerContext } from '../http/server-context.ts';
+import { openTurn, type Router, type ServerContext } from '../http/server-context.ts';
 import { answerTurn } from '../stream/answer-turn.ts';
 import { wantsEvents } from '../stream/sse.ts';
 import { nativeFormat } from './format.ts';
@@ -19,7 +19,7 @@ export function mountTurns(router: Router, serverContext: ServerContext): void {
     });
     const { init } = body;
     const input = underRequestId(body.input, requestIdOf(c), body.requestId);
-    const call = await openCall(serverContext, c, 'runTurn', init);
+    const call = await openTurn(serverContext, c, init);
     return answerTurn(serverContext, c, call, {
       init,
       input,

@@ -4,7 +4,7 @@ import { WaymarkError } from '../../core/error.ts';
 import type { Init, Input, Output } from '../../protocol/turn.ts';
 import { checkBackgroundRuns } from '../http/background-runs.ts';
 import { fromAnswer, logFault } from '../http/fault.ts';
-import type { OpenCall, RequestContext, ServerContext } from '../http/server-context.ts';
+import type { RequestContext, ServerContext, TurnCall } from '../http/server-context.ts';
 import type { FeedBatch, FeedEvent } from './feed.ts';
 import { acquireStreamSlot, type StreamFormat, waitForAcceptance } from './stream-response.ts';
 import { type ServedTurn, startTurn, type TurnOptions } from './turn.ts';
@@ -28,7 +28,7 @@ export interface TurnAnswer<Event = FeedEvent> {
 export async function answerTurn<Event = FeedEvent>(
   serverContext: ServerContext,
   c: RequestContext,
-  { agent, caller }: OpenCall,
+  { agent, caller }: TurnCall,
   { stream, respond, decorate, ...answer }: TurnAnswer<Event>,
 ): Promise<Response> {
   if (answer.input.detach === true) await checkBackgroundRuns(serverContext, caller);
@@ -90,7 +90,7 @@ export function beginTurn(
     stopWithReader,
     onFault: (error) => logFault(serverContext, error, c.get('logged')),
   });
-  void serverContext.lifetime.track(started.done.finally(release));
+  void serverContext.lifetime.track(started.done.then(release));
   serverContext.options.waitUntil?.(started.ended());
   return started;
 }

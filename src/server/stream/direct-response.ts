@@ -31,7 +31,6 @@ class ResponseSink implements FrameSink {
       source.pulled();
     });
     if (outgoing.destroyed) afterThisTurn(() => source.left());
-    else outgoing.once('close', () => source.left());
     // Send the headers at once, so that a client of a silent stream knows it is connected.
     afterThisTurn(() => afterThisTurn(() => this.#flushHeaders()));
   }

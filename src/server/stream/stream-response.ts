@@ -1,6 +1,7 @@
 import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { cutOf, cutWhenIdle, type NodeBindings } from '../http/connection.ts';
+import type { FrameSource } from '../http/frame-sink.ts';
 import type { RequestContext, ServerContext } from '../http/server-context.ts';
 import type { FeedEvent } from './feed.ts';
 import {
@@ -45,7 +46,9 @@ export function acquireStreamSlot(
   }
   const { lifetime, streams } = serverContext;
   const release = streams.take(c.get('caller').principal);
-  const link = linkSignals(own ? lifetime.ending : lifetime.closing, c.req.raw.signal);
+  const end = own ? lifetime.ending : lifetime.closing;
+  // On a line of our own the signal of the request is not needed, and so not created.
+  const link = c.env?.own ? linkSignals(end) : linkSignals(end, c.req.raw.signal);
   return new Seat(serverContext, c, { link, release });
 }
 
@@ -56,8 +59,9 @@ class Seat implements ReaderSeat {
   readonly #release: () => void;
   readonly #leave: () => void;
   readonly #started: number;
-  #pump: { stop(): void } | undefined;
+  #pump: (FrameSource & { stop(): void }) | undefined;
   #sent = 0;
+  #isOver = false;
 
   constructor(
     serverContext: ServerContext,
@@ -77,6 +81,7 @@ class Seat implements ReaderSeat {
         this.#pump?.stop();
       },
     });
+    c.env?.own?.onClose(() => this.#lost());
   }
 
   get signal(): AbortSignal {
@@ -84,6 +89,7 @@ class Seat implements ReaderSeat {
   }
 
   leave(): void {
+    this.#isOver = true;
     this.#release();
     this.#leave();
     this.#link.release();
@@ -121,6 +127,13 @@ class Seat implements ReaderSeat {
     return line.answered;
   }
 
+  // A line also closes behind a complete answer.
+  #lost(): void {
+    if (this.#isOver) return;
+    this.#link.abort('The connection was closed.');
+    this.#pump?.left();
+  }
+
   #end(how: FrameStreamEnd): void {
     const { clock, limits, log } = this.#serverContext;
     const c = this.#context;
@@ -155,18 +168,27 @@ function startAtOnce(env: NodeBindings | undefined): Record<string, string> {
 }
 
 /** Waits a moment for the first event, so that a refusal can be told by the HTTP status. */
-export async function waitForAcceptance(
+export function waitForAcceptance(
   { clock }: ServerContext,
   accepted: Promise<unknown>,
   ms = 1000,
 ): Promise<void> {
-  const waited = Promise.withResolvers<void>();
-  const stop = clock.every(ms, waited.resolve);
-  try {
-    await Promise.race([accepted, waited.promise]);
-  } finally {
-    stop();
-  }
+  return new Promise((resolve, reject) => {
+    const stop = clock.every(ms, () => {
+      stop();
+      resolve();
+    });
+    accepted.then(
+      () => {
+        stop();
+        resolve();
+      },
+      (error: unknown) => {
+        stop();
+        reject(error);
+      },
+    );
+  });
 }
 
 /** Whether an event ends its feed. */
