@@ -1,12 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isWaymarkError } from '../../src/core/error.ts';
-import { createIds } from '../../src/core/id.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
-import type { Message } from '../../src/protocol/message.ts';
 import { textOf } from '../../src/protocol/messages/text.ts';
-import { emptyState, hashState } from '../../src/session/session-state.ts';
 import { postgresStore, type SqlStore } from '../../src/store/postgres/index.ts';
+import { scope, sessionId, takeTurn } from '../support/expired-turn.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 
 let postgres: TestPostgres;
@@ -14,56 +10,6 @@ beforeAll(async () => {
   postgres = await startPostgres();
 });
 afterAll(() => postgres.stop());
-
-const newId = createIds(systemClock);
-const scope = { agent: 'a' };
-const sessionId = 's';
-
-/**
- * Takes a turn under a claim that has expired as soon as it is there. Gives whether it was saved. `meanwhile` runs before the
- * turn is saved.
- */
-async function takeTurn(
-  { runs }: SqlStore,
-  text: string,
-  meanwhile?: () => Promise<unknown>,
-): Promise<boolean> {
-  if (runs === undefined) return expect.fail('the store has no runs');
-  try {
-    const claim = await runs.claim(scope, {
-      runId: newId(),
-      sessionId,
-      from: 'head',
-      mode: 'attached',
-      inputs: [],
-      ttl: 0,
-      worker: 'w',
-    });
-    const { parent } = claim;
-    const base = parent && (await runs.load(scope, { snapshotId: parent.snapshotId }));
-    if (parent !== undefined && base === undefined) return expect.fail('the head is not there');
-    const before = base?.state ?? emptyState;
-    const message: Message = { role: 'user', content: [{ text }] };
-    const state = { ...before, history: before.history.append([message]) };
-    await meanwhile?.();
-    await runs.commit(claim, {
-      snapshotId: claim.runId,
-      ...(parent && { parentId: parent.snapshotId }),
-      ...(base && { base }),
-      turnIndex: (parent?.turnIndex ?? -1) + 1,
-      event: 'turnEnd',
-      status: 'succeeded',
-      state,
-      stateHash: hashState(state),
-      end: true,
-    });
-    return true;
-  } catch (error) {
-    // Somebody else has taken the session.
-    if (isWaymarkError(error) && error.status === 'ABORTED') return false;
-    throw error;
-  }
-}
 
 /** How often Postgres had to end one of two that waited for each other; what closed connections have counted is in it. */
 async function deadlocks(): Promise<number> {

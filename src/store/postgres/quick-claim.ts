@@ -2,9 +2,9 @@ import type { Claim, ClaimRequest, RequestMark, Scope } from '../contract/store.
 import { type ClaimFacts, decideClaim, type StartFact, toClaim } from '../rules/decide-claim.ts';
 import { accepted } from '../rules/decision.ts';
 import { isSnapshotId } from '../rules/ids.ts';
-import type { Cipher } from '../sql/content/cipher.ts';
 import { homeIn, requestPlace } from '../sql/content/places.ts';
 import { statement } from '../sql/database/query.ts';
+import type { StateContext } from '../sql/history/state-rows.ts';
 import { startedByValues, toRequest } from '../sql/runs/claim.ts';
 import { hasLeftInbox } from '../sql/runs/left-inbox.ts';
 import { type StartRow, startFact, toStartFact, totalsOfFailed } from '../sql/runs/start-row.ts';
@@ -13,7 +13,6 @@ import { code, toMode } from '../sql/values/codes.ts';
 import { scopeKey } from '../sql/values/scope.ts';
 import type { PostgresDatabase } from './database.ts';
 import type { ClaimAnswer, ClaimedRow } from './functions/claim-turn.ts';
-import type { HeldRuns } from './held-runs.ts';
 
 const claim = statement<{ readonly claimed: string | null }>(
   'quick_claim',
@@ -33,7 +32,7 @@ export async function quickClaim(
   db: PostgresDatabase,
   scope: Scope,
   request: ClaimRequest,
-  { cipher, held }: { readonly cipher: Cipher; readonly held: HeldRuns },
+  { cipher, held }: StateContext,
 ): Promise<Claim | undefined> {
   const { from, expectHead, runId, sessionId, requests = [] } = request;
   if (from !== 'head' && !isSnapshotId(from.snapshotId)) return undefined;
@@ -100,7 +99,7 @@ function startRow({ start, answered }: ClaimAnswer): StartRow {
 function asStart(row: ClaimedRow | null, answered: number): StartRow {
   return {
     start_row_id: row?.row_id ?? null,
-    start_id: row === null ? null : fromHex(row.id),
+    start_id: row?.id ?? null,
     start_turn: row?.turn ?? null,
     start_finish: row?.finish ?? null,
     start_idx: row?.idx ?? null,

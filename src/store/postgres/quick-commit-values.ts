@@ -9,11 +9,11 @@ import type { SqlValue } from '../sql/database/query.ts';
 import { commonOf } from '../sql/history/plan-state.ts';
 import { otherBranches, toStored, viewOfRewrite } from '../sql/history/segments.ts';
 import type { StateContext, StateRows } from '../sql/history/state-rows.ts';
-import { outcomeValues } from '../sql/runs/commit-row.ts';
+import { outcomeOf } from '../sql/runs/commit-row.ts';
+import type { KnownRun } from '../sql/runs/held-runs.ts';
 import { uuidBytes } from '../sql/values/bytes.ts';
 import { toStatus } from '../sql/values/codes.ts';
 import type { moreParameters, stateParameters, turnParameters } from './functions/commit-turn.ts';
-import type { KnownRun } from './held-runs.ts';
 import type { PostgresValue } from './statements.ts';
 
 type Values<Parameters> = Readonly<Record<keyof Parameters, PostgresValue>>;
@@ -36,11 +36,6 @@ export function turnValues(
   home: Home,
   context: StateContext,
 ): TurnValues {
-  const [turn, event, status, finish, hash, usage, totals, error] = outcomeValues(
-    write,
-    home,
-    context,
-  );
   const run = uuidBytes(runId);
   return {
     run,
@@ -48,14 +43,7 @@ export function turnValues(
     ...factValues(decided),
     snapshot: write.snapshotId === runId ? run : uuidBytes(write.snapshotId),
     ...decisionValues(decided),
-    turn,
-    event,
-    status,
-    finish,
-    hash,
-    usage,
-    totals,
-    error,
+    ...outcomeOf(write, home, context),
   };
 }
 

@@ -18,12 +18,12 @@ import {
 import { type CommitResult, locationAfter, positionOf } from '../sql/runs/commit.ts';
 import { readCommit } from '../sql/runs/commit-facts.ts';
 import { snapshotOf } from '../sql/runs/commit-row.ts';
+import type { KnownRun } from '../sql/runs/held-runs.ts';
 import { toReceipt } from '../sql/runs/requests.ts';
 import { sealTitle } from '../sql/sessions/title.ts';
 import { fromHex, uuidText } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
 import type { CommitAnswer } from './functions/commit-turn.ts';
-import type { HeldRuns, KnownRun } from './held-runs.ts';
 import { commitStatement, moreNames, stateNames, turnNames } from './quick-commit-statement.ts';
 import {
   type Decided,
@@ -43,7 +43,6 @@ export async function quickCommit(
   ref: RunRef,
   write: CommitWrite,
   context: StateContext,
-  held: HeldRuns,
 ): Promise<CommitResult | undefined> {
   const home = isUsual(ref, write) ? runHome(ref.runId, context) : undefined;
   if (home === undefined) return undefined;
@@ -55,7 +54,7 @@ export async function quickCommit(
   // The function knows lists of artifacts and their parts, but neither lists of chunks nor files.
   if (rows.artifacts.kind === 'whole' && rows.artifacts.lists.length > 0) return undefined;
   if (rows.artifacts.kind === 'whole' && rows.artifacts.files.size > 0) return undefined;
-  const { cipher } = context;
+  const { cipher, held } = context;
   const known =
     held.find(ref, write) ??
     (await db.read(() => readCommit(ref, write, rows.base, { cipher, onlyLooks: true })));

@@ -2,7 +2,6 @@ import type { StateContext } from '../sql/history/state-rows.ts';
 import type { TurnSteps } from '../sql/sql-context.ts';
 import type { PostgresDatabase } from './database.ts';
 import { isConflict } from './errors.ts';
-import { HeldRuns } from './held-runs.ts';
 import { quickAppend } from './quick-append.ts';
 import { quickClaim } from './quick-claim.ts';
 import { quickCommit } from './quick-commit.ts';
@@ -12,8 +11,6 @@ import { createQuickSend } from './quick-send.ts';
 export function quickSteps(db: PostgresDatabase): (context: StateContext) => TurnSteps {
   return (context) => {
     const send = createQuickSend(db, context);
-    const held = new HeldRuns();
-    const { cipher } = context;
     // A step that met another transaction is left to the long way, which waits and tries again.
     const usual = async <Result>(step: () => Promise<Result>): Promise<Result | undefined> => {
       // The values of a step are encrypted before it is sent, which takes the secret that the open store keeps.
@@ -26,9 +23,8 @@ export function quickSteps(db: PostgresDatabase): (context: StateContext) => Tur
       }
     };
     return {
-      claim: (scope, request) => usual(() => quickClaim(db, scope, request, { cipher, held })),
-      commit: (ref, write) => usual(() => quickCommit(db, ref, write, context, held)),
-      forget: (runId) => held.forget(runId),
+      claim: (scope, request) => usual(() => quickClaim(db, scope, request, context)),
+      commit: (ref, write) => usual(() => quickCommit(db, ref, write, context)),
       append: (group) => usual(() => quickAppend(db, group, context)),
       sendAway: (ref, request, away) => usual(() => send({ ref, request, away })),
     };

@@ -1,4 +1,6 @@
 import {
+  type Claim,
+  type ClaimRequest,
   type CommitWrite,
   handedOverHint,
   type RunRef,
@@ -46,7 +48,7 @@ export function runSupport(context: SqlContext): RunSupport {
     taken.delete(runId);
     attached.delete(runId);
     state.homes.delete(runId);
-    turns?.forget(runId);
+    state.held.forget(runId);
   };
   const remember = (runId: string, scope: Scope, sessionId: string): void => {
     if (cipher.keyId !== undefined) state.homes.set(runId, homeIn(scope, sessionId));
@@ -60,13 +62,28 @@ export function runSupport(context: SqlContext): RunSupport {
     db.tell(hints, attached.has(runId) ? 'process' : 'everywhere');
   };
 
+  const claimedNow = async (scope: Scope, request: ClaimRequest): Promise<Claim> => {
+    const durable = request.mode !== 'attached';
+    const {
+      claim: made,
+      decision,
+      place,
+    } = await db.write(() => claim(scope, request, state), {
+      durable,
+    });
+    state.held.claimed(request, decision, place);
+    return made;
+  };
+
   const ambiguousCommits = new AmbiguousCommits();
   const committedOnce = async (ref: RunRef, write: CommitWrite): Promise<CommitResult> => {
     try {
       const quick = await turns?.commit(ref, write);
       if (quick !== undefined) return quick;
       const rows = stateRows(write, state);
-      return await db.write(() => commit(ref, write, rows, state));
+      // A database with shortcuts has compared what is known already.
+      const known = turns === undefined ? state.held.find(ref, write) : undefined;
+      return await db.write(() => commit(ref, write, rows, state, known));
     } catch (error) {
       if (!ambiguousCommits.hasDoubt(ref, write, error)) throw error;
       const committed = await db.read(() => alreadyCommitted(write, state));
@@ -89,13 +106,11 @@ export function runSupport(context: SqlContext): RunSupport {
   return {
     async claim(scope, request) {
       checkClaim(scope, request);
-      const durable = request.mode !== 'attached';
-      const held =
-        (await turns?.claim?.(scope, request)) ??
-        (await db.write(() => claim(scope, request, state), { durable }));
-      if (request.mode === 'attached') attached.add(held.runId);
-      remember(held.runId, scope, held.sessionId);
-      return held;
+      const quick = await turns?.claim?.(scope, request);
+      const claimed = quick ?? (await claimedNow(scope, request));
+      if (request.mode === 'attached') attached.add(claimed.runId);
+      remember(claimed.runId, scope, claimed.sessionId);
+      return claimed;
     },
     load: (scope, lookup) => db.read(() => loadState(scope, lookup, state)),
     async heartbeat(ref) {
@@ -117,7 +132,7 @@ export function runSupport(context: SqlContext): RunSupport {
         }));
       // From here on others wait for it too.
       attached.delete(ref.runId);
-      turns?.forget(ref.runId);
+      state.held.forget(ref.runId);
       tell(ref.runId, away === undefined ? ref.runId : handedOverHint);
       if (!isPlain) db.tell([{ kind: 'events', id: ref.runId }]);
       return snapshot;
@@ -126,7 +141,7 @@ export function runSupport(context: SqlContext): RunSupport {
       const grown = onCheckpoint(ref, write);
       const rows = stateRows(grown, state);
       const base = await db.write(() => checkpoint(ref, grown, rows, state));
-      turns?.forget(ref.runId);
+      state.held.forget(ref.runId);
       taken.delete(ref.runId);
       if (write.events !== undefined) db.tell([{ kind: 'events', id: ref.runId }]);
       return base;

@@ -34,8 +34,6 @@ export interface SqlParts {
 export interface TurnSteps {
   claim?(scope: Scope, request: ClaimRequest): Promise<Claim | undefined>;
   commit(run: RunRef, write: CommitWrite): Promise<CommitResult | undefined>;
-  /** What was noted of a run for its next commit does not hold any more. */
-  forget(runId: string): void;
   /** Appends to the events of runs and notifies listeners in other processes. Gives those it has written. */
   append?(group: readonly AppendedEvents[]): Promise<ReadonlySet<AppendedEvents> | undefined>;
   /** Detaches a run that is handed over, together with others of the same moment. */

@@ -7,6 +7,7 @@ import type { StateContext } from './history/state-rows.ts';
 import { maintenanceSupport } from './maintenance-support.ts';
 import { GcScheduler } from './retention/gc-scheduler.ts';
 import { runSupport } from './run-support.ts';
+import { HeldRuns } from './runs/held-runs.ts';
 import { readSnapshot } from './snapshots/locate.ts';
 import { saveSnapshot } from './snapshots/save-snapshot.ts';
 import { spendSupport } from './spend-support.ts';
@@ -33,6 +34,7 @@ export function sqlStore(parts: SqlParts): SqlStore {
     sumOf: db.sumOf,
     now: db.now,
     homes: new Map(),
+    held: new HeldRuns(),
   };
   const gcScheduler = new GcScheduler(parts);
   const context: SqlContext = {

@@ -14,6 +14,8 @@ export type Synchronous = 'NORMAL' | 'FULL';
 interface Prepared {
   readonly statement: StatementSync;
   readonly columns: readonly string[];
+  /** Whether the time is its last parameter. */
+  readonly takesTime: boolean;
 }
 
 type Control = 'BEGIN' | 'BEGIN IMMEDIATE' | 'COMMIT' | 'ROLLBACK';
@@ -24,6 +26,7 @@ export class Connection {
   readonly #control: Readonly<Record<Control, StatementSync>>;
   readonly #prepared = new Map<Statement, Prepared>();
   readonly #asked = new Map<string, StatementSync>();
+  readonly #clock: Clock;
   readonly #onQuery: ((name: string) => void) | undefined;
   #synchronous: Synchronous | undefined;
 
@@ -32,7 +35,6 @@ export class Connection {
     { clock, onQuery }: { clock: Clock; onQuery: ((name: string) => void) | undefined },
   ) {
     this.#db = new DatabaseSync(path, { timeout: busyTimeout });
-    this.#db.function('now_ms', () => clock.now());
     addSumFunctions(this.#db);
     this.#control = {
       BEGIN: this.#db.prepare('BEGIN'),
@@ -40,6 +42,7 @@ export class Connection {
       COMMIT: this.#db.prepare('COMMIT'),
       ROLLBACK: this.#db.prepare('ROLLBACK'),
     };
+    this.#clock = clock;
     this.#onQuery = onQuery;
   }
 
@@ -122,19 +125,22 @@ export class Connection {
   #query({ statement, values }: Query): readonly unknown[] {
     this.#onQuery?.(statement.name);
     const prepared = this.#prepared.get(statement) ?? this.#prepare(statement);
+    const bound = prepared.takesTime ? [...values, this.#clock.now()] : values;
     if (statement.givesRowId === true) {
-      return [{ row_id: Number(prepared.statement.run(...values).lastInsertRowid) }];
+      return [{ row_id: Number(prepared.statement.run(...bound).lastInsertRowid) }];
     }
     const { columns } = prepared;
-    const rows = prepared.statement.all(...values) as unknown as readonly (readonly SqlValue[])[];
+    const rows = prepared.statement.all(...bound) as unknown as readonly (readonly SqlValue[])[];
     return rows.map((row) => toObject(row, columns));
   }
 
   // Rows as arrays: the objects that SQLite's binding makes are slow to make and slow to read.
   #prepare(statement: Statement): Prepared {
-    const made = this.#db.prepare(translate(statement));
+    const { sql, takesTime } = translate(statement);
+    const made = this.#db.prepare(sql);
     made.setReturnArrays(true);
-    const prepared = { statement: made, columns: made.columns().map(({ name }) => name) };
+    const columns = made.columns().map(({ name }) => name);
+    const prepared = { statement: made, columns, takesTime };
     this.#prepared.set(statement, prepared);
     return prepared;
   }
@@ -151,7 +157,14 @@ function toObject(
   return object;
 }
 
-function translate({ text }: Statement): string {
-  const sql = typeof text === 'string' ? text : text(sqliteDialect);
-  return sql.replace(/@(\w+)/g, '$1').replace(/\$(\d+)/g, '?$1');
+/** The text of a statement in SQLite's words. The time is a parameter: a function would have to be called back for it. */
+function translate({ text }: Statement): { readonly sql: string; readonly takesTime: boolean } {
+  const general = typeof text === 'string' ? text : text(sqliteDialect);
+  const places = [...general.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place));
+  const timePlace = Math.max(0, ...places) + 1;
+  const sql = general
+    .replace(/@(\w+)/g, '$1')
+    .replace(/\$(\d+)/g, '?$1')
+    .replaceAll(sqliteDialect.now, `?${timePlace}`);
+  return { sql, takesTime: general.includes(sqliteDialect.now) };
 }

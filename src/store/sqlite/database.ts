@@ -12,11 +12,11 @@ import { changeMark } from './change-mark.ts';
 import { createChangeWatch } from './change-watch.ts';
 import { checkStatements, faultsIn } from './check.ts';
 import { runInThread } from './check-thread.ts';
+import { sumOfValues } from './checksum.ts';
 import { Connection, type Synchronous } from './connection.ts';
 import { sqliteDialect } from './dialect.ts';
 import { isBusy, stillBusy, toStoreError } from './errors.ts';
 import { migrate } from './migrate.ts';
-import { sumOfValues } from './row-sums.ts';
 
 const busyDelays = { baseMs: 1, maxMs: 20 };
 
@@ -75,19 +75,28 @@ export function sqliteDatabase(options: SqliteOptions): Database {
   };
 
   /** Tries again, with the thread free in between, while another process is in the way. */
-  const retry = async <Result>(attempt: () => Result): Promise<Result> => {
+  const retry = <Result>(attempt: () => Result): Result | Promise<Result> => {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+    }
+    return retryLater(attempt);
+  };
+
+  const retryLater = async <Result>(attempt: () => Result): Promise<Result> => {
     let waited = 0;
     for (let tries = 1; ; tries++) {
+      const pause = backoff(tries, busyDelays);
+      // Real time: a lock is held by another process, which knows nothing of an app's clock.
+      await systemClock.sleep(pause);
+      waited += pause;
       try {
         return attempt();
       } catch (error) {
         if (!isBusy(error)) throw error;
         if (waited >= patience) throw stillBusy(path, waited, error);
       }
-      const pause = backoff(tries, busyDelays);
-      // Real time: a lock is held by another process, which knows nothing of an app's clock.
-      await systemClock.sleep(pause);
-      waited += pause;
     }
   };
 

@@ -3,7 +3,8 @@ import type { Dialect } from '../sql/database/dialect.ts';
 /** SQLite's words. One writer at a time holds the whole file, so there is nothing to lock. */
 export const sqliteDialect: Dialect = {
   name: 'sqlite',
-  now: 'now_ms()',
+  // The connection binds it.
+  now: '$now',
   lock: () => '',
   lockName: (param) => `SELECT ${param}`,
   lockFree: () => '',

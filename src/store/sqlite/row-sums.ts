@@ -1,8 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { crc32 } from 'node:zlib';
-import type { SqlValue } from '../sql/database/query.ts';
 import { formerName } from '../sql/database/renamed-columns.ts';
 import { type CheckedTable, checkedTables } from './checked-tables.ts';
+import { sumOfText, sumOfValues } from './checksum.ts';
 
 /**
  * The functions that triggers call. A process of an older version does not have them: what it writes is refused, because it
@@ -18,29 +17,12 @@ export function addSumFunctions(db: DatabaseSync): void {
 }
 
 function sumOf(row: unknown): number {
-  return crc32(String(row));
+  return sumOfText(String(row));
 }
 
 /** The checksum after an update. One that was wrong before stays wrong: an update does not hide damage. */
 function sumAfter(sum: unknown, before: unknown, after: unknown): number {
   return (Number(sum) ^ sumOf(before) ^ sumOf(after)) >>> 0;
-}
-
-/** The checksum of values, as the database works it out of their columns. */
-export function sumOfValues(values: readonly SqlValue[]): number {
-  let text = '';
-  for (const value of values) {
-    if (value === null) text += 'NULL';
-    else if (typeof value === 'string') text += `'${doubled(value)}'`;
-    else if (typeof value === 'number') text += value;
-    else text += `X'${Buffer.from(value).toString('hex').toUpperCase()}'`;
-  }
-  return crc32(text);
-}
-
-// Hardly any text has one, and a search costs a fraction of a replacement.
-function doubled(text: string): string {
-  return text.includes("'") ? text.replaceAll("'", "''") : text;
 }
 
 /** A row as text in which every value shows with its type. */

@@ -3,7 +3,7 @@ import { WaymarkError } from '../../../core/error.ts';
 import { packedMark } from '../../../core/json/packed-text.ts';
 import { storeFault } from '../../rules/store-error.ts';
 import type { SqlValue } from '../database/query.ts';
-import { fromHex, hexOf } from '../values/bytes.ts';
+import { fromHex, hashBytes, hexOf } from '../values/bytes.ts';
 import {
   type ContentKey,
   decrypt,
@@ -141,7 +141,7 @@ const openVault: Cipher = {
     if (isPlain(value)) return value;
     throw noKey();
   },
-  sealHash: (hash) => fromHex(hash),
+  sealHash: hashBytes,
   openHash(value) {
     if (value.length === plainHashLength) return hexOf(value);
     throw noKey();

@@ -24,19 +24,42 @@ export interface Location {
   readonly artifacts: ManifestRef | undefined;
 }
 
-const locations = new WeakSet<object>();
+/** A note of ours: nothing else has its private field. */
+class OwnLocation implements Location {
+  readonly #isOurs = true;
+  readonly database: string;
+  readonly snapshot: number;
+  readonly lineage: number | null;
+  readonly view: View | undefined;
+  readonly viewRowId: number | null;
+  readonly common: number | undefined;
+  readonly custom: DocumentRef | undefined;
+  readonly artifacts: ManifestRef | undefined;
+
+  constructor(location: Location) {
+    this.database = location.database;
+    this.snapshot = location.snapshot;
+    this.lineage = location.lineage;
+    this.view = location.view;
+    this.viewRowId = location.viewRowId;
+    this.common = location.common;
+    this.custom = location.custom;
+    this.artifacts = location.artifacts;
+  }
+
+  static is(ref: object): ref is OwnLocation {
+    return #isOurs in ref;
+  }
+}
 
 /** Marks a note as one of ours. */
 export function asLocation(location: Location): Location {
-  locations.add(location);
-  return location;
+  return new OwnLocation(location);
 }
 
 /** The note of a base, if this database wrote it. Anything else is written as a whole. */
 export function locationOf(base: StateBase | undefined, database: string): Location | undefined {
   const ref = base?.ref;
-  if (typeof ref !== 'object' || ref === null || !locations.has(ref)) return undefined;
-  // Members of the set are locations: only this module adds to it.
-  const location = ref as Location;
-  return location.database === database ? location : undefined;
+  if (typeof ref !== 'object' || ref === null || !OwnLocation.is(ref)) return undefined;
+  return ref.database === database ? ref : undefined;
 }

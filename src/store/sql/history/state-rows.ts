@@ -6,6 +6,7 @@ import { type DocumentWrite, writeDocument } from '../content/document.ts';
 import { type ManifestWrite, writeManifest } from '../content/manifest.ts';
 import { type Home, messagePlace } from '../content/places.ts';
 import type { SqlValue } from '../database/query.ts';
+import type { HeldRuns } from '../runs/held-runs.ts';
 import { type Location, locationOf } from './location.ts';
 import { type Rewrite, rewriteOf } from './segments.ts';
 
@@ -33,6 +34,8 @@ export interface StateContext {
   readonly now?: (() => number) | undefined;
   /** Under encryption: whose session the runs of this process work on, so that a step of theirs need not ask. */
   readonly homes: Map<string, Home>;
+  /** What this process knows of the runs that it has claimed. */
+  readonly held: HeldRuns;
 }
 
 const noHome: Home = { owner: '', agent: '', sessionId: '' };
@@ -56,9 +59,11 @@ export function stateRows(write: StateWrite, { database, cipher }: StateContext)
     base?.artifacts === undefined || from === undefined
       ? undefined
       : { ref: base.artifacts, value: from.artifacts };
+  const { bodies, rewrite } = messageRows(base, write.base, history, cipher);
   return {
     base,
-    ...messageRows(base, write.base, history, cipher),
+    bodies,
+    rewrite,
     length: history.length,
     custom: writeDocument(customBase, custom, write.customPatch, cipher),
     artifacts: writeManifest(artifactBase, artifacts, cipher),

@@ -13,6 +13,7 @@ import { type StartRow, startColumns, startFact } from './start-row.ts';
 interface SessionRow extends HolderRow, StartRow {
   readonly row_id: number;
   readonly next_index: number;
+  readonly branch_end: number | null;
   /** Whether a snapshot or a run has the reserved id. */
   readonly is_taken: number;
 }
@@ -25,7 +26,7 @@ interface FoundRow extends StartRow {
 const selectSession = readUnderLock<SessionRow>(
   'claim_session',
   (d) => `
-    SELECT ${d.now} AS now, z.row_id, z.next_index, ${startColumns}, ${holderColumns},
+    SELECT ${d.now} AS now, z.row_id, z.next_index, z.branch_end, ${startColumns(d)}, ${holderColumns},
       CASE WHEN EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = $4)
         OR EXISTS (SELECT 1 FROM @runs t WHERE t.id = $4) THEN 1 ELSE 0 END AS is_taken
     FROM @sessions z LEFT JOIN @snapshots s ON s.row_id = z.head LEFT JOIN @runs r ON r.session = z.row_id
@@ -33,7 +34,8 @@ const selectSession = readUnderLock<SessionRow>(
 );
 const selectStartById = statement<FoundRow>(
   'claim_start_by_id',
-  `SELECT ${startColumns}, z.id AS session_id, s.status
+  (d) => `
+   SELECT ${startColumns(d)}, z.id AS session_id, s.status
    FROM @snapshots s JOIN @sessions z ON z.row_id = s.session
    WHERE s.id = $1 AND z.owner = $2 AND z.agent = $3`,
 );
@@ -47,18 +49,22 @@ const selectTaken = statement<{ found: number }>(
   'SELECT 1 AS found FROM @snapshots WHERE id = $1 UNION ALL SELECT 1 FROM @runs WHERE id = $1',
 );
 
-/** What a claim depends on, and the row id of its session. */
+/** What a claim depends on, and the row id of its session with the snapshot that was placed last in it. */
 export interface ReadClaim {
   readonly facts: ClaimFacts<number, number>;
   readonly session: number | undefined;
+  readonly branchEnd: number | null;
 }
 
 /** Reads what the rules of a claim have to know. Keys are read first, and then the session, under its lock. */
-export function* readClaim(scope: Scope, request: ClaimRequest): Plan<ReadClaim> {
+export function* readClaim(
+  scope: Scope,
+  request: ClaimRequest,
+  runId: Uint8Array,
+): Plan<ReadClaim> {
   const requests = yield* requestFacts(request.requests);
-  const runId = uuidBytes(request.runId);
   const row = yield* first(selectSession, ...scopeKey(scope), request.sessionId, runId);
-  const isTaken = row === undefined ? yield* isUsed(request.runId) : row.is_taken === 1;
+  const isTaken = row === undefined ? yield* isUsed(runId) : row.is_taken === 1;
   const session =
     row === undefined
       ? null
@@ -69,12 +75,13 @@ export function* readClaim(scope: Scope, request: ClaimRequest): Plan<ReadClaim>
   return {
     facts: { now, requests: requests.facts, isTaken, session, from },
     session: row?.row_id,
+    branchEnd: row?.branch_end ?? null,
   };
 }
 
 /** Whether a snapshot or a run has this id. */
-export function* isUsed(snapshotId: string): Plan<boolean> {
-  return (yield* first(selectTaken, uuidBytes(snapshotId))) !== undefined;
+export function* isUsed(id: Uint8Array): Plan<boolean> {
+  return (yield* first(selectTaken, id)) !== undefined;
 }
 
 function* readStart(scope: Scope, snapshotId: string): Plan<ClaimFacts<number, number>['from']> {

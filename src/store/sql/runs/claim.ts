@@ -1,5 +1,5 @@
 import type { Claim, ClaimRequest, RunRequest, Scope } from '../../contract/store.ts';
-import { decideClaim, toClaim } from '../../rules/decide-claim.ts';
+import { type ClaimDecision, decideClaim, toClaim } from '../../rules/decide-claim.ts';
 import { accepted } from '../../rules/decision.ts';
 import { taken } from '../../rules/errors.ts';
 import { checkScope, checkSessionId, checkSnapshotId } from '../../rules/ids.ts';
@@ -41,10 +41,18 @@ const insertSummedRun = statement(
    VALUES($1, $2, 1, $3, $4, $5, $6, $7, $7, $8, $9, $9, $10)`,
 );
 
+/** A run that was accepted, what was decided, and where its session stands. */
+interface Claimed {
+  readonly claim: Claim;
+  readonly decision: ClaimDecision<number, number>;
+  readonly place: { readonly session: number; readonly branchEnd: number | null };
+}
+
 /** Accepts a run: see {@link RunSupport.claim}. */
-export function* claim(scope: Scope, request: ClaimRequest, context: StateContext): Plan<Claim> {
+export function* claim(scope: Scope, request: ClaimRequest, context: StateContext): Plan<Claimed> {
   const { runId, sessionId, requests } = request;
-  const { facts, session } = yield* readClaim(scope, request);
+  const id = uuidBytes(runId);
+  const { facts, session, branchEnd } = yield* readClaim(scope, request, id);
   const decision = accepted(decideClaim(facts, request));
   for (const displaced of decision.displaced) yield* expireRun(displaced, context);
   yield* freeRequests(requests, facts.requests);
@@ -52,14 +60,18 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
   const start = decision.start?.key ?? null;
   const place = requestPlace(homeIn(scope, sessionId), runId);
   const sealed = toRequest(request, place, context.cipher);
-  yield* createRun(request, { session: row, start, turn: decision.turnIndex, sealed }, context);
-  yield* addRequests(uuidBytes(runId), row, requests);
+  yield* createRun(request, { id, session: row, start, turn: decision.turnIndex, sealed }, context);
+  yield* addRequests(id, row, requests);
   const failedTotals =
     request.limited === true && !decision.isNewSession
       ? yield* totalsOfFailed(decision.start, { ...decision, scope, sessionId })
       : undefined;
   const steered = request.keepInbox === true && (yield* hasLeftInbox(scope, sessionId));
-  return toClaim({ runId, attempt: 1, sessionId }, { ...decision, failedTotals, steered });
+  return {
+    claim: toClaim({ runId, attempt: 1, sessionId }, { ...decision, failedTotals, steered }),
+    decision,
+    place: { session: row, branchEnd },
+  };
 }
 
 /** Refuses a claim that no store can keep. */
@@ -71,13 +83,14 @@ export function checkClaim(scope: Scope, request: ClaimRequest): void {
 
 /** Refuses an id that a snapshot or a run has. */
 export function* checkUnused(snapshotId: string): Plan<void> {
-  if (yield* isUsed(snapshotId)) throw taken(snapshotId);
+  if (yield* isUsed(uuidBytes(snapshotId))) throw taken(snapshotId);
 }
 
 /** The row of a new run. That of an attached one carries no checksum. */
 function* createRun(
-  { runId, mode, worker, ttl }: ClaimRequest,
+  { mode, worker, ttl }: ClaimRequest,
   of: {
+    readonly id: Uint8Array;
     readonly session: number;
     readonly start: number | null;
     readonly turn: number;
@@ -85,8 +98,7 @@ function* createRun(
   },
   { sumOf, now }: StateContext,
 ): Plan<void> {
-  const { session, start, turn, sealed } = of;
-  const id = uuidBytes(runId);
+  const { id, session, start, turn, sealed } = of;
   const values = [id, session, toMode(mode), worker, sealed, turn, start, ttl];
   if (sumOf === undefined || now === undefined || mode === 'attached') {
     return yield* run(insertRun, ...values);

@@ -7,34 +7,37 @@ import type { Dialect } from '../database/dialect.ts';
 import { first, one, type Plan, readUnderLock, statement } from '../database/query.ts';
 import type { Location } from '../history/location.ts';
 import type { FoundBase } from '../history/plan-state.ts';
+import { runHome, type StateContext } from '../history/state-rows.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
-import { fromStatus } from '../values/codes.ts';
+import { code, fromStatus } from '../values/codes.ts';
 import { type EndingRun, endingColumns } from './end-run.ts';
+import type { HeldPlace, KnownRun } from './held-runs.ts';
 import { inboxOf } from './inbox.ts';
 
-/** The run of a commit with its session, and the snapshot that the written one continues from. */
-export interface CommitRow extends EndingRun, FoundBase {
+/** The run of a commit with its session: what writing it has to know. */
+export interface HeldCommit extends EndingRun, FoundBase, HeldPlace {
   readonly now: number;
   readonly owner: string;
   readonly agent: string;
   readonly session_id: string;
-  readonly start: number | null;
-  readonly base: number | null;
-  readonly own_snapshot: number | null;
-  readonly checkpoint: number | null;
-  readonly inputs_done: number;
   readonly created_at: number;
   readonly head: number | null;
-  readonly head_idx: number | null;
-  readonly next_index: number;
-  readonly branch_end: number | null;
   readonly parent_row_id: number | null;
-  readonly parent_session: number | null;
-  readonly parent_status: number | null;
-  readonly parent_idx: number | null;
   readonly parent_parent: number | null;
   /** The id of `parent_parent`, which the snapshot hangs on when the parent is not listed. */
   readonly parent_parent_id: Uint8Array | null;
+}
+
+/** The run of a commit with its session, and the snapshot that the written one continues from. */
+interface CommitRow extends HeldCommit {
+  readonly start: number | null;
+  readonly own_snapshot: number | null;
+  readonly inputs_done: number;
+  readonly head_idx: number | null;
+  readonly next_index: number;
+  readonly parent_session: number | null;
+  readonly parent_status: number | null;
+  readonly parent_idx: number | null;
   /** Whether another snapshot, or another run, has the id that is to be written. */
   readonly is_taken: number;
 }
@@ -81,7 +84,7 @@ const selectOwn = statement<OwnRow>(
 /** What a commit depends on, and the rows that it was read from. */
 export interface ReadCommit {
   readonly facts: CommitFacts<number>;
-  readonly held: CommitRow;
+  readonly held: HeldCommit;
   readonly own: OwnRow | undefined;
 }
 
@@ -107,12 +110,84 @@ export function* readCommit(
   const own = own_snapshot === null ? undefined : yield* one(selectOwn, own_snapshot, start);
   const asks = end && steered !== undefined && (row.has_steps === 1 || steered > 0);
   const inbox = asks ? (yield* inboxOf(row, cipher)).length : 0;
-  return { facts: { ...toFacts(row, own), inbox }, held: row, own };
+  return { facts: { ...toFacts(runId, row, own), inbox }, held: row, own };
 }
 
-function toFacts(row: CommitRow, own: OwnRow | undefined): CommitFacts<number> {
+// Gives nothing unless all is as the parameters say and the run has no journal. Only for SQLite, where nothing is to be locked.
+const selectUnchanged = statement<Pick<HeldCommit, 'now' | 'created_at' | keyof FoundBase>>(
+  'commit_unchanged',
+  (d) => `
+    SELECT ${d.now} AS now, r.created_at, p.branch AS from_branch, p.branch_length AS from_branch_length
+    FROM @runs r JOIN @sessions z ON z.row_id = r.session LEFT JOIN @snapshots p ON p.row_id = z.head
+    WHERE r.id = $1 AND r.attempt = $2 AND r.own_snapshot IS NULL AND r.base IS $3 AND r.checkpoint IS $4
+      AND r.inputs_done = $5 AND z.head IS $6 AND z.branch_end IS $7 AND z.next_index = $8 AND p.row_id IS $6
+      AND ($6 IS NULL OR p.session = r.session AND p.status = ${code.succeeded} AND p.idx IS NOT NULL AND p.parent IS $9)
+      AND NOT EXISTS (SELECT 1 FROM @journal j WHERE j.run = r.id)
+      AND NOT EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = $10)
+      AND NOT EXISTS (SELECT 1 FROM @runs t WHERE t.id = $10 AND t.id <> r.id)`,
+);
+
+/**
+ * What the rules of a commit have to know, if the database still says what is known of the run; `undefined` when it does not, or when the
+ * commit does not continue from the head.
+ */
+export function* compareCommit(
+  { runId, attempt }: RunRef,
+  { snapshotId, steered = 0 }: CommitWrite,
+  from: Location | undefined,
+  { facts, held }: KnownRun,
+  context: StateContext,
+): Plan<ReadCommit | undefined> {
+  const { own, head, parent, inputsDone, nextIndex } = facts;
+  const headKey = head?.key ?? null;
+  const isAtHead = headKey === (parent?.key ?? null) && parent?.isListed !== false;
+  const home = runHome(runId, context);
+  if (!isAtHead || home === undefined || own !== null || steered > 0) return undefined;
+  if (from !== undefined && from.snapshot !== headKey) return undefined;
+  const id = uuidBytes(runId);
+  const row = yield* first(
+    selectUnchanged,
+    id,
+    attempt,
+    held.base,
+    held.checkpoint,
+    inputsDone,
+    headKey,
+    held.branch_end,
+    nextIndex,
+    parent?.parent ?? null,
+    snapshotId === runId ? id : idValue(snapshotId),
+  );
+  if (row === undefined) return undefined;
   return {
-    runId: uuidText(row.id),
+    facts,
+    held: {
+      id,
+      session: held.session,
+      owner: home.owner,
+      agent: home.agent,
+      session_id: facts.sessionId,
+      now: row.now,
+      created_at: row.created_at,
+      base: held.base,
+      checkpoint: held.checkpoint,
+      branch_end: held.branch_end,
+      head: headKey,
+      has_steps: 0,
+      has_events: 0,
+      from_branch: row.from_branch,
+      from_branch_length: row.from_branch_length,
+      parent_row_id: parent?.key ?? null,
+      parent_parent: null,
+      parent_parent_id: null,
+    },
+    own: undefined,
+  };
+}
+
+function toFacts(runId: string, row: CommitRow, own: OwnRow | undefined): CommitFacts<number> {
+  return {
+    runId,
     sessionId: row.session_id,
     own:
       own === undefined || row.own_snapshot === null

@@ -9,30 +9,29 @@ import { iso } from '../values/bytes.ts';
 import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.ts';
 
 /** The columns that a commit fills: what happened. */
-export function outcomeValues(
-  write: CommitWrite,
-  home: Home,
-  { cipher }: StateContext,
-): readonly [
-  turn: number,
-  event: number,
-  status: number,
-  finish: number | null,
-  hash: Uint8Array,
-  usage: string | null,
-  totals: string | null,
-  error: SqlValue,
-] {
-  return [
-    write.turnIndex,
-    toEvent(write.event),
-    toStatus(write.status),
-    toFinish(write.finishReason),
-    cipher.sealHash(write.stateHash, snapshotPlace('state_hash', home, write.snapshotId)),
-    toUsage(write.usage, write.toolCalls),
-    toTotals(write.totals),
-    sealNote(write, snapshotPlace('error', home, write.snapshotId), cipher),
-  ];
+export interface Outcome {
+  readonly turn: number;
+  readonly event: number;
+  readonly status: number;
+  readonly finish: number | null;
+  readonly hash: Uint8Array;
+  readonly usage: string | null;
+  readonly totals: string | null;
+  readonly error: SqlValue;
+}
+
+/** The values of the columns that say what happened. */
+export function outcomeOf(write: CommitWrite, home: Home, { cipher }: StateContext): Outcome {
+  return {
+    turn: write.turnIndex,
+    event: toEvent(write.event),
+    status: toStatus(write.status),
+    finish: toFinish(write.finishReason),
+    hash: cipher.sealHash(write.stateHash, snapshotPlace('state_hash', home, write.snapshotId)),
+    usage: toUsage(write.usage, write.toolCalls),
+    totals: toTotals(write.totals),
+    error: sealNote(write, snapshotPlace('error', home, write.snapshotId), cipher),
+  };
 }
 
 /**

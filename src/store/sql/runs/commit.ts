@@ -4,7 +4,7 @@ import { CommittedTurn } from '../../rules/committed.ts';
 import { type CommitDecision, decideCommit } from '../../rules/decide-commit.ts';
 import { accepted } from '../../rules/decision.ts';
 import { type Home, homeOf } from '../content/places.ts';
-import { insertion, one, type Plan, run, statement } from '../database/query.ts';
+import { insertion, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { asLocation, type Location } from '../history/location.ts';
 import {
   isStillThere,
@@ -18,11 +18,12 @@ import { nameUntitled, sealTitle } from '../sessions/title.ts';
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
 import { addSpend } from '../spend-support.ts';
 import { uuidBytes } from '../values/bytes.ts';
-import { type CommitRow, parentIdOf, readCommit } from './commit-facts.ts';
-import { outcomeValues, placeValues, snapshotOf } from './commit-row.ts';
+import { compareCommit, type HeldCommit, parentIdOf, readCommit } from './commit-facts.ts';
+import { outcomeOf, placeValues, snapshotOf } from './commit-row.ts';
 import { bury } from './dead-runs.ts';
 import { endRun, withEvents } from './end-run.ts';
 import { appendEvents } from './events.ts';
+import type { HeldPlace, KnownRun } from './held-runs.ts';
 import { noCrashes } from './open-run.ts';
 import { endRequests } from './requests.ts';
 
@@ -72,8 +73,11 @@ export function* commit(
   write: CommitWrite,
   rows: StateRows,
   context: StateContext,
+  known?: KnownRun | undefined,
 ): Plan<CommitResult> {
-  const read = yield* readCommit(ref, write, rows.base, context);
+  const read =
+    (known && (yield* compareCommit(ref, write, rows.base, known, context))) ??
+    (yield* readCommit(ref, write, rows.base, context));
   const { facts, held } = read;
   const decision = accepted(decideCommit(facts, write));
   const position = positionOf(held, decision, rows, isStillThere(rows.base, held));
@@ -93,6 +97,7 @@ export function* commit(
   yield* addSpend(write.spend);
   if (write.deadLetter === true) yield* bury(held.session);
   yield* moveRun(held, write, { after: decision.run, rowId }, context);
+  context.held.continued(read, write, decision, rowId);
   const orphaned = decision.movesBranchEnd ? false : yield* isOrphaned(held, decision.parent);
   const location = locationAfter(rowId, decision, placed, context);
   const saved = { snapshotId: write.snapshotId, state: write.state, ref: location };
@@ -112,9 +117,6 @@ export function* commit(
 }
 
 type Decision = CommitDecision<number>;
-
-/** Where a run stands. */
-export type HeldPlace = Pick<CommitRow, 'session' | 'base' | 'checkpoint' | 'branch_end'>;
 
 /** Where the state of a commit is to be put. `hasBase`: what it grew from is still where it was. */
 export function positionOf(
@@ -167,14 +169,17 @@ function* moveSession(
   },
   { sumOf }: StateContext,
 ): Plan<void> {
-  const values = [to.head, to.branchEnd, to.nextIndex, to.now];
-  if (sumOf === undefined) yield* run(updateSession, session, ...values);
-  else yield* run(updateSummed, session, ...values, sumOf([to.head, to.branchEnd, to.nextIndex]));
+  const { head, branchEnd, nextIndex, now } = to;
+  if (sumOf === undefined) yield* run(updateSession, session, head, branchEnd, nextIndex, now);
+  else {
+    const sum = sumOf([head, branchEnd, nextIndex]);
+    yield* run(updateSummed, session, head, branchEnd, nextIndex, now, sum);
+  }
 }
 
 /** Gives a session that has no title its first one. */
 function* nameSession(
-  held: CommitRow,
+  held: HeldCommit,
   title: string | undefined,
   { cipher }: StateContext,
 ): Plan<void> {
@@ -183,7 +188,7 @@ function* nameSession(
   }
 }
 
-function createdAt(held: CommitRow, decision: Decision): number {
+function createdAt(held: HeldCommit, decision: Decision): number {
   return decision.createdAt === 'claim' ? held.created_at : held.now;
 }
 
@@ -201,7 +206,7 @@ export function pointersOf(
 
 /** Adds the row of a snapshot, or fills in that of a detached run. Gives its row id. */
 function* writeRow(
-  held: CommitRow,
+  held: HeldCommit,
   write: CommitWrite,
   placed: StoredState,
   decision: Decision,
@@ -210,8 +215,13 @@ function* writeRow(
   const home = homeOf(held);
   const { row, parent, index } = decision;
   if (row !== null) {
-    const values = [...outcomeValues(write, home, context), ...placeValues(placed), parent];
-    yield* run(updateOwn, row, held.now, ...values);
+    const { turn, event, status, finish, hash, usage, totals, error } = outcomeOf(
+      write,
+      home,
+      context,
+    );
+    const values = [turn, event, status, finish, hash, usage, totals, error];
+    yield* run(updateOwn, row, held.now, ...values, ...placeValues(placed), parent);
     return row;
   }
   const { session, now } = held;
@@ -236,23 +246,40 @@ function* insertCommitted(
   { session, home, parent, index, createdAt, now }: RowOf,
   context: StateContext,
 ): Plan<number> {
-  const outcome = outcomeValues(write, home, context);
-  const values = [uuidBytes(write.snapshotId), session, parent, index, createdAt, now];
-  const { sumOf } = context;
-  if (sumOf === undefined) {
-    return (yield* one(insertSnapshot, ...values, ...outcome, ...placeValues(placed))).row_id;
-  }
-  const [turn, event, status, finish, , usage, totals, error] = outcome;
+  const { turn, event, status, finish, hash, usage, totals, error } = outcomeOf(
+    write,
+    home,
+    context,
+  );
   const { length } = placed;
+  const values: SqlValue[] = [
+    uuidBytes(write.snapshotId),
+    session,
+    parent,
+    index,
+    createdAt,
+    now,
+    turn,
+    event,
+    status,
+    finish,
+    hash,
+    usage,
+    totals,
+    error,
+    ...placeValues(placed),
+  ];
+  const { sumOf } = context;
+  if (sumOf === undefined) return (yield* one(insertSnapshot, ...values)).row_id;
   const told = [turn, event, status, finish, usage, totals, error, length];
   // A new snapshot has no label and no time to live.
-  const sum = sumOf([parent, createdAt, now, ...told, null, null, null]);
-  return (yield* one(insertSummed, ...values, ...outcome, ...placeValues(placed), sum)).row_id;
+  values.push(sumOf([parent, createdAt, now, ...told, null, null, null]));
+  return (yield* one(insertSummed, ...values)).row_id;
 }
 
 /** Ends the run, or makes the snapshot what a takeover continues from. */
 function* moveRun(
-  held: CommitRow,
+  held: HeldCommit,
   { events, steered }: CommitWrite,
   { after, rowId }: { readonly after: Decision['run']; readonly rowId: number },
   context: StateContext,
@@ -263,7 +290,7 @@ function* moveRun(
   }
 }
 
-function* isOrphaned(held: CommitRow, parent: number | null): Plan<boolean> {
+function* isOrphaned(held: HeldCommit, parent: number | null): Plan<boolean> {
   if (parent === null || parent === held.head) return false;
   return !(yield* isOnActivePath(held.session, parent));
 }

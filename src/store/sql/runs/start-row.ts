@@ -1,14 +1,16 @@
 import type { Scope, Totals } from '../../contract/store.ts';
 import type { StartFact } from '../../rules/decide-claim.ts';
+import type { Dialect } from '../database/dialect.ts';
 import { first, one, type Plan, statement } from '../database/query.ts';
-import { uuidText } from '../values/bytes.ts';
+import { uuidFromHex } from '../values/bytes.ts';
 import { code, fromFinish, fromTotals } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 
 /** The snapshot that a run starts from. */
 export interface StartRow {
   readonly start_row_id: number | null;
-  readonly start_id: Uint8Array | null;
+  /** Hexadecimal. */
+  readonly start_id: string | null;
   readonly start_turn: number | null;
   readonly start_finish: number | null;
   readonly start_idx: number | null;
@@ -19,7 +21,9 @@ export interface StartRow {
 }
 
 /** The columns of the snapshot `s` that a run starts from. */
-export const startColumns = `s.row_id AS start_row_id, s.id AS start_id, s.turn AS start_turn, s.finish AS start_finish,
+export const startColumns = (
+  d: Dialect,
+): string => `s.row_id AS start_row_id, ${d.hex('s.id')} AS start_id, s.turn AS start_turn, s.finish AS start_finish,
   s.idx AS start_idx, s.parent AS start_parent, s.totals AS start_totals,
   CASE WHEN s.finish = ${code.interrupted} AND (s.event = ${code.edit} OR EXISTS (
     SELECT 1 FROM @snapshots a
@@ -75,7 +79,7 @@ export function toStartFact(row: StartRow, isAnswered: boolean): StartFact<numbe
     index: row.start_idx ?? -1,
     isListed: row.start_idx !== null,
     parent: row.start_parent,
-    snapshotId: uuidText(row.start_id),
+    snapshotId: uuidFromHex(row.start_id),
     turnIndex: row.start_turn ?? 0,
     finishReason: fromFinish(row.start_finish),
     totals: fromTotals(row.start_totals),

@@ -80,7 +80,7 @@ interface SessionRow extends StartRow {
 const selectSessions = statement<SessionRow>(
   'take_over_sessions',
   (d) => `
-    SELECT r.session, z.head, h.id AS head_id, h.idx AS head_idx, z.next_index, ${startColumns}
+    SELECT r.session, z.head, h.id AS head_id, h.idx AS head_idx, z.next_index, ${startColumns(d)}
     FROM @runs r JOIN @sessions z ON z.row_id = r.session
     LEFT JOIN @snapshots h ON h.row_id = z.head LEFT JOIN @snapshots s ON s.row_id = r.start
     WHERE r.session IN ${d.integers('$1')}`,

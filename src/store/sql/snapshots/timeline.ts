@@ -175,7 +175,7 @@ export function* fork(
 ): Plan<Snapshot> {
   const source = yield* written(scope, snapshotId);
   const { sessionId } = target;
-  const isTaken = isSnapshotId(target.snapshotId) && (yield* isUsed(target.snapshotId));
+  const isTaken = isSnapshotId(target.snapshotId) && (yield* isUsed(uuidBytes(target.snapshotId)));
   const sessionExists = isName(sessionId) && (yield* findSession(scope, sessionId)) !== undefined;
   const facts = { ...namedFacts(source), isTaken, sessionExists };
   const refusal = refuseFork(facts, snapshotId, target);

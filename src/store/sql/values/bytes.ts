@@ -6,19 +6,29 @@ for (let value = 0; value < 16; value++) {
 }
 const dash = '-'.charCodeAt(0);
 
-/** The 16 bytes of a UUID; none for any other text. Called seven times a turn, so it makes no other texts of the id. */
+/** The 16 bytes of a UUID; none for any other text. */
 export function uuidBytes(id: string): Uint8Array {
-  const bytes = new Uint8Array(16);
+  return parse(id, 16);
+}
+
+/** The 32 bytes of a SHA-256 hash in hexadecimal text; none for any other text. */
+export function hashBytes(hash: string): Uint8Array {
+  return parse(hash, 32);
+}
+
+// Every turn has some, so it makes no other texts of them.
+function parse(text: string, length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
   let count = 0;
-  for (let at = 0; at < id.length; at++) {
-    const character = id.charCodeAt(at);
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charCodeAt(at);
     if (character === dash) continue;
     const digit = digits[character] ?? -1;
     if (digit < 0) return bytes.subarray(0, 0);
     bytes[count >> 1] = ((bytes[count >> 1] ?? 0) << 4) | digit;
     count++;
   }
-  return count === 32 ? bytes : bytes.subarray(0, 0);
+  return count === 2 * length ? bytes : bytes.subarray(0, 0);
 }
 
 /** The text of a UUID's 16 bytes. */

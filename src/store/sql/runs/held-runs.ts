@@ -1,7 +1,14 @@
-import type { ClaimRequest, CommitWrite, RunRef } from '../contract/store.ts';
-import type { ClaimDecision, StartFact } from '../rules/decide-claim.ts';
-import type { CommitDecision, CommitFacts } from '../rules/decide-commit.ts';
-import type { HeldPlace } from '../sql/runs/commit.ts';
+import type { ClaimRequest, CommitWrite, RunRef } from '../../contract/store.ts';
+import type { ClaimDecision, StartFact } from '../../rules/decide-claim.ts';
+import type { CommitDecision, CommitFacts } from '../../rules/decide-commit.ts';
+
+/** Where a run stands. */
+export interface HeldPlace {
+  readonly session: number;
+  readonly base: number | null;
+  readonly checkpoint: number | null;
+  readonly branch_end: number | null;
+}
 
 /** What a commit is decided by, and where its run stands. */
 export interface KnownRun {
@@ -24,7 +31,7 @@ export class HeldRuns {
   /** Notes a run that was accepted. */
   claimed(
     { runId, sessionId }: ClaimRequest,
-    { start, head, nextIndex }: ClaimDecision<number, never>,
+    { start, head, nextIndex }: ClaimDecision<number, unknown>,
     { session, branchEnd }: { readonly session: number; readonly branchEnd: number | null },
   ): void {
     const base = start?.key ?? null;
