@@ -6,7 +6,7 @@ export interface Registry<T> {
   /** Adds a value; a key that is taken is ALREADY_EXISTS. */
   register(key: string, value: T): void;
   /** The value under a key; an unknown one is NOT_FOUND and says what exists. `advice` is added unless a similar name exists. */
-  lookup(key: string, advice?: string): T;
+  lookup(key: string, advice?: () => string | undefined): T;
   /** The value under a key, if there is one. */
   find(key: string): T | undefined;
   /** All values in the order of their definition; only those whose key starts with the prefix if one is given. */
@@ -48,7 +48,7 @@ const shown = 10;
 function unknownKey(
   key: string,
   keys: readonly string[],
-  advice: string | undefined,
+  advise: (() => string | undefined) | undefined,
 ): WaymarkError {
   const { kind, name } = partsOf(key);
   // A caller who asks for a model gets suggestions of models only.
@@ -61,6 +61,7 @@ function unknownKey(
     sorted.length === 0
       ? `There are none.`
       : `Defined: ${sorted.slice(0, shown).join(', ')}${more}.`;
+  const advice = advise?.();
   const advised = advice === undefined ? existing : `${existing} ${advice}`;
   const hint = meant === undefined ? advised : `Did you mean "${meant}"? ${existing}`;
   return new WaymarkError('NOT_FOUND', `No ${kind} "${name}" is defined. ${hint}`, {

@@ -235,7 +235,10 @@ function createEnv(
     resolveModel(ref = defaultModel) {
       if (ref === undefined) throw noModel();
       if (typeof ref === 'string')
-        return withPrice(models.lookup(`/model/${ref}`, providerAdvice(ref)), price);
+        return withPrice(
+          models.lookup(`/model/${ref}`, () => providerAdvice(ref)),
+          price,
+        );
       if (isLanguageModel(ref)) return withPrice(fromLanguageModel(ref), price);
       if (typeof ref.run !== 'function') throw notAModel();
       return withPrice(ref, price);
