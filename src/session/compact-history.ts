@@ -1,4 +1,5 @@
 import type { Message, Role } from '../protocol/message.ts';
+import { plainTextOf } from '../protocol/messages/text.ts';
 import { textMessage } from '../protocol/parse.ts';
 
 /**
@@ -12,20 +13,18 @@ export interface Link {
   readonly content: string | Message;
 }
 
-/** A hash over the messages up to one, as a number: it takes 48 bytes, its digits take 80. */
-export type Chain = bigint;
-
 /** A history at rest: its last message, how many there are, and the chain over them. */
 export interface CompactMessage extends Link {
   readonly length: number;
-  readonly chain: Chain;
+  /** As a number it takes 48 bytes, its digits take 80. */
+  readonly chain: bigint;
 }
 
 /** The compact history extended by these messages, of which there is at least one. */
 export function compactAfter(
   base: CompactMessage | undefined,
   messages: readonly Message[],
-  chain: Chain,
+  chain: string,
 ): CompactMessage {
   const end = messages.length - 1;
   let before: Link | undefined = base;
@@ -39,7 +38,7 @@ export function compactAfter(
     role: last.role,
     content: contentOf(last),
     length: (base?.length ?? 0) + messages.length,
-    chain,
+    chain: BigInt(`0x${chain}`),
   };
 }
 
@@ -59,9 +58,14 @@ export function expandMessage({ role, content }: Link): Message {
   return typeof content === 'string' ? textMessage(role, content) : content;
 }
 
-/** The chain up to here, where it is known. */
-export function chainOf(link: Link): Chain | undefined {
-  return isRest(link) ? link.chain : undefined;
+/** The chain up to here in hex, where it is known. */
+export function chainOf(link: Link): string | undefined {
+  return isRest(link) ? hexOf(link.chain) : undefined;
+}
+
+/** The digits of a chain. */
+export function hexOf(chain: bigint): string {
+  return chain.toString(16).padStart(64, '0');
 }
 
 function isRest(link: Link): link is CompactMessage {
@@ -69,12 +73,5 @@ function isRest(link: Link): link is CompactMessage {
 }
 
 function contentOf(message: Message): string | Message {
-  const [part, ...others] = message.content;
-  const isPlain =
-    part !== undefined &&
-    others.length === 0 &&
-    'text' in part &&
-    Object.keys(part).length === 1 &&
-    Object.keys(message).length === 2;
-  return isPlain ? part.text : message;
+  return plainTextOf(message) ?? message;
 }

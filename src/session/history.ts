@@ -1,21 +1,22 @@
 import { sha256 } from '../core/json/hash.ts';
 import { canonicalJson } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
+import { plainTextOf } from '../protocol/messages/text.ts';
 import {
-  type Chain,
   type CompactMessage,
   chainOf,
   compactAfter,
   compactWithin,
   expandMessage,
+  hexOf,
   type Link,
 } from './compact-history.ts';
 
 /** Shared by all versions of one line of history; only ever appended to. */
 interface Log {
   readonly messages: Message[];
-  /** `chains[i]` is the chain over the first i + 1 messages, where it is known; computed on demand. */
-  readonly chains: (Chain | undefined)[];
+  /** `chains[i]` is the chain over the first i + 1 messages in hex, where it is known; computed on demand. */
+  readonly chains: (string | undefined)[];
   /** The longest of its versions that was put to rest. */
   rest: CompactMessage | undefined;
 }
@@ -28,7 +29,13 @@ const emptyChain = '';
  * and {@link History} never holds it.
  */
 export function messageHash(message: Message): string {
-  return sha256(canonicalJson(message));
+  const text = plainTextOf(message);
+  // Nearly every message is a plain text, whose canonical form needs no sorting.
+  return sha256(
+    text === undefined
+      ? canonicalJson(message)
+      : `{"content":[{"text":${JSON.stringify(text)}}],"role":"${message.role}"}`,
+  );
 }
 
 /** The chain over a history and one more message; `before` is that of the history, empty when it has no messages. */
@@ -198,7 +205,7 @@ export class History {
 
   /** A hash over the first `length` messages, each link over the one before and the message's own hash. */
   chain(length: number = this.length): string {
-    return length === 0 ? emptyChain : toHex(this.#chainOver(length));
+    return length === 0 ? emptyChain : this.#chainOver(length);
   }
 
   /** Computes the chain over all messages, so many at a time: without pauses it costs as much as the history is long. */
@@ -219,7 +226,7 @@ export class History {
     let link: Link | undefined = this.#log === undefined ? this.#rest : undefined;
     for (let length = this.length; link !== undefined && length >= least; length--) {
       const chain = chainOf(link);
-      if (chain !== undefined) found.set(length, toHex(chain));
+      if (chain !== undefined) found.set(length, chain);
       link = link.before;
     }
     return new Map(lengths.map((length) => [length, found.get(length) ?? this.chain(length)]));
@@ -246,20 +253,18 @@ export class History {
   }
 
   /** The chain over the first messages, at least one. */
-  #chainOver(length: number): Chain {
+  #chainOver(length: number): string {
     // One that is at rest and only compared need not be woken.
-    if (this.#log === undefined && this.#rest?.length === length) return this.#rest.chain;
+    if (this.#log === undefined && this.#rest?.length === length) return hexOf(this.#rest.chain);
     const { chains, messages } = this.#awake();
     let known = length;
     while (known > 0 && chains[known - 1] === undefined) known--;
-    if (known < length) {
-      let hex = this.chain(known);
-      for (; known < length; known++) {
-        hex = chainAfter(hex, messages[known] as Message);
-        chains[known] = BigInt(`0x${hex}`);
-      }
+    let chain = known === 0 ? emptyChain : (chains[known - 1] as string);
+    for (; known < length; known++) {
+      chain = chainAfter(chain, messages[known] as Message);
+      chains[known] = chain;
     }
-    return chains[length - 1] as Chain;
+    return chain;
   }
 
   #copyLog({ chains, rest }: Log): Log {
@@ -278,7 +283,7 @@ export class History {
 
 function wakeLog(rest: CompactMessage | undefined): Log {
   const messages: Message[] = [];
-  const chains: (Chain | undefined)[] = [];
+  const chains: (string | undefined)[] = [];
   for (let link: Link | undefined = rest; link !== undefined; link = link.before) {
     messages.push(expandMessage(link));
     chains.push(chainOf(link));
@@ -290,8 +295,4 @@ function usersAmong(messages: readonly Message[]): number {
   let users = 0;
   for (const { role } of messages) if (role === 'user') users++;
   return users;
-}
-
-function toHex(chain: Chain): string {
-  return chain.toString(16).padStart(64, '0');
 }

@@ -38,6 +38,11 @@ export function hashState(state: SessionState): string {
   return hash;
 }
 
+/** Whether two states have the same content. Most are told apart, and a state is known as itself, without their hashes. */
+export function isSameState(a: SessionState, b: SessionState): boolean {
+  return a === b || (a.history.length === b.history.length && hashState(a) === hashState(b));
+}
+
 /** The parts of a state that its hash is computed from. */
 export interface HashedState extends Omit<SessionState, 'history'> {
   /** The messages. */

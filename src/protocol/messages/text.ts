@@ -1,4 +1,4 @@
-import type { Part } from '../message.ts';
+import type { Message, Part } from '../message.ts';
 
 interface WithContent {
   readonly content: readonly Part[];
@@ -9,6 +9,15 @@ export function textOf(message: WithContent | undefined): string {
   let text = '';
   for (const part of message?.content ?? []) if ('text' in part) text += part.text;
   return text;
+}
+
+/** The text of a message that has one text part and nothing else. */
+export function plainTextOf(message: Message): string | undefined {
+  const { content } = message;
+  const part = content[0];
+  if (part === undefined || content.length > 1 || !('text' in part)) return undefined;
+  const isPlain = Object.keys(part).length === 1 && Object.keys(message).length === 2;
+  return isPlain ? part.text : undefined;
 }
 
 /** The reasoning of a message or chunk. */

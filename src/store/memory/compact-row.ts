@@ -34,8 +34,9 @@ export class CompactRow implements SnapshotRow {
   #custom: Json | undefined;
   #artifacts: readonly Artifact[] | RestingArtifacts;
 
-  constructor({ id, session, createdAt, updatedAt, state, stateHash: _, ...row }: SnapshotRow) {
-    const { parent, index, turnIndex, event, status, ...rare } = row;
+  constructor(row: SnapshotRow) {
+    const { id, session, createdAt, updatedAt, state } = row;
+    const { parent, index, turnIndex, event, status } = row;
     this.id = id;
     this.session = session;
     this.parent = parent;
@@ -48,7 +49,8 @@ export class CompactRow implements SnapshotRow {
     this.#history = state.history.rest();
     this.#custom = state.custom;
     this.#artifacts = restArtifacts(state.artifacts);
-    Object.assign(this, rare);
+    const own: Record<string, unknown> = this as never;
+    for (const name of rare) if (row[name] !== undefined) own[name] = row[name];
   }
 
   get createdAt(): number {
@@ -94,6 +96,18 @@ export class CompactRow implements SnapshotRow {
   /** It is that of the state; there is nothing to keep. */
   set stateHash(_hash: string) {}
 }
+
+const rare = [
+  'finishReason',
+  'usage',
+  'error',
+  'edit',
+  'totals',
+  'label',
+  'heartbeatAt',
+  'ttl',
+  'partialFrom',
+] as const;
 
 /** The same number, in the form in which V8 keeps it in the object: a difference of two large ones is not, however small. */
 function small(value: number): number {
