@@ -125,10 +125,12 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
     given: TurnOptions,
     follow?: (output: Output) => void,
   ): BegunTurn => {
-    const { tools, ...options } = toOptions(given);
+    const options = toOptions(given);
+    if (options.tools === undefined) return operations.begin(input, options, follow);
+    const { tools, ...others } = options;
     return operations.begin(
       withCallerTools(input, tools, operations.toJsonSchema),
-      options as Invoke & RequestOptions,
+      others as Invoke & RequestOptions,
       follow,
     );
   };
@@ -246,8 +248,9 @@ function withHeadId(options: { readonly ifHead?: SnapshotRef | null } | undefine
 }
 
 /** The options with `from` resolved to a snapshot or a client-held state. */
-function withoutFrom<Options extends TurnOptions>({ from, ...options }: Options): Options {
-  if (from === undefined) return options as Options;
+function withoutFrom<Options extends TurnOptions>(given: Options): Options {
+  if (given.from === undefined) return given;
+  const { from, ...options } = given;
   if (options.snapshotId !== undefined || options.state !== undefined) {
     throw new WaymarkError(
       'INVALID_ARGUMENT',

@@ -60,15 +60,7 @@ export class AgentChat implements Chat {
   }
 
   stream(input: TurnInput, call: ChatCall = {}): AgentStream {
-    const {
-      snapshotId: _,
-      sessionId: __,
-      state: ___,
-      ifHead: ____,
-      from: _____,
-      ...options
-    } = this.#given;
-    const all = { ...options, ...call, ...this.#place() };
+    const all = { ...withoutPlace(this.#given), ...call, ...this.#place() };
     const turn = this.#agent.stream(toInput(input), all, (output) => {
       if (this.#turn === turn) this.#turn = undefined;
       this.#follow(output);
@@ -130,3 +122,10 @@ export class AgentChat implements Chat {
 }
 
 const nothingGiven: ApiInvokeOptions = {};
+
+/** The options that do not say where to start. */
+function withoutPlace(given: ApiInvokeOptions): ApiInvokeOptions {
+  if (given === nothingGiven) return given;
+  const { snapshotId: _, sessionId: __, state: ___, ifHead: ____, from: _____, ...options } = given;
+  return options;
+}

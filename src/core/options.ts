@@ -14,8 +14,8 @@ export function checkOptions(
   what: string,
   renamed: Readonly<Record<string, string>> = {},
 ): void {
-  for (const [name, value] of Object.entries(given)) {
-    if (names[name] === true || value === undefined) continue;
+  for (const name of Object.keys(given)) {
+    if (names[name] === true || (given as Record<string, unknown>)[name] === undefined) continue;
     const now = renamed[name];
     if (now !== undefined) {
       const hint = now.includes(' ') ? now : `It is called "${now}".`;

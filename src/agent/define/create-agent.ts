@@ -5,7 +5,7 @@ import { type JsonObject, toJson } from '../../core/json/json.ts';
 import type { OptionNames } from '../../core/options.ts';
 import { toJsonSchema } from '../../core/schema/schema.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
-import type { Input } from '../../protocol/turn.ts';
+import type { Init, Input } from '../../protocol/turn.ts';
 import { Connection } from '../connection/connection.ts';
 import { TurnStream, type TurnStreamOptions } from '../connection/turn-stream.ts';
 import type { AgentHost } from '../persistence/host.ts';
@@ -112,15 +112,14 @@ export function requestOf(
   options: InvokeOptions & { readonly startedBy?: SessionInfo['startedBy'] },
 ): InvocationRequest {
   const { snapshotId, sessionId, state, owner, context = {}, model, signal, startedBy } = options;
-  const { ifHead, ...init } = parseInit(spec, {
+  const parsed = parseInit(spec, {
     snapshotId,
     sessionId,
     state,
     ...(options.ifHead !== undefined && { ifHead: options.ifHead }),
   });
   return {
-    init,
-    ...(ifHead !== undefined && { ifHead }),
+    ...withoutHead(parsed),
     mode: options.accept === true ? 'accepted' : 'attached',
     context: toJson(context, 'context') as JsonObject,
     ...(owner !== undefined && { owner }),
@@ -130,4 +129,11 @@ export function requestOf(
     ...(options.remote === true && { remote: true }),
     ...(options.queue && { queue: options.queue }),
   };
+}
+
+/** The init, and the expected head for itself: it is no part of what a run stores. */
+function withoutHead(parsed: Init): Pick<InvocationRequest, 'init' | 'ifHead'> {
+  if (parsed.ifHead === undefined) return { init: parsed };
+  const { ifHead, ...init } = parsed;
+  return { init, ifHead };
 }

@@ -20,7 +20,7 @@ export interface SessionCache {
 export function createSessionCache(size: number): SessionCache {
   const entries = new Map<string, CachedState>();
   const keyOf = ({ owner = '', agent }: Scope, sessionId: string): string =>
-    JSON.stringify([owner, agent, sessionId]);
+    `${agent}\0${sessionId}\0${owner}`;
   return {
     get(scope, sessionId) {
       const key = keyOf(scope, sessionId);

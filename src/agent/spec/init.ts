@@ -46,7 +46,8 @@ export function parseInit(spec: AgentSpec, value: GivenInit): Init {
 // A state that an earlier turn of this process gave out holds messages that were checked then and cannot have changed:
 // checking them all in each turn would make a turn slower the longer the conversation is.
 function parseShapeOf(value: GivenInit): Init {
-  const { messages, ...state } = value.state ?? {};
+  if (value.state === undefined) return parseShape(initShape, value, 'init');
+  const { messages, ...state } = value.state;
   const known = knownMessages(messages);
   if (known === undefined) return parseShape(initShape, value, 'init');
   const init = parseShape(initShape, { ...value, state }, 'init');

@@ -48,11 +48,13 @@ export function checkRequestId(spec: AgentSpec, { requestId }: Input): void {
 
 /** The keys that a run is claimed with, one for each input with a request id. */
 export function requestMarks(scope: Scope, inputs: readonly Input[]): readonly RequestMark[] {
-  return inputs.flatMap((input) => {
-    if (input.requestId === undefined) return [];
+  const marks: RequestMark[] = [];
+  for (const input of inputs) {
+    if (input.requestId === undefined) continue;
     const { requestId, ...rest } = input;
-    return [{ key: requestKey(scope, requestId), digest: formerContentHash(rest as Json) }];
-  });
+    marks.push({ key: requestKey(scope, requestId), digest: formerContentHash(rest as Json) });
+  }
+  return marks;
 }
 
 /** The store's key of a request id, which is unique per owner and agent. */

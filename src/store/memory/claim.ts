@@ -38,12 +38,20 @@ export function claim(tables: Tables, scope: Scope, request: ClaimRequest): Clai
     createSessionRow(tables, scope, request.sessionId, request);
   for (const run of decision.displaced) leaveBehind(tables, run);
   const start = decision.start?.key;
-  const run = createRun(tables, session, start, { ...request, turnIndex: decision.turnIndex });
+  const run = createRun(tables, session, start, request, decision.turnIndex);
   addRequests(tables, run, request.requests);
   const steered = inboxOf(run).length > 0;
   const failedTotals = request.limited === true ? totalsOfFailed(session, start) : undefined;
   const ref = { runId: run.id, attempt: run.attempt, sessionId: session.id };
-  return toClaim(ref, { ...decision, failedTotals, steered });
+  const { head, isNewSession, nextIndex } = decision;
+  return toClaim(ref, {
+    start: decision.start,
+    head,
+    isNewSession,
+    nextIndex,
+    failedTotals,
+    steered,
+  });
 }
 
 /** Refuses a change to a session that a run holds. */
@@ -86,7 +94,8 @@ function createRun(
   tables: Tables,
   session: SessionRow,
   start: SnapshotRow | undefined,
-  { turnIndex, ...request }: ClaimRequest & { readonly turnIndex: number },
+  request: ClaimRequest,
+  turnIndex: number,
 ): RunRow {
   const now = tables.clock.now();
   const run: RunRow = {

@@ -74,7 +74,8 @@ export function decideClaim<Key, Run>(
 ): Decided<ClaimDecision<Key, Run>> {
   const { session, now } = facts;
   const displaced = new Set<Run>();
-  for (const [at, known] of facts.requests.entries()) {
+  for (let at = 0; at < facts.requests.length; at++) {
+    const known = facts.requests[at] ?? null;
     const mark = request.requests?.[at];
     if (known === null || mark === undefined) continue;
     const decided = decideRequest(known, mark, now);
