@@ -73,6 +73,7 @@ function withSummary(message: Message, { compaction }: ModelCallScope): Message 
 
 // Requests are matched with their answers by name and ref, so each needs its own ref.
 function withRefs(message: Message, newId: NewId): Message {
+  if (!message.content.some((part) => 'toolRequest' in part)) return message;
   const seen = new Set<string>();
   let changed = false;
   const content = message.content.map((part) => {

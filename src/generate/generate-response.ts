@@ -45,15 +45,12 @@ export async function finished(
   answer: Answer,
   output: ResolvedOutput,
 ): Promise<GenerateResponse> {
-  const { model, message, finishReason, warnings = [], metadata = {} } = answer;
-  const base = toResponse(model, progress, message, finishReason);
-  const isWhole = finishReason === 'stop' && base.toolRequests.length === 0;
-  return {
-    ...base,
-    ...(isWhole && { output: await parseOutput(output, base.text) }),
-    warnings,
-    metadata,
-  };
+  const { model, message, finishReason } = answer;
+  const base = toResponse(model, progress, message, finishReason, answer);
+  if (finishReason !== 'stop' || base.toolRequests.length > 0) return base;
+  const { format, schema } = output;
+  const parsed = schema ? await parseOutput(output, base.text) : format.parse(base.text);
+  return { ...base, output: parsed };
 }
 
 /** The response when a tool waits for an answer from outside. */
@@ -70,6 +67,7 @@ function toResponse(
   progress: Progress,
   message: Message,
   finishReason: FinishReason,
+  { warnings = [], metadata = {} }: Partial<Answer> = {},
 ): GenerateResponse {
   const toolRequests = toolRequestsOf(message);
   return {
@@ -82,7 +80,7 @@ function toResponse(
     finishReason,
     usage: progress.usage,
     model,
-    warnings: [],
-    metadata: {},
+    warnings,
+    metadata,
   };
 }

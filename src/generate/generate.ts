@@ -89,9 +89,10 @@ async function loop(call: Call): Promise<GenerateResponse> {
   const { messages = [], resume, maxTurns = defaultMaxTurns, returnToolRequests = false } = options;
   checkConversation(options);
   const steps = resume && (await planResume(messages, resume, tools));
-  let base = await raceSignal(baseMessages(options, call), call.signal);
+  const prepared = baseMessages(options, call);
+  let base = prepared instanceof Promise ? await raceSignal(prepared, call.signal) : prepared;
   const compacted = async (): Promise<void> => {
-    base = await raceSignal(baseMessages(options, call), call.signal);
+    base = await raceSignal(Promise.resolve(baseMessages(options, call)), call.signal);
   };
   let settings = requestSettings(options, tools, call.output);
   let toolCalls = 0;

@@ -159,11 +159,14 @@ export function createPrompt<
     // Parsed by the schema that the templates' input type is read off.
     return (schema ? await parse(schema, full ?? {}, what) : full) as PromptInput<Input>;
   };
+  const isFixed = system === undefined && messages === undefined && asked === undefined;
   const render = async (
     input?: unknown,
     scope?: RenderOptions,
   ): Promise<RenderedPrompt<Output>> => {
-    const full = { ...env.ambientScope(), ...scope, input: await parseInput(input) };
+    const parsed = schema || defaultInput ? await parseInput(input) : (input as PromptInput<Input>);
+    if (isFixed) return { ...settings, before: [], after: [] };
+    const full = { ...env.ambientScope(), ...scope, input: parsed };
     const rendered = await renderTemplates({ system, messages, asked }, full, env.engine);
     return { ...settings, ...rendered };
   };

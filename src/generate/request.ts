@@ -28,13 +28,32 @@ export interface Compaction {
 }
 
 /** The messages a model sees first: system, what stands before, the selected conversation, what stands behind it. */
-export async function baseMessages(
+export function baseMessages(
+  options: GenerateOptions,
+  scope: RequestScope,
+): readonly Message[] | Promise<readonly Message[]> {
+  const { messages = [], history, compact } = options;
+  const isPlain = history === undefined && compact === undefined && scope.resources.length === 0;
+  return isPlain ? framed(messages, options, scope) : selectedMessages(options, scope);
+}
+
+async function selectedMessages(
   options: GenerateOptions,
   scope: RequestScope,
 ): Promise<readonly Message[]> {
-  const { before = [], after = [], docs = [], messages = [], prompt, history } = options;
-  const compacted = await compactedOf(messages, options, scope);
+  const { messages = [], history, compact } = options;
+  const compacted = compact ? await compactedOf(messages, compact, scope) : messages;
   const selected = history ? await history(compacted, scope) : compacted;
+  return await withResources(framed(selected, options, scope), scope.resources, scope.signal);
+}
+
+/** A conversation with what stands around it. */
+function framed(
+  selected: readonly Message[],
+  options: GenerateOptions,
+  scope: RequestScope,
+): readonly Message[] {
+  const { before = [], after = [], docs = [], prompt } = options;
   const conversation = prompt === undefined ? selected : [...selected, userMessage(prompt)];
   const base = before.concat(withAfter(conversation, after));
   if (base.length === 0 && options.system === undefined) {
@@ -43,17 +62,15 @@ export async function baseMessages(
       'There is nothing to answer: pass `prompt` or `messages`.',
     );
   }
-  const told = withSystem(base, options, scope);
-  return withResources(withDocs(told, docs), scope.resources, scope.signal);
+  return withDocs(withSystem(base, options, scope), docs);
 }
 
 /** The conversation with its older part summarized, and the summary noted if it is new. */
 async function compactedOf(
   messages: readonly Message[],
-  { compact }: GenerateOptions,
+  compact: NonNullable<GenerateOptions['compact']>,
   scope: RequestScope,
 ): Promise<readonly Message[]> {
-  if (compact === undefined) return messages;
   const { compaction } = scope;
   const { messages: shown, made } = await compactMessages(
     messages,

@@ -60,7 +60,6 @@ export async function withResources(
   resources: readonly Resource[],
   signal: AbortSignal,
 ): Promise<readonly Message[]> {
-  if (resources.length === 0) return messages;
   return Promise.all(
     messages.map(async (message) => {
       if (!message.content.some((part) => 'resource' in part)) return message;

@@ -106,25 +106,32 @@ class TurnChunks implements AsyncIterableIterator<Chunk, undefined> {
 
   next(): Promise<IteratorResult<Chunk, undefined>> {
     if (this.#hasLeft) return Promise.resolve(done);
+    if (!this.#hasBegun) return this.#begin();
     // Unread chunks are handed out directly: an async function around each would cost more than the chunk.
-    return this.#hasBegun && this.#cursor.hasNext ? this.#cursor.next() : this.#wait();
+    const isThere = this.#cursor.hasNext;
+    const next = this.#cursor.next();
+    return isThere ? next : next.then(this.#onNext, this.#onError);
   }
 
   async return(): Promise<IteratorResult<Chunk, undefined>> {
     return await this.#end();
   }
 
-  async #wait(): Promise<IteratorResult<Chunk, undefined>> {
-    try {
-      await this.#sent;
-      this.#hasBegun = true;
-      const result = await this.#cursor.next();
-      return result.done ? await this.#end() : result;
-    } catch (error) {
-      await this.#end();
-      throw error;
-    }
+  async #begin(): Promise<IteratorResult<Chunk, undefined>> {
+    await this.#sent.catch(this.#onError);
+    this.#hasBegun = true;
+    return await this.next();
   }
+
+  readonly #onNext = (
+    result: IteratorResult<Chunk, undefined>,
+  ): IteratorResult<Chunk, undefined> | Promise<IteratorResult<Chunk, undefined>> =>
+    result.done ? this.#end() : result;
+
+  readonly #onError = async (error: unknown): Promise<never> => {
+    await this.#end();
+    throw error;
+  };
 
   async #end(): Promise<IteratorResult<Chunk, undefined>> {
     this.#hasLeft = true;

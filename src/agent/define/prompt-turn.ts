@@ -64,11 +64,9 @@ export function handlerOf(
   generator: Generator,
 ): TurnLoopHandler {
   return (session, io, runningTurn) =>
-    session
-      .run((input, turn) =>
-        answer({ input, turn, io, running: runningTurn(), options, render, generator }),
-      )
-      .then(() => {});
+    session.run((input, turn) =>
+      answer({ input, turn, io, running: runningTurn(), options, render, generator }),
+    );
 }
 
 /** One turn: the model answers the conversation, with tools, and what it says is added as it becomes whole. */
@@ -83,12 +81,13 @@ async function answer(call: {
 }): Promise<TurnResult> {
   const { input, turn, io, running, options, generator } = call;
   const { history, custom } = running.state;
-  const rendered = await call
-    .render({ state: custom, context: io.context })
-    .catch((error: unknown) => {
-      running.reportPromptError(error);
-      throw error;
-    });
+  let rendered: Awaited<ReturnType<Render>>;
+  try {
+    rendered = await call.render({ state: custom, context: io.context });
+  } catch (error) {
+    running.reportPromptError(error);
+    throw error;
+  }
   const generation = generator.startGenerate({
     ...withSettings(rendered, input.settings),
     ...(input.tools && { tools: [...(rendered.tools ?? []), ...callerTools(input.tools)] }),

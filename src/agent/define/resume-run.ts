@@ -121,7 +121,7 @@ async function goOn(invocation: Invocation, { run }: TakenRun): Promise<void> {
   let turn = continuedTurn(invocation.state, run);
   if (run.stopping) {
     // It was accepted before it was stopped: its message is kept.
-    turn ??= await invocation.nextTurn();
+    turn ??= await invocation.accept();
     invocation.state.control.stop();
   }
   await invocation.resume(turn);

@@ -1,11 +1,13 @@
 import { isWaymarkError, type Status } from '../../core/error.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { Claim, ParentRef, RunSupport, Scope, StateBase } from '../../store/contract/store.ts';
-import type { TurnBase, TurnStore } from '../spec/turn-store.ts';
+import type { TurnBase, TurnRequest, TurnStore } from '../spec/turn-store.ts';
 import type { AgentHost } from './host.ts';
 import { wasNotSent } from './outage.ts';
 import type { CachedState } from './session-cache.ts';
 import { takeBackClaim } from './take-back-claim.ts';
+
+type ClaimedState = Pick<TurnBase, 'base' | 'state' | 'listed'>;
 
 export interface TurnStoreOptions {
   readonly host: Pick<AgentHost, 'cache' | 'clock' | 'worker' | 'ttl'>;
@@ -32,17 +34,18 @@ export function claimTurnStore(runs: RunSupport, options: TurnStoreOptions): Tur
       parentId === undefined ? undefined : await runs.load(scope, { snapshotId: parentId });
     return { base, listed: last };
   };
-  const stateOf = async (
-    scope: Scope,
-    { parent, sessionId }: Claim,
-    loaded: StateBase | undefined,
-  ): Promise<Pick<TurnBase, 'base' | 'state' | 'listed'>> => {
+  const knownStateOf = (scope: Scope, { parent, sessionId }: Claim): ClaimedState | undefined => {
     if (parent === undefined) return {};
     const cached = cache.get(scope, sessionId);
-    if (cached?.base.snapshotId === parent.snapshotId) {
-      const { base, listed } = cached;
-      return { base, state: base.state, ...(listed && { listed }) };
-    }
+    if (cached?.base.snapshotId !== parent.snapshotId) return undefined;
+    const { base, listed } = cached;
+    return { base, state: base.state, ...(listed && { listed }) };
+  };
+  const stateOf = async (
+    scope: Scope,
+    parent: ParentRef,
+    loaded: StateBase | undefined,
+  ): Promise<ClaimedState> => {
     const found = await read(scope, parent, loaded);
     if (found === undefined) return {};
     const { base, listed } = found;
@@ -50,17 +53,22 @@ export function claimTurnStore(runs: RunSupport, options: TurnStoreOptions): Tur
   };
   return {
     load: (scope, lookup) => runs.load(scope, lookup),
-    async begin(scope, { loaded, ...request }) {
-      const { worker } = host;
-      const claim = await runs.claim(scope, { ...request, ttl, worker }).catch((error: unknown) => {
+    async begin(scope, given) {
+      const { loaded } = given;
+      const request = withoutLoaded(given);
+      let claim: Claim;
+      try {
+        claim = await runs.claim(scope, { ...request, ttl, worker: host.worker });
+      } catch (error) {
         if (isRefusal(error) || wasNotSent(error)) throw error;
         // It may have been written all the same.
-        return takeBackClaim(runs, scope, request, { error, clock, ttl });
-      });
+        claim = await takeBackClaim(runs, scope, request, { error, clock, ttl });
+      }
       const { sessionId, parent, nextIndex, failedTotals } = claim;
       const run = { runId: claim.runId, attempt: claim.attempt };
       try {
-        const state = await stateOf(scope, claim, loaded);
+        let state = knownStateOf(scope, claim);
+        if (parent !== undefined) state ??= await stateOf(scope, parent, loaded);
         return {
           sessionId,
           run,
@@ -109,4 +117,11 @@ const refusals: ReadonlySet<Status> = new Set([
 /** Whether a claim was refused, and so certainly not written. */
 function isRefusal(error: unknown): boolean {
   return isWaymarkError(error) && refusals.has(error.status);
+}
+
+/** The request as a store gets it. */
+function withoutLoaded(request: TurnRequest): Omit<TurnRequest, 'loaded'> {
+  if (request.loaded === undefined) return request;
+  const { loaded: _, ...rest } = request;
+  return rest;
 }

@@ -125,7 +125,14 @@ export class EventLog {
    * Does a write that also stores the unwritten events; they count as written when it succeeds. No other batch is on its way
    * meanwhile, so batches never overtake each other.
    */
-  async takeAlong<Value>(write: (events: readonly LogEvent[]) => Promise<Value>): Promise<Value> {
+  takeAlong<Value>(write: (events: readonly LogEvent[]) => Promise<Value>): Promise<Value> {
+    const isIdle = this.#sink === undefined && this.#appending === undefined;
+    return isIdle ? this.#takeNothingAlong(write) : this.#takeUnwrittenAlong(write);
+  }
+
+  async #takeUnwrittenAlong<Value>(
+    write: (events: readonly LogEvent[]) => Promise<Value>,
+  ): Promise<Value> {
     while (this.#appending !== undefined) await this.#appending;
     this.#waitingSince = undefined;
     if (this.#sink === undefined) return await this.#takeNothingAlong(write);

@@ -31,13 +31,15 @@ export async function acceptTurn(
   // A detached run was claimed for all its inputs, and a run that was taken over is claimed already.
   if (run !== undefined) return await startTurn(invocation, run, input);
   checkOpen(host, request);
-  const claimed = await claimRun(invocation, request.mode, [input]).catch((error: unknown) => {
+  let claimed: ActiveRun;
+  try {
+    claimed = await claimRun(invocation, request.mode, [input]);
+  } catch (error) {
     const join = knownRequest(error);
     if (join !== undefined) return { input, join };
     if (control.cause?.kind === 'stop') return undefined;
     throw error;
-  });
-  if (claimed === undefined || 'join' in claimed) return claimed;
+  }
   try {
     checkDeadline(invocation, input);
     return await startTurn(invocation, claimed, input);
@@ -86,7 +88,7 @@ async function startTurn(invocation: InvocationState, run: ActiveRun, input: Inp
 }
 
 /** Returns the messages that the input adds; throws if the input does not fit the state that the run starts from. */
-export async function checkReceivable(
+export function checkReceivable(
   invocation: InvocationState,
   run: ActiveRun,
   input: Input,
@@ -102,7 +104,7 @@ export async function checkReceivable(
       'This interrupt has been answered already. To try another answer, fork the snapshot and answer there.',
     );
   }
-  return await spec.receive(working.state, input, invocation.request.context);
+  return spec.receive(working.state, input, invocation.request.context);
 }
 
 /** Records that the interrupt of a client-held state was answered, because a client can send the same state again. Returns its key. */

@@ -30,15 +30,15 @@ export async function commit(
   const { snapshotId } = write;
   let listed: ListedState | undefined;
   if (write.end && write.finishReason === 'interrupted') await armDeadline(invocation, snapshotId);
-  const committed = await writeWithEvents(run, chunk, async (events) => {
+  const committed = await writeWithEvents(run, chunk, (events) => {
     // Read here: the state may change while earlier events are written.
     const stateHash = working.hash();
     if (write.listed !== false) {
-      listed = { id: snapshotId, hash: stateHash, state: working.state };
+      listed = { id: snapshotId, state: working.state };
     }
     const defaultTitle =
       turnIndex === 0 && write.event !== 'toolIterationEnd' ? titleFor(invocation) : undefined;
-    return await spending.alongWith(fullStore(spec)?.spend, (spend) =>
+    return spending.alongWith(fullStore(spec)?.spend, (spend) =>
       spec.turnStore.commit(scope, run.turnBase, {
         ...stateWrite(invocation),
         ...write,
@@ -72,12 +72,12 @@ export async function release(
 }
 
 /** Writes together with the events that the store does not have yet, and publishes the chunk after that. */
-async function writeWithEvents<Value>(
+function writeWithEvents<Value>(
   { log }: ActiveRun,
   chunk: Chunk,
   write: (events: readonly RunEvent[] | undefined) => Promise<Value>,
 ): Promise<Value> {
-  return await log.takeAlong(async (unwritten) => {
+  return log.takeAlong(async (unwritten) => {
     const event = Object.keys(chunk).length === 0 ? undefined : log.stage(chunk);
     const value = await write(log.durable ? [...unwritten, ...(event ? [event] : [])] : undefined);
     if (event !== undefined) log.publishStaged(event);

@@ -6,7 +6,7 @@ import { finishDetached } from './finish-detached.ts';
 import { finishTurn, savingFailed } from './finish-turn.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { keepPartialAnswer } from './partial.ts';
-import { endWell, noteSnapshot, wantsSnapshot } from './take-snapshot.ts';
+import { endWell, isAtSnapshot, noteSnapshot, wantsSnapshot } from './take-snapshot.ts';
 import { type Outcome, stoppedBy, type Turn } from './turn-state.ts';
 
 /** Ends the invocation: saves what changed after the last turn, as a snapshot if the policy wants one. */
@@ -29,7 +29,7 @@ export async function finishInvocation(
   } else if (run !== undefined) {
     // The run was taken over with no input left.
     await dropRun(invocation, run);
-  } else if (!ended && invocation.progress.turnsBegun > 0) {
+  } else if (!ended && invocation.progress.turnsBegun > 0 && mayDiffer(invocation)) {
     await invocation.locked(() => saveInvocationEnd(invocation));
   }
 }
@@ -55,10 +55,15 @@ async function endSkippedTurn(
   if (ended.kind === 'elsewhere') invocation.followElsewhere(ended.output);
 }
 
+/** Whether there is something to save, or a snapshot that the policy may want now. */
+function mayDiffer(invocation: InvocationState): boolean {
+  if (invocation.spec.store === undefined) return false;
+  return invocation.hasUnsaved() || !isAtSnapshot(invocation);
+}
+
 async function saveInvocationEnd(invocation: InvocationState): Promise<void> {
   const { spec, host, position, ending } = invocation;
   const { turnIndex } = position;
-  if (spec.store === undefined) return;
   let run: ActiveRun | undefined;
   try {
     const changed = invocation.hasUnsaved();

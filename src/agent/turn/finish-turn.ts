@@ -9,7 +9,7 @@ import { endDetachedTurn } from './finish-detached.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { failedFrom } from './lineage.ts';
 import { endElsewhere, giveUp, saveSurely } from './save-surely.ts';
-import { endWell, noteSnapshot, wantsSnapshot } from './take-snapshot.ts';
+import { endWell, isAtSnapshot, noteSnapshot, wantsSnapshot } from './take-snapshot.ts';
 import { leavingInbox, takesInbox } from './take-steering.ts';
 import { tellInterrupt } from './tell-interrupt.ts';
 import { totalsOf } from './turn-limits.ts';
@@ -28,7 +28,7 @@ export function finishTurn(
     progress.usage = addUsage(progress.usage, turn.usage);
     let ended: Outcome | undefined;
     // The worker that has the run now does not know what was spent here.
-    if (outcome.kind === 'lost') await recordRest(invocation);
+    if (outcome.kind === 'lost' && !invocation.spending.isRecorded) await recordRest(invocation);
     try {
       if (run === undefined) ended = outcome;
       else if (run.detached !== undefined)
@@ -38,7 +38,7 @@ export function finishTurn(
     } finally {
       if (ended?.kind === 'steered') progress.usage = usageBefore;
       else {
-        await recordRest(invocation);
+        if (!invocation.spending.isRecorded) await recordRest(invocation);
         invocation.turn = undefined;
       }
     }
@@ -47,7 +47,7 @@ export function finishTurn(
 
 /** Records what was spent and no commit has taken along. For a sub-agent, the agent that it works for does it. */
 async function recordRest({ spending, request, failures }: InvocationState): Promise<void> {
-  if (spending.isRecorded || spending === request.parent?.spending) return;
+  if (spending === request.parent?.spending) return;
   await spending.flush().catch((error: unknown) => failures.report(error, 'store'));
 }
 
@@ -142,15 +142,14 @@ function successWrite(
   turn: Turn,
   { finishReason, output, takesInbox: mustTake }: SuccessOf,
 ): SuccessWrite {
-  const { spec, working, position, progress, ending } = invocation;
+  const { spec, position, progress, ending } = invocation;
   const { policyBase } = invocation.lineage;
   const listed = wantsSnapshot(invocation, 'turnEnd', position.turnIndex);
   // Without a store nothing is saved, and hashing a client-held state would cost as much as the whole turn.
   const changed = spec.store !== undefined && invocation.hasUnsaved();
   const snapshotId = listed ? run.runId : undefined;
   const requests = receiptFor(run, () => {
-    const isSaved = policyBase !== undefined && policyBase.hash === working.hash();
-    const lastId = snapshotId ?? (isSaved ? policyBase.id : undefined);
+    const lastId = snapshotId ?? (isAtSnapshot(invocation) ? policyBase?.id : undefined);
     const { message } = invocation.result();
     const told = turnReceipt(
       invocation,

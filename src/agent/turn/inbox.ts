@@ -95,14 +95,16 @@ export class Inbox {
     this.close();
   }
 
-  /** The next input, without taking it; `undefined` if no more inputs come. */
-  async peek(): Promise<Input | undefined> {
-    while (this.#queue.length === 0 && !this.#closed) {
-      await new Promise<void>((resolve) => {
-        this.#waiting = resolve;
-      });
-    }
-    return this.#queue[0]?.input;
+  /** Whether an input waits to be taken. */
+  get hasNext(): boolean {
+    return this.#queue.length > 0;
+  }
+
+  /** Resolves when an input may have come, or no more inputs come. */
+  changed(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting = resolve;
+    });
   }
 
   /** Takes the next input. */

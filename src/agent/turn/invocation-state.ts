@@ -6,7 +6,7 @@ import type { Model, ModelRef } from '../../generate/model.ts';
 import { PartialAnswer } from '../../protocol/messages/partial-answer.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { FinishReason, Init, Output, Usage } from '../../protocol/turn.ts';
-import { hashState } from '../../session/session-state.ts';
+import { isSameState } from '../../session/session-state.ts';
 import { WorkingState } from '../../session/working-state.ts';
 import type { RunMode, Scope, Spent, Totals } from '../../store/contract/store.ts';
 import type { CallerCursor } from '../persistence/caller-cursor.ts';
@@ -163,13 +163,18 @@ export class InvocationState {
       leave: createChunkTransform(this.transform, () => this.working.state.custom),
       signal: this.control.signal,
     });
-    this.control.signal.addEventListener('abort', () => this.inbox.clear(), { once: true });
+    this.control.onStop(() => this.inbox.clear());
     this.control.follow(request.signal);
   }
 
   /** Runs one step at a time: accepting a turn, saving it, detaching. */
   locked<Value>(fn: () => Promise<Value>): Promise<Value> {
     return this.#mutex.run(fn);
+  }
+
+  /** Calls back when no step runs any more. */
+  afterLocked(callback: () => void): void | Promise<void> {
+    return this.#mutex.after(callback);
   }
 
   /** Moves to another place in the session's history, and to the state there. */
@@ -233,7 +238,7 @@ export class InvocationState {
   /** Whether the state differs from what was saved last. */
   hasUnsaved(): boolean {
     const { savedBase } = this.lineage;
-    return savedBase === undefined || hashState(savedBase.state) !== this.working.hash();
+    return savedBase === undefined || !isSameState(savedBase.state, this.working.state);
   }
 
   /** Refuses changes of a handler that did not end in time after a stop. */

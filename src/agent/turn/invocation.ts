@@ -16,7 +16,7 @@ import { type HandlerResult, outputOf, parseResult } from './invocation-output.t
 import { inInvocationSpan } from './invocation-span.ts';
 import { type InvocationRequest, InvocationState } from './invocation-state.ts';
 import { detachedBefore, joinRun } from './join.ts';
-import { openSession } from './open-session.ts';
+import { needsOpening, openSession } from './open-session.ts';
 import { createResponder } from './responder.ts';
 import { runTurn } from './run-turn.ts';
 import { runningTurn } from './running-turn.ts';
@@ -56,8 +56,8 @@ export class Invocation {
     const { state } = this;
     const stopClosing = state.inbox.closeWith(state.host.closing);
     try {
-      await state.locked(() => this.#open());
-      this.#prepared = await this.#accept();
+      if (needsOpening(state)) await state.locked(() => this.#open());
+      this.#prepared = await this.accept();
       if (this.#handedOver !== undefined) return this.#handedOver;
       const { followed } = state.ending;
       if (this.#prepared === undefined && followed !== undefined) return followed;
@@ -89,9 +89,13 @@ export class Invocation {
   }
 
   /** Accepts the next input. `undefined`: no more inputs come, or the invocation was stopped before it accepted one. */
-  async #accept(): Promise<Turn | undefined> {
+  async accept(): Promise<Turn | undefined> {
     const { inbox, ending } = this.state;
-    while ((await inbox.peek()) !== undefined) {
+    while (inbox.hasNext || !inbox.closed) {
+      if (!inbox.hasNext) {
+        await inbox.changed();
+        continue;
+      }
       const accepted = await this.state.locked(async () => {
         const queued = inbox.take();
         return queued && (await this.#acceptQueued(queued));
@@ -122,11 +126,11 @@ export class Invocation {
     }
   }
 
-  /** The turn to run next: the one that was accepted before the handler started, or that of the next input. */
-  async nextTurn(): Promise<Turn | undefined> {
+  /** The turn that was accepted before the handler started, the first time. */
+  #takePrepared(): Turn | undefined {
     const prepared = this.#prepared;
     this.#prepared = undefined;
-    return prepared ?? (await this.#accept());
+    return prepared;
   }
 
   #traced(): Promise<Output> {
@@ -137,9 +141,10 @@ export class Invocation {
     const { state } = this;
     const result = await this.#callHandler();
     // A detach that has begun still comes first.
-    await state.locked(async () => {
+    const wait = state.afterLocked(() => {
       this.#isOver = true;
     });
+    if (wait !== undefined) await wait;
     if (this.#refusal !== undefined) {
       if (state.run?.detached === undefined) throw this.#refusal;
       // No caller waits for a detached run: it ends as a failed one.
@@ -192,12 +197,18 @@ export class Invocation {
 
   async #turns(fn: TurnFunction): Promise<void> {
     for (;;) {
-      const turn = await this.nextTurn().catch((error: unknown) => {
-        // Refused before the turn started: an invalid input, not a failed turn.
-        this.#refusal = error;
-        throw error;
-      });
+      const turn = this.#takePrepared() ?? (await this.#acceptNext());
       if (turn === undefined || this.#isLast(await runTurn(this.state, turn, fn))) return;
+    }
+  }
+
+  async #acceptNext(): Promise<Turn | undefined> {
+    try {
+      return await this.accept();
+    } catch (error) {
+      // Refused before the turn started: an invalid input, not a failed turn.
+      this.#refusal = error;
+      throw error;
     }
   }
 

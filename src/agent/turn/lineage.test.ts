@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { emptyState, hashState, type SessionState } from '../../session/session-state.ts';
+import { emptyState, type SessionState } from '../../session/session-state.ts';
 import type { LoadedState, StateBase, TakenRun } from '../../store/contract/store.ts';
 import {
   checkpointedAs,
@@ -20,11 +20,7 @@ const baseOf = (snapshotId: string): StateBase => ({
   state: stateOf(snapshotId),
   ref: undefined,
 });
-const listedOf = (id: string) => ({ id, hash: hashState(stateOf(id)), state: stateOf(id) });
-const endOf = (custom: string) => ({
-  state: stateOf(custom),
-  hash: () => hashState(stateOf(custom)),
-});
+const listedOf = (id: string) => ({ id, state: stateOf(id) });
 
 describe('opening', () => {
   test('a fresh session falls back to its first state, which is no snapshot', () => {
@@ -76,7 +72,7 @@ describe('claiming', () => {
   });
 
   test('a later turn of the same invocation keeps what it falls back to', () => {
-    const before = endedWith(savedAs(startedWith(emptyState), baseOf('a')), endOf('more'));
+    const before = endedWith(savedAs(startedWith(emptyState), baseOf('a')), stateOf('more'));
     const lineage = claimedAt(before, claim('a'));
     expect(lineage).toEqual({ ...before, savedBase: baseOf('a'), nextParentId: 'a' });
   });
@@ -84,7 +80,7 @@ describe('claiming', () => {
 
 describe('saving', () => {
   const opened = savedAs(startedWith(emptyState), baseOf('a'), listedOf('a'));
-  const ended = endedWith(opened, endOf('a'));
+  const ended = endedWith(opened, stateOf('a'));
 
   test('a snapshot becomes the parent and the policy base, and is fallen back to when the turn ends', () => {
     expect(ended).toMatchObject({ nextParentId: 'a', policyBase: listedOf('a') });
@@ -93,7 +89,7 @@ describe('saving', () => {
   });
 
   test('a state without a snapshot becomes the parent only', () => {
-    const lineage = endedWith(savedAs(ended, baseOf('b')), endOf('b'));
+    const lineage = endedWith(savedAs(ended, baseOf('b')), stateOf('b'));
     expect(lineage).toMatchObject({ nextParentId: 'b', policyBase: listedOf('a') });
     expect(lineage).toMatchObject({ fallbackState: stateOf('b'), fallbackSnapshotId: undefined });
   });
@@ -103,9 +99,11 @@ describe('saving', () => {
   });
 
   test('a state is hashed only if there is a snapshot to compare it with', () => {
-    const hash = () => expect.unreachable();
-    const lineage = endedWith(startedWith(emptyState), { state: stateOf('x'), hash });
-    expect(lineage).toMatchObject({ fallbackState: stateOf('x'), fallbackSnapshotId: undefined });
+    const history = { get: () => expect.unreachable() };
+    const state = Object.defineProperty({ ...emptyState }, 'history', history);
+    const lineage = endedWith(startedWith(emptyState), state);
+    expect(lineage.fallbackState).toBe(state);
+    expect(lineage.fallbackSnapshotId).toBeUndefined();
   });
 
   test('a failed turn hangs where it started, and its session falls back to before it', () => {

@@ -1,11 +1,10 @@
-import { hashState, type SessionState } from '../../session/session-state.ts';
+import { isSameState, type SessionState } from '../../session/session-state.ts';
 import type { LoadedState, StateBase, TakenRun } from '../../store/contract/store.ts';
 import type { TurnBase } from '../spec/turn-store.ts';
 
-/** A state that is a snapshot, with its hash. */
+/** A state that is a snapshot. */
 export interface ListedState {
   readonly id: string;
-  readonly hash: string;
   readonly state: SessionState;
 }
 
@@ -104,16 +103,12 @@ export function savedAs(lineage: Lineage, base: StateBase, listed?: ListedState)
 }
 
 /** A turn ended well: from now on the session falls back to its state. */
-export function endedWith(
-  lineage: Lineage,
-  ended: { readonly state: SessionState; hash(): string },
-): Lineage {
+export function endedWith(lineage: Lineage, state: SessionState): Lineage {
   const { policyBase } = lineage;
-  // Without a snapshot to compare with, nothing is hashed: that would cost as much as a whole client-held state.
-  const isListed = policyBase !== undefined && policyBase.hash === ended.hash();
+  const isListed = policyBase !== undefined && isSameState(policyBase.state, state);
   return {
     ...lineage,
-    fallbackState: ended.state,
+    fallbackState: state,
     fallbackSnapshotId: isListed ? policyBase.id : undefined,
   };
 }
@@ -134,5 +129,5 @@ export function endedElsewhere(lineage: Lineage): Lineage {
 }
 
 function listedState({ snapshotId, state }: StateBase): ListedState {
-  return { id: snapshotId, hash: hashState(state), state };
+  return { id: snapshotId, state };
 }

@@ -11,7 +11,7 @@ import { addUsage } from '../../protocol/usage.ts';
 import { ToolEffects } from '../../session/tool-effects.ts';
 import { transformState } from '../persistence/transform.ts';
 import type { TurnFunction, TurnResult } from '../spec/handler.ts';
-import { checkState, withCheckedState } from './check-state.ts';
+import { checkState, hasNewCustom, withCheckedState } from './check-state.ts';
 import { finishTurn } from './finish-turn.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { keepPartialAnswer } from './partial.ts';
@@ -38,13 +38,13 @@ import {
 } from './turn-state.ts';
 
 /** Runs the turn of an accepted input, and saves its outcome. */
-export async function runTurn(
+export function runTurn(
   invocation: InvocationState,
   turn: Turn,
   fn: TurnFunction,
 ): Promise<Outcome> {
   const startedAt = performance.now();
-  return await inTurnSpan(invocation, turn, async (span) => {
+  return inTurnSpan(invocation, turn, async (span) => {
     // Read before the turn ends, which moves the snapshot that it continues from.
     const content = span.recording ? turnSpanContent(invocation, turn) : undefined;
     span.setContent(content);
@@ -70,7 +70,10 @@ async function attempt(
   turn: Turn,
   fn: TurnFunction,
 ): Promise<Outcome> {
-  const result = await withCheckedState(invocation, await perform(invocation, turn, fn));
+  const performed = await perform(invocation, turn, fn);
+  const result = hasNewCustom(invocation)
+    ? await withCheckedState(invocation, performed)
+    : performed;
   const isCut = result.kind === 'stopped' || result.kind === 'lost';
   // A handler that did not await `session.run` may have returned already, which ended the turn.
   if (isCut && !invocation.working.isClosed) keepPartialAnswer(invocation);

@@ -14,6 +14,7 @@ export class StopControl {
   readonly #controller = new AbortController();
   #cause: StopCause | undefined;
   #unfollow: (() => void) | undefined;
+  readonly #listeners = new Set<() => void>();
 
   get signal(): AbortSignal {
     return this.#controller.signal;
@@ -21,6 +22,12 @@ export class StopControl {
 
   get cause(): StopCause | undefined {
     return this.#cause;
+  }
+
+  /** Calls back once it is stopped, before the signal aborts. Returns a function that ends this; both cost less than a listener of the signal. */
+  onStop(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** Stops gracefully. */
@@ -62,6 +69,7 @@ export class StopControl {
     if (this.#cause !== undefined) return;
     this.#cause = cause;
     this.unfollow();
+    for (const listener of this.#listeners) listener();
     this.#controller.abort(reason);
   }
 }

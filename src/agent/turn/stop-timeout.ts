@@ -12,17 +12,18 @@ export class StopTimeoutError extends Error {}
 
 /** Waits for work, and after a stop only for this long: user code may ignore its signal. */
 export function withStopTimeout<Value>(
-  { control: { signal }, host: { clock } }: InvocationState,
+  { control, host: { clock } }: InvocationState,
   work: Promise<Value>,
   ms: number,
 ): Promise<Value> {
   return new Promise<Value>((resolve, reject) => {
     let cancel: (() => void) | undefined;
-    const onAbort = (): void => {
+    const onStop = (): void => {
       cancel = after(clock, ms, () => reject(new StopTimeoutError()), { keepAlive: true });
     };
+    const unlisten = control.onStop(onStop);
     const end = (): void => {
-      signal.removeEventListener('abort', onAbort);
+      unlisten();
       cancel?.();
     };
     // Also handles a rejection after the timeout.
@@ -36,7 +37,6 @@ export function withStopTimeout<Value>(
         reject(error);
       },
     );
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
+    if (control.cause !== undefined) onStop();
   });
 }

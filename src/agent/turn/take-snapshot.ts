@@ -1,6 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { SnapshotEvent } from '../../protocol/snapshot.ts';
 import { StateCandidate } from '../../session/policy.ts';
+import { isSameState } from '../../session/session-state.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { checkpoint, commit } from './commit.ts';
 import type { InvocationState } from './invocation-state.ts';
@@ -40,6 +41,11 @@ export async function checkpointTurn(invocation: InvocationState, turn: Turn): P
   });
 }
 
+/** Whether the state is that of the last snapshot. */
+export function isAtSnapshot({ lineage: { policyBase }, working }: InvocationState): boolean {
+  return policyBase !== undefined && isSameState(policyBase.state, working.state);
+}
+
 /** Whether to take a snapshot: the state must differ from the last one, and the policy must want it. */
 export function wantsSnapshot(
   invocation: InvocationState,
@@ -48,7 +54,7 @@ export function wantsSnapshot(
 ): boolean {
   const { spec, working, position } = invocation;
   const { policyBase } = invocation.lineage;
-  if (spec.store === undefined || policyBase?.hash === working.hash()) return false;
+  if (spec.store === undefined || isAtSnapshot(invocation)) return false;
   const candidate = new StateCandidate({
     event,
     state: working.state,
@@ -84,5 +90,5 @@ export function noteSnapshot({ progress, turn }: InvocationState, id: string): v
 
 /** From now on the session continues from the state as it is. */
 export function endWell(invocation: InvocationState): void {
-  invocation.lineage = endedWith(invocation.lineage, invocation.working);
+  invocation.lineage = endedWith(invocation.lineage, invocation.working.state);
 }
