@@ -1,5 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
-import { abortError, raceSignal, throwIfAborted } from '../core/async/signal.ts';
+import { abortError, throwIfAborted } from '../core/async/signal.ts';
 import type { NewId } from '../core/id.ts';
 import type { Message } from '../protocol/message.ts';
 import { type AnswerScope, AnswerStream } from './answer-stream.ts';
@@ -38,10 +38,10 @@ export async function callModel(scope: ModelCallScope, request: ModelRequest): P
     return response;
   });
   try {
-    const response = await raceSignal(call(toStep(scope, request, stream)), signal);
+    const response = await stop.race(call(toStep(scope, request, stream)));
     const message = progress.add(withSummary(withRefs(response.message, scope.newId), scope));
     // A model that does not stream is heard all at once.
-    if (!stream.used) await raceSignal(stream.takeWhole(message), signal);
+    if (!stream.used) await stop.race(stream.takeWhole(message));
     return { ...response, message, model };
   } catch (error) {
     if (signal.aborted) throw abortError(signal);

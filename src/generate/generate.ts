@@ -1,5 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
-import { type LinkedSignal, linkSignals, raceSignal } from '../core/async/signal.ts';
+import { type LinkedSignal, linkSignals } from '../core/async/signal.ts';
 import type { NewId } from '../core/id.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { timeoutSignal } from '../core/time/timeout.ts';
@@ -73,7 +73,8 @@ export async function runGenerate(
       report: (error, tool) => outer?.hooks?.onFailure?.(error, { tool }),
     });
     const call = prepare(env, options, { progress, stop, context, tools, missing });
-    if (options.context === undefined) return await loop(call);
+    const isKnown = options.context === undefined || context === outer?.context;
+    if (isKnown) return await loop(call);
     return await generateScope.run({ ...outer, context }, () => loop(call));
   } catch (error) {
     // Stop what still works on this call: no caller waits for it.
@@ -90,9 +91,9 @@ async function loop(call: Call): Promise<GenerateResponse> {
   checkConversation(options);
   const steps = resume && (await planResume(messages, resume, tools));
   const prepared = baseMessages(options, call);
-  let base = prepared instanceof Promise ? await raceSignal(prepared, call.signal) : prepared;
+  let base = prepared instanceof Promise ? await call.stop.race(prepared) : prepared;
   const compacted = async (): Promise<void> => {
-    base = await raceSignal(Promise.resolve(baseMessages(options, call)), call.signal);
+    base = await call.stop.race(Promise.resolve(baseMessages(options, call)));
   };
   let settings = requestSettings(options, tools, call.output);
   let toolCalls = 0;

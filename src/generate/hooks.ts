@@ -40,13 +40,13 @@ export interface GenerateHooks {
     progress: GenerateProgress,
   ) => readonly Message[] | void | Promise<readonly Message[] | void>;
   /** Called for each tool call of the conversation; a call inside a tool belongs to that tool. */
-  readonly recordTool?: () => ToolRecorder;
+  readonly recordTool?: (() => ToolRecorder) | undefined;
   /** Called before each model call, each attempt of one and those made inside tools included. What it throws prevents the call. */
   readonly beforeModelCall?: (model: Model) => void | Promise<void>;
   /** Called after each model call that was answered, also those made inside tools. */
   readonly onModelCall?: (report: ModelCallReport) => void | Promise<void>;
   /** What traces may show of messages; absent: nothing. */
-  readonly showMessages?: (messages: readonly Message[]) => readonly Message[];
+  readonly showMessages?: ((messages: readonly Message[]) => readonly Message[]) | undefined;
   /** Called when an answer is among the messages of its generate call. */
   readonly onAnswer?: () => void;
   /** Called when a model call, a tool or a tool source has failed, also inside tools. The error is handled as usual. */

@@ -153,11 +153,11 @@ function noteUsage(invocation: InvocationState, turn: Turn, model: string, usage
 
 function hooksOf(invocation: InvocationState, turn: Turn): GenerateHooks {
   const isLasting = hasLastingBudget(invocation);
+  const isShown = invocation.host.telemetry.content === true;
   return {
     // A client-held state has no store that a replay could read.
-    ...(invocation.spec.store !== undefined && {
-      recordTool: () => new ToolEffects(invocation.working),
-    }),
+    recordTool:
+      invocation.spec.store === undefined ? undefined : () => new ToolEffects(invocation.working),
     beforeModelCall(model) {
       invocation.lastModel = model;
       return checkBudgets(invocation, model);
@@ -170,9 +170,7 @@ function hooksOf(invocation: InvocationState, turn: Turn): GenerateHooks {
       // What cannot be written now goes along with the next commit.
       return isLasting || isLate ? invocation.spending.flush().catch(() => {}) : undefined;
     },
-    ...(invocation.host.telemetry.content === true && {
-      showMessages: (messages) => shownMessages(invocation, messages),
-    }),
+    showMessages: isShown ? (messages) => shownMessages(invocation, messages) : undefined,
     onAnswer: () => checkUsage(invocation, turn),
     onFailure: (error, { model, ...subject }) => {
       // A failure that a stop has caused shows in how the turn ends.

@@ -5,6 +5,8 @@ export interface LinkedSignal {
   readonly signal: AbortSignal;
   /** Aborts this signal alone; the followed ones are left as they are. */
   abort(reason?: unknown): void;
+  /** As {@link raceSignal} with this signal, for less: without a listener of the signal. */
+  race<T>(promise: PromiseLike<T>): Promise<T>;
   /** Follows the others no longer, and leaves nothing behind. */
   release(): void;
 }
@@ -68,31 +70,44 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
 /** Waits for a promise or for the signal, whichever is first; leaves no listener behind. */
 export function raceSignal<T>(promise: PromiseLike<T>, signal?: AbortSignal): Promise<T> {
   if (!signal) return Promise.resolve(promise);
+  return raceAbort(promise, signal, (onAbort) => {
+    signal.addEventListener('abort', onAbort);
+    return () => signal.removeEventListener('abort', onAbort);
+  });
+}
+
+function raceAbort<T>(
+  promise: PromiseLike<T>,
+  signal: AbortSignal,
+  listen: (onAbort: () => void) => () => void,
+): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const onAbort = (): void => {
-      signal.removeEventListener('abort', onAbort);
+      unlisten?.();
       reject(abortError(signal));
     };
+    const unlisten = signal.aborted ? undefined : listen(onAbort);
     // The promise is watched even when it has lost, so that its rejection is never unhandled.
     promise.then(
       (value) => {
-        signal.removeEventListener('abort', onAbort);
+        unlisten?.();
         resolve(value);
       },
       (error: unknown) => {
-        signal.removeEventListener('abort', onAbort);
+        unlisten?.();
         reject(error);
       },
     );
     if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort);
   });
 }
 
 /** A signal that aborts with the first of the given ones; release it when the work is done. */
 export function linkSignals(...signals: readonly (AbortSignal | undefined)[]): LinkedSignal {
   const controller = new AbortController();
+  const { signal: own } = controller;
   const links: Link[] = [];
+  const waits = new Set<() => void>();
   const release = (): void => {
     for (const link of links) link.end();
     links.length = 0;
@@ -100,7 +115,13 @@ export function linkSignals(...signals: readonly (AbortSignal | undefined)[]): L
   const abort = (reason?: unknown): void => {
     release();
     controller.abort(reason);
+    for (const wait of waits) wait();
   };
+  const race = <T>(promise: PromiseLike<T>): Promise<T> =>
+    raceAbort(promise, own, (onAbort) => {
+      waits.add(onAbort);
+      return () => waits.delete(onAbort);
+    });
   for (const signal of signals) {
     if (!signal) continue;
     if (signal.aborted) {
@@ -109,7 +130,7 @@ export function linkSignals(...signals: readonly (AbortSignal | undefined)[]): L
     }
     links.push(new Link(signal, abort));
   }
-  return { signal: controller.signal, abort, release };
+  return { signal: own, abort, race, release };
 }
 
 /** One followed signal. Its listener is emptied as it ends: a signal that lives long keeps listeners longer than it has them. */

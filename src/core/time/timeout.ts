@@ -14,6 +14,7 @@ export function timeoutSignal(clock: Clock, ms: number, signal?: AbortSignal): L
   return {
     signal: linked.signal,
     abort: linked.abort,
+    race: linked.race,
     release: () => {
       cancel();
       linked.release();
