@@ -126,11 +126,9 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
     follow?: (output: Output) => void,
   ): BegunTurn => {
     const options = toOptions(given);
-    if (options.tools === undefined) return operations.begin(input, options, follow);
-    const { tools, ...others } = options;
     return operations.begin(
-      withCallerTools(input, tools, operations.toJsonSchema),
-      others as Invoke & RequestOptions,
+      withCallerTools(input, options.tools, operations.toJsonSchema),
+      options,
       follow,
     );
   };

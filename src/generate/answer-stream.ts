@@ -1,5 +1,5 @@
 import { settled } from '../core/async/handled.ts';
-import type { LinkedSignal } from '../core/async/signal.ts';
+import type { StopSignal } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
 import { jsonLength } from '../core/json/length.ts';
 import type { Clock } from '../core/time/clock.ts';
@@ -15,7 +15,7 @@ export interface AnswerScope {
   readonly model: Model;
   readonly limits: Limits;
   /** Ends this generate call alone. */
-  readonly stop: LinkedSignal;
+  readonly stop: StopSignal;
   readonly progress: Progress;
   /** Hands a chunk to the reader. */
   emit(chunk: ModelChunk): void | Promise<void>;

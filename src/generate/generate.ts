@@ -1,5 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
-import { type LinkedSignal, linkSignals } from '../core/async/signal.ts';
+import { linkSignals, type StopSignal, toStopSignal } from '../core/async/signal.ts';
 import type { NewId } from '../core/id.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { timeoutSignal } from '../core/time/timeout.ts';
@@ -58,10 +58,11 @@ export async function runGenerate(
   progress: Progress,
 ): Promise<GenerateResponse> {
   const { signal, limits } = options;
-  const stop =
+  const stop = toStopSignal(
     limits?.timeout === undefined
       ? linkSignals(signal)
-      : timeoutSignal(env.clock, limits.timeout, signal);
+      : timeoutSignal(env.clock, limits.timeout, signal),
+  );
   try {
     const outer = generateScope.get();
     const context = options.context ?? outer?.context ?? {};
@@ -184,7 +185,7 @@ function prepare(
   options: GenerateOptions,
   state: {
     readonly progress: Progress;
-    readonly stop: LinkedSignal;
+    readonly stop: StopSignal;
     readonly context: ActionContext;
   } & ResolvedTools,
 ): Call {

@@ -5,8 +5,8 @@ export interface LinkedSignal {
   readonly signal: AbortSignal;
   /** Aborts this signal alone; the followed ones are left as they are. */
   abort(reason?: unknown): void;
-  /** As {@link raceSignal} with this signal, for less: without a listener of the signal. */
-  race<T>(promise: PromiseLike<T>): Promise<T>;
+  /** Called when it aborts. */
+  onAbort: (() => void) | undefined;
   /** Follows the others no longer, and leaves nothing behind. */
   release(): void;
 }
@@ -105,9 +105,7 @@ function raceAbort<T>(
 /** A signal that aborts with the first of the given ones; release it when the work is done. */
 export function linkSignals(...signals: readonly (AbortSignal | undefined)[]): LinkedSignal {
   const controller = new AbortController();
-  const { signal: own } = controller;
   const links: Link[] = [];
-  const waits = new Set<() => void>();
   const release = (): void => {
     for (const link of links) link.end();
     links.length = 0;
@@ -115,13 +113,9 @@ export function linkSignals(...signals: readonly (AbortSignal | undefined)[]): L
   const abort = (reason?: unknown): void => {
     release();
     controller.abort(reason);
-    for (const wait of waits) wait();
+    linked.onAbort?.();
   };
-  const race = <T>(promise: PromiseLike<T>): Promise<T> =>
-    raceAbort(promise, own, (onAbort) => {
-      waits.add(onAbort);
-      return () => waits.delete(onAbort);
-    });
+  const linked: LinkedSignal = { signal: controller.signal, abort, onAbort: undefined, release };
   for (const signal of signals) {
     if (!signal) continue;
     if (signal.aborted) {
@@ -130,7 +124,26 @@ export function linkSignals(...signals: readonly (AbortSignal | undefined)[]): L
     }
     links.push(new Link(signal, abort));
   }
-  return { signal: own, abort, race, release };
+  return linked;
+}
+
+/** A signal that work is waited for against, again and again. */
+export interface StopSignal extends LinkedSignal {
+  /** As {@link raceSignal} with this signal, for less: without a listener of the signal. */
+  race<T>(promise: PromiseLike<T>): Promise<T>;
+}
+
+/** The same signal, with {@link StopSignal.race}. */
+export function toStopSignal(linked: LinkedSignal): StopSignal {
+  const waits = new Set<() => void>();
+  linked.onAbort = () => {
+    for (const wait of waits) wait();
+  };
+  const listen = (onAbort: () => void): (() => void) => {
+    waits.add(onAbort);
+    return () => waits.delete(onAbort);
+  };
+  return { ...linked, race: (promise) => raceAbort(promise, linked.signal, listen) };
 }
 
 /** One followed signal. Its listener is emptied as it ends: a signal that lives long keeps listeners longer than it has them. */

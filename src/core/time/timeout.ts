@@ -11,15 +11,12 @@ export function timeoutSignal(clock: Clock, ms: number, signal?: AbortSignal): L
     linked.abort(new WaymarkError('DEADLINE_EXCEEDED', `Not done within ${ms} ms.`));
   const cancel = after(clock, ms, expired, { keepAlive: true });
   linked.signal.addEventListener('abort', cancel, { once: true });
-  return {
-    signal: linked.signal,
-    abort: linked.abort,
-    race: linked.race,
-    release: () => {
-      cancel();
-      linked.release();
-    },
+  const { release } = linked;
+  linked.release = () => {
+    cancel();
+    release();
   };
+  return linked;
 }
 
 /** Waits for a promise; rejects with the given error if that takes too long. */

@@ -33,13 +33,13 @@ export function defineContractAgent(app: App): Agent {
         if (ms > 0) await app.clock.sleep(ms, signal);
       }
       while (waitWhile !== undefined && existsSync(waitWhile)) await app.clock.sleep(20, signal);
-      if (dieWhile !== undefined && existsSync(dieWhile)) die();
+      if (dieWhile !== undefined && existsSync(dieWhile)) await die();
       for (let step = 0; step < deadlySteps; step++) {
         let isNew = false;
         await session.step(`deadly ${step}`, () => {
           isNew = true;
         });
-        if (isNew) die();
+        if (isNew) await die();
       }
       session.addMessages({ role: 'model', content: [{ text: 'done' }] });
     });
@@ -47,8 +47,9 @@ export function defineContractAgent(app: App): Agent {
   return app.agent('stepper');
 }
 
-// Like running out of memory: no cleanup.
-function die(): void {
+// Like running out of memory: no cleanup. Whoever started the run has heard of it by then.
+async function die(): Promise<void> {
+  await new Promise<void>((resolve) => setImmediate(resolve));
   process.kill(process.pid, 'SIGKILL');
 }
 
