@@ -84,6 +84,11 @@ export class Connection {
     this.get('SELECT 1 FROM sqlite_schema LIMIT 1');
   }
 
+  /** Ends reading one state of the database. */
+  endRead(): void {
+    if (this.#db.isTransaction) this.#control.COMMIT.run();
+  }
+
   /** Runs a plan and waits after each of its statements. */
   async runInSteps<Result>(plan: Plan<Result>, wait: () => Promise<void>): Promise<Result> {
     let step = plan.next([]);

@@ -45,6 +45,8 @@ export function sqliteDatabase(options: SqliteOptions): Database {
   const path = String(options.path);
   let opening: Promise<void> | undefined;
   let connection: Connection | undefined;
+  // Opening one takes as long as verifying several sessions, so one is kept.
+  let idleReader: Connection | undefined;
   let id = '';
   let isClosed = false;
   const watch = createChangeWatch(clock, {
@@ -145,12 +147,18 @@ export function sqliteDatabase(options: SqliteOptions): Database {
       try {
         // Nothing else can open a database in memory.
         if (file === '') return await transaction('BEGIN', plan, 'NORMAL');
-        const reader = new Connection(file, options);
+        const reader = idleReader ?? new Connection(file, options);
+        idleReader = undefined;
         try {
           await retry(() => reader.beginRead());
-          return await reader.runInSteps(plan(), breath);
-        } finally {
+          const result = await reader.runInSteps(plan(), breath);
+          reader.endRead();
+          if (isClosed || idleReader !== undefined) reader.close();
+          else idleReader = reader;
+          return result;
+        } catch (error) {
           reader.close();
+          throw error;
         }
       } catch (error) {
         throw toReadError(toStoreError(error, path));
@@ -187,6 +195,8 @@ export function sqliteDatabase(options: SqliteOptions): Database {
       isClosed = true;
       await opening?.catch(() => {});
       watch.close();
+      idleReader?.close();
+      idleReader = undefined;
       connection?.close();
       connection = undefined;
     },
