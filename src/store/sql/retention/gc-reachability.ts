@@ -17,12 +17,12 @@ const lockSession = statement(
   'need_session',
   (d) => `SELECT z.row_id FROM @sessions z WHERE z.row_id = $1 ${d.lock('z')}`,
 );
-const selectUses = statement<{ view: number | null; branch_length: number }>(
+const selectUses = statement<{ view: number | null; branch_length: number; by_snapshot: number }>(
   'need_uses',
-  `SELECT s.view, MAX(s.branch_length) AS branch_length FROM @snapshots s
+  `SELECT s.view, MAX(s.branch_length) AS branch_length, 1 AS by_snapshot FROM @snapshots s
    WHERE s.session = $2 AND s.branch = $1 GROUP BY s.view
    UNION ALL
-   SELECT c.fork_view, MAX(c.fork) FROM @branches c WHERE c.parent = $1 AND c.fork IS NOT NULL
+   SELECT c.fork_view, MAX(c.fork), 0 FROM @branches c WHERE c.parent = $1 AND c.fork IS NOT NULL
    GROUP BY c.fork_view`,
 );
 const selectViews = statement<{ row_id: number; branch: number; own_from: number; base: string }>(
@@ -33,12 +33,6 @@ const selectViews = statement<{ row_id: number; branch: number; own_from: number
    JOIN @views v ON v.branch = x.view_branch AND v.row_id = x.view
    WHERE x.branch = $1`,
 );
-const countSnapshots = statement<{ count: number }>(
-  'need_snapshots',
-  `SELECT COUNT(*) AS count FROM
-     (SELECT 1 FROM @snapshots WHERE session = $2 AND branch = $1 LIMIT 1) s`,
-);
-
 type Range = readonly [number, number];
 
 /** What is needed of a branch. */
@@ -65,8 +59,10 @@ export function* reachabilityOf(branch: number): Plan<Reachability | undefined> 
   // A writer of the branch holds the lock of its session.
   yield* run(lockSession, row.session);
   const uses = new Map<number | null, number>();
-  for (const { view, branch_length: to } of yield* all(selectUses, branch, row.session)) {
-    uses.set(view, Math.max(to, uses.get(view) ?? 0));
+  let hasSnapshots = false;
+  for (const use of yield* all(selectUses, branch, row.session)) {
+    uses.set(use.view, Math.max(use.branch_length, uses.get(use.view) ?? 0));
+    hasSnapshots ||= use.by_snapshot === 1;
   }
   const ranges: Range[] = [];
   const byDefault = uses.get(null);
@@ -81,7 +77,6 @@ export function* reachabilityOf(branch: number): Plan<Reachability | undefined> 
       ranges.push(...rangesOn(branch, fromStored(view.base, view.branch)));
     }
   }
-  const found = yield* first(countSnapshots, branch, row.session);
   return {
     parent: row.parent,
     fork: row.fork,
@@ -89,7 +84,7 @@ export function* reachabilityOf(branch: number): Plan<Reachability | undefined> 
     forkSnapshot: row.fork_snapshot,
     ranges: ranges.filter(([from, to]) => to > from),
     needsParent: byDefault !== undefined,
-    hasSnapshots: (found?.count ?? 0) > 0,
+    hasSnapshots,
     usedViews,
     unusedViews,
   };
