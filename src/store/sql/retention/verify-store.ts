@@ -67,14 +67,16 @@ export async function verifyStore(
     return found;
   };
 
-  if (options.cursor === undefined) {
-    const damage = (await db.check?.(options.signal)) ?? [];
-    faults.add(damage.map((message): Fault => ({ kind: 'hash', message })));
-  }
+  // A thread of its own does it meanwhile.
+  const checking = options.cursor === undefined ? db.check?.(options.signal) : undefined;
+  // If the sessions cannot be read, that is the error.
+  checking?.catch(() => {});
   for await (const sessions of pagesOf(db, (after) => sessionsAfter(after), from.sessions)) {
     faults.add(await sessionFaults(sessions));
     await step(sessions.length, progress({ ...from, sessions: sessions.at(-1) ?? 0 }));
   }
+  const damage = (await checking) ?? [];
+  faults.add(damage.map((message): Fault => ({ kind: 'hash', message })));
   const allSessions = { ...from, sessions: Number.MAX_SAFE_INTEGER };
   for await (const branches of pagesOf(db, branchesAfter, from.branches)) {
     for (const branch of branches) {
