@@ -1,4 +1,6 @@
 import { assertNever } from '../../core/error.ts';
+import type { Chunk } from '../../protocol/turn.ts';
+import { pieceOf } from '../../store/rules/event-body.ts';
 import type { FeedEvent } from '../stream/feed.ts';
 import { sseEvent, sseHeaders, sseKeepAlive } from '../stream/sse.ts';
 import type { StreamFormat } from '../stream/stream-response.ts';
@@ -13,7 +15,7 @@ export const nativeFormat: StreamFormat<FeedEvent> = {
 function encode(event: FeedEvent): string {
   switch (event.type) {
     case 'chunk':
-      return sseEvent({ event: 'chunk', id: event.id, data: JSON.stringify(event.chunk) });
+      return sseEvent({ event: 'chunk', id: event.id, data: chunkJson(event.chunk) });
     case 'reset': {
       const { id, attempt } = event;
       return sseEvent({ event: 'reset', id, data: JSON.stringify({ attempt }) });
@@ -25,4 +27,23 @@ function encode(event: FeedEvent): string {
     default:
       return assertNever(event);
   }
+}
+
+// What the JSON of the last piece of text began with. The pieces of an answer differ in their text alone, and a stringified text
+// takes a third of the time of the object around it.
+let beginning: { readonly role: unknown; readonly index: unknown; readonly json: string } = {
+  role: undefined,
+  index: undefined,
+  json: '{"modelChunk":{"content":[{"text":',
+};
+
+function chunkJson(chunk: Chunk): string {
+  const piece = pieceOf(chunk);
+  if (piece === undefined) return JSON.stringify(chunk);
+  const { role, index, text } = piece;
+  if (role !== beginning.role || index !== beginning.index) {
+    const whole = JSON.stringify({ modelChunk: { role, index, content: [{ text: '' }] } });
+    beginning = { role, index, json: whole.slice(0, -'""}]}}'.length) };
+  }
+  return `${beginning.json}${JSON.stringify(text)}}]}}`;
 }

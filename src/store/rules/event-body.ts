@@ -43,7 +43,8 @@ export function isAfter(event: EventCursor, place: EventCursor | undefined): boo
   return event.attempt === place.attempt && event.seq > place.seq;
 }
 
-interface Piece {
+/** A chunk that is one piece of text and nothing else. */
+export interface Piece {
   readonly role: unknown;
   readonly index: unknown;
   readonly text: string;
@@ -54,15 +55,19 @@ function isLike(piece: Piece, other: Piece | undefined): boolean {
   return other !== undefined && piece.role === other.role && piece.index === other.index;
 }
 
-/** A chunk that is one piece of text and nothing else. */
-function pieceOf(chunk: Chunk | undefined): Piece | undefined {
-  const model = chunk?.modelChunk;
-  if (chunk === undefined || model === undefined || count(chunk) !== 1) return undefined;
-  const { role, index, content } = model;
-  const [part] = content;
+/** A chunk as a piece of text; `undefined` if it says anything else. */
+export function pieceOf(chunk: Chunk): Piece | undefined {
+  const { modelChunk } = chunk;
+  if (modelChunk === undefined) return undefined;
+  const { role, index, content } = modelChunk;
+  const part = content[0];
   if (content.length !== 1 || part === undefined || !('text' in part)) return undefined;
-  const named = (role === undefined ? 0 : 1) + (index === undefined ? 0 : 1);
-  if (count(model) !== named + 1 || count(part) !== 1) return undefined;
+  for (const key in chunk) if (key !== 'modelChunk' && isWritten(chunk, key)) return undefined;
+  for (const key in modelChunk) {
+    const isNamed = key === 'role' || key === 'index' || key === 'content';
+    if (!isNamed && isWritten(modelChunk, key)) return undefined;
+  }
+  for (const key in part) if (key !== 'text' && isWritten(part, key)) return undefined;
   return { role, index, text: part.text };
 }
 
@@ -70,9 +75,7 @@ function withText(chunk: Chunk, text: string): Chunk {
   return { modelChunk: { ...chunk.modelChunk, content: [{ text }] } };
 }
 
-/** How many fields an object has that are written. */
-function count(object: object): number {
-  let fields = 0;
-  for (const key in object) if (object[key as keyof typeof object] !== undefined) fields++;
-  return fields;
+/** Whether a field of an object is written. */
+function isWritten(object: object, key: string): boolean {
+  return object[key as keyof typeof object] !== undefined;
 }
