@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { afterThisTurn } from '../../core/platform.ts';
 import type { FrameSink, FrameSource } from './frame-sink.ts';
 
 /** What a Node server tells of the line a request came on; nothing elsewhere. */
@@ -51,8 +52,14 @@ export function cutOf(env: NodeBindings | undefined): (() => void) | undefined {
 
 /** Cuts the line of a reader that does not take the last bytes either. */
 export function cutWhenIdle(env: NodeBindings | undefined, ms: number): void {
-  const socket = env?.outgoing?.socket;
-  if (!env?.outgoing || !socket) return;
-  socket.setTimeout(ms);
-  env.outgoing.once('finish', () => socket.setTimeout(0));
+  const outgoing = env?.outgoing;
+  if (!outgoing?.socket) return;
+  // What is taken at once, as most answers are, needs no timer.
+  afterThisTurn(() => {
+    const { socket } = outgoing;
+    if (!socket || outgoing.writableFinished) return;
+    socket.setTimeout(ms);
+    // Before Node sets the time for which it keeps the line for another request.
+    outgoing.prependOnceListener('finish', () => socket.setTimeout(0));
+  });
 }

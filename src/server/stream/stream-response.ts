@@ -1,5 +1,6 @@
-import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
+import { type LinkedSignal, linkLightly } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { afterThisTurn } from '../../core/platform.ts';
 import { cutOf, cutWhenIdle, type NodeBindings } from '../http/connection.ts';
 import type { FrameSource } from '../http/frame-sink.ts';
 import type { RequestContext, ServerContext } from '../http/server-context.ts';
@@ -48,7 +49,7 @@ export function acquireStreamSlot(
   const release = streams.take(c.get('caller').principal);
   const end = own ? lifetime.ending : lifetime.closing;
   // On a line of our own the signal of the request is not needed, and so not created.
-  const link = c.env?.own ? linkSignals(end) : linkSignals(end, c.req.raw.signal);
+  const link = c.env?.own ? linkLightly(end) : linkLightly(end, c.req.raw.signal);
   return new Seat(serverContext, c, { link, release });
 }
 
@@ -174,20 +175,22 @@ export function waitForAcceptance(
   ms = 1000,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const stop = clock.every(ms, () => {
+    let isOver = false;
+    let stop = (): void => {
+      isOver = true;
+    };
+    const proceed = (): void => {
       stop();
       resolve();
+    };
+    accepted.then(proceed, (error: unknown) => {
+      stop();
+      reject(error);
     });
-    accepted.then(
-      () => {
-        stop();
-        resolve();
-      },
-      (error: unknown) => {
-        stop();
-        reject(error);
-      },
-    );
+    // Most turns are accepted in this turn of the event loop, and need no timer.
+    afterThisTurn(() => {
+      if (!isOver) stop = clock.every(ms, proceed);
+    });
   });
 }
 
