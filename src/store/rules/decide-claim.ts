@@ -130,6 +130,8 @@ export function refuseHead(
   return expected === undefined || expected === headId ? undefined : headMoved(headId);
 }
 
+type Writable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
+
 /** The answer to the holder of a run about its claim. */
 export function toClaim<Key>(
   { runId, attempt, sessionId }: RunRef & { readonly sessionId: string },
@@ -148,29 +150,28 @@ export function toClaim<Key>(
   const base = known.base === undefined ? (start?.key ?? null) : known.base;
   // An unlisted head gets an index before the first snapshot that does not continue from it.
   const listsHead = head !== null && !head.isListed && head.key !== base;
-  return {
+  const claim: Writable<Claim> = {
     runId,
     attempt,
     sessionId,
     fresh: known.isNewSession,
-    ...(start === null ? {} : { parent: toParent(start, attempt) }),
-    ...(head === null ? {} : { headId: head.snapshotId }),
     nextIndex: known.nextIndex + (listsHead ? 1 : 0),
-    ...(failedTotals === undefined ? {} : { failedTotals }),
-    ...(known.steered === true && { steered: true }),
   };
+  if (start !== null) claim.parent = toParent(start, attempt);
+  if (head !== null) claim.headId = head.snapshotId;
+  if (failedTotals !== undefined) claim.failedTotals = failedTotals;
+  if (known.steered === true) claim.steered = true;
+  return claim;
 }
 
 function toParent<Key>(start: StartFact<Key>, attempt: number): ParentRef {
   const { snapshotId, turnIndex, finishReason, totals } = start;
   // A run that was taken over was accepted while the interrupt was open; its own snapshots are no second answer.
   const answered = start.isAnswered && attempt === 1;
-  return {
-    snapshotId,
-    turnIndex,
-    ...(finishReason === undefined ? {} : { finishReason }),
-    ...(finishReason === 'interrupted' ? { answered } : {}),
-    ...(start.isListed ? {} : { listed: false }),
-    ...(totals === undefined ? {} : { totals }),
-  };
+  const parent: Writable<ParentRef> = { snapshotId, turnIndex };
+  if (finishReason !== undefined) parent.finishReason = finishReason;
+  if (finishReason === 'interrupted') parent.answered = answered;
+  if (!start.isListed) parent.listed = false;
+  if (totals !== undefined) parent.totals = totals;
+  return parent;
 }
