@@ -6,10 +6,12 @@ import { StatementSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { memoryStore, type Store, systemClock, waymark } from 'waymark';
 import { fileStore } from 'waymark/file';
+import { postgresStore } from 'waymark/postgres';
 import { sqliteStore } from 'waymark/sqlite';
 import type { MaintenanceOptions } from 'waymark/store';
 import { createKit } from '../../src/testing/store-contract/kit.ts';
 import { watchFileWork } from '../store/file-intercept.ts';
+import { startPostgres } from '../support/postgres.ts';
 
 // Maintenance shares the thread with turns: it is done in steps, between which everything else runs.
 
@@ -116,6 +118,33 @@ test('S342: verify, prune and key rotation of SQLite let turns run after each se
   expect(Math.max(...batches)).toBeLessThanOrEqual(210);
   expect(await maintenance.verify()).toEqual([]);
   await store.close?.();
+});
+
+/** Sessions that garbage collection locks in one transaction, at most. */
+async function mostLocked(open: (onQuery: (name: string) => void) => Store): Promise<number> {
+  const queries: string[] = [];
+  const store = open((name) => queries.push(name));
+  const { maintenance } = await fill(store);
+  queries.length = 0;
+  await maintenance.prune({ keepLast: 1 });
+  const transactions = queries.join(' ').split('collect_own').slice(1);
+  await store.close?.();
+  const locks = transactions.map((each) => each.split('need_session').length - 1);
+  expect(locks.reduce((sum, each) => sum + each, 0)).toBeGreaterThanOrEqual(sessions);
+  return Math.max(...locks);
+}
+
+test('S342: what prune leaves is collected in transactions that lock few sessions', async () => {
+  const path = join(directory, 'collected.db');
+  expect(await mostLocked((onQuery) => sqliteStore(path, { onQuery }))).toBeLessThanOrEqual(29);
+  const postgres = await startPostgres();
+  try {
+    const { connectionString } = postgres;
+    const most = await mostLocked((onQuery) => postgresStore({ connectionString, onQuery }));
+    expect(most).toBeLessThanOrEqual(10);
+  } finally {
+    await postgres.stop();
+  }
 });
 
 /** A session with many turns. */

@@ -24,6 +24,7 @@ export function postgresDialect(schema: string): Dialect {
     ownBlobs: `SELECT pg_advisory_xact_lock(${blobs})`,
     lookup: (table, alias, condition) =>
       `CROSS JOIN LATERAL (SELECT * FROM @${table} ${alias} WHERE ${condition} LIMIT 1) ${alias}`,
+    statementCost: 3,
     integers: (param) =>
       `(SELECT value::bigint FROM json_array_elements_text(${param}::json) AS l(value))`,
     bytes: (param) =>

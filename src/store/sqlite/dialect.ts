@@ -11,6 +11,7 @@ export const sqliteDialect: Dialect = {
   shareBlobs: 'SELECT 1',
   ownBlobs: 'SELECT 1',
   lookup: (table, alias, condition) => `JOIN @${table} ${alias} ON ${condition}`,
+  statementCost: 1,
   integers: (param) => `(SELECT value FROM json_each(${param}))`,
   bytes: (param) => `(SELECT unhex(value) FROM json_each(${param}))`,
   texts: (param) => `(SELECT value FROM json_each(${param}))`,

@@ -23,6 +23,8 @@ export interface Dialect {
   lockName(param: string): string;
   /** As `lock`, but skips rows that are locked by others. */
   lockFree(alias: string): string;
+  /** How many rows are removed in the time that a statement takes: more when it goes to a server. */
+  readonly statementCost: number;
   /** The integers, or the texts, in a JSON array, as the right side of `IN`. */
   integers(param: string): string;
   texts(param: string): string;

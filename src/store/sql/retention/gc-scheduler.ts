@@ -77,7 +77,7 @@ export class GcScheduler {
 
   async #round(): Promise<void> {
     const { db, cipher } = this.#options;
-    while (await db.write(() => sweepSome(cipher), { durable: false })) await breath();
+    while (await db.write(() => sweepSome(cipher, db.dialect), { durable: false })) await breath();
   }
 
   #endTimer(): void {

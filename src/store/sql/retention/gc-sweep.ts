@@ -2,6 +2,7 @@ import type { Cipher } from '../content/cipher.ts';
 import { partNamesIn } from '../content/manifest.ts';
 import { documentPlace } from '../content/places.ts';
 import { releaseUploads } from '../content/uploads.ts';
+import type { Dialect } from '../database/dialect.ts';
 import { all, first, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { gapsBetween, messageRowId } from '../history/segments.ts';
 import { discardAll, type Pointers, trashKind } from './gc-queue.ts';
@@ -20,6 +21,8 @@ const deleteTrash = statement('collect_done', 'DELETE FROM @trash WHERE kind = $
 
 /** How many rows a batch removes: few enough that turns do not wait for long. */
 const batch = 200;
+/** Statements for a branch. A turn of its session waits until the batch is done. */
+const branchStatements = 7;
 /** Of a row, in bytes. */
 const usualSize = 4096;
 
@@ -27,16 +30,16 @@ const usualSize = 4096;
  * Works on what may have become unreachable until about a batch of rows is gone. Gives whether there is more to do.
  * Everything that is still to be looked at is in a table, so that a crash forgets nothing.
  */
-export function* sweepSome(cipher: Cipher): Plan<boolean> {
+export function* sweepSome(cipher: Cipher, { statementCost }: Dialect): Plan<boolean> {
   yield* run(ownBlobs);
   yield* releaseUploads();
-  for (let left = batch; left > 0; left--) {
+  for (let left = batch; left > 0; ) {
     const item = yield* first(selectTrash);
     if (item === undefined) return false;
     const collect = collectors[item.kind];
     const removed = collect === undefined ? 0 : yield* collect(item.row_id, cipher);
     if (removed < batch) yield* run(deleteTrash, item.kind, item.row_id);
-    left -= removed;
+    left -= removed + (item.kind === trashKind.branch ? branchStatements * statementCost : 1);
   }
   return true;
 }
