@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { waymark } from '../../src/index.ts';
+import type { MaintenanceOptions } from '../../src/store/contract/store.ts';
 import { sqliteStore } from '../../src/store/sqlite/index.ts';
 import { addSumFunctions } from '../../src/store/sqlite/row-sums.ts';
 
@@ -68,6 +70,31 @@ test('S533 verify finds a changed counter of what was spent, and later turns do 
   expect(await faults()).toContainEqual(expect.stringContaining(counter));
   await spendIn(1);
   expect(await faults()).toContainEqual(expect.stringContaining(counter));
+});
+
+test('S533 S342 a verify that was stopped finds a changed counter when it continues', async () => {
+  const app = waymark({ store: sqliteStore(path) });
+  const agent = app.defineCustomAgent({ name: 'chat' }, (session) => session.run(async () => {}));
+  await agent.runText('hello');
+  await app.close();
+  await spendIn(1);
+  damage('UPDATE spend SET micros = micros + 1;');
+  const store = sqliteStore(path);
+  await store.open?.();
+  const stop = new AbortController();
+  let cursor = '';
+  const onProgress: MaintenanceOptions['onProgress'] = (_, progress) => {
+    cursor = progress.cursor ?? '';
+    stop.abort();
+  };
+  await expect(
+    store.maintenance?.verify({ onProgress, signal: stop.signal }),
+  ).rejects.toMatchObject({ status: 'CANCELLED' });
+  const found = await store.maintenance?.verify({ cursor });
+  await store.close?.();
+  expect(found).toContainEqual(
+    expect.objectContaining({ message: expect.stringContaining(counter) }),
+  );
 });
 
 test.each(['owner', 'model', 'total', 'day'])('S533 a changed %s is found', async (column) => {

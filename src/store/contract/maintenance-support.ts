@@ -49,8 +49,8 @@ export interface MaintenanceOptions {
 /** Options of `verify`. */
 export interface VerifyOptions extends MaintenanceOptions {
   /**
-   * Continues a `verify` that was stopped, from the last `cursor` that it reported. Faults before it are not reported again, and
-   * the database's own check is not repeated.
+   * Continues a `verify` that was stopped, from the last `cursor` that it reported. Faults before it are not reported again. The
+   * database's own check is repeated only if the other call was stopped before it had reported what the check found.
    */
   readonly cursor?: string;
   /** Called for each fault as soon as it is found, so that a `verify` that is stopped does not lose it. */

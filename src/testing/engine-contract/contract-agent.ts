@@ -47,7 +47,7 @@ export function defineContractAgent(app: App): Agent {
   return app.agent('stepper');
 }
 
-// Like running out of memory: no cleanup. Whoever started the run has heard of it by then.
+// Like running out of memory: no cleanup. The process has sent the id of the run by then.
 async function die(): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
   process.kill(process.pid, 'SIGKILL');

@@ -30,6 +30,9 @@ interface Cursor {
   readonly branches: number;
 }
 
+/** In a cursor: all sessions, and what the database checks itself. */
+const allSessions = Number.MAX_SAFE_INTEGER;
+
 /** Looks at everything in a store, in small steps. */
 export async function verifyStore(
   { db, state, gcScheduler }: SqlContext,
@@ -67,8 +70,10 @@ export async function verifyStore(
     return found;
   };
 
-  // A thread of its own does it meanwhile.
-  const checking = options.cursor === undefined ? db.check?.(options.signal) : undefined;
+  // On SQLite a separate thread does this meanwhile. What it finds is reported after the last session, so a call that was stopped before
+  // that is followed by one that checks again.
+  const isChecked = from.sessions === allSessions;
+  const checking = isChecked ? undefined : db.check?.(options.signal);
   // If the sessions cannot be read, that is the error.
   checking?.catch(() => {});
   for await (const sessions of pagesOf(db, (after) => sessionsAfter(after), from.sessions)) {
@@ -77,12 +82,14 @@ export async function verifyStore(
   }
   const damage = (await checking) ?? [];
   faults.add(damage.map((message): Fault => ({ kind: 'hash', message })));
-  const allSessions = { ...from, sessions: Number.MAX_SAFE_INTEGER };
   for await (const branches of pagesOf(db, branchesAfter, from.branches)) {
     for (const branch of branches) {
       faults.add(await confirmed(() => db.read(() => verifyBranch(branch))));
     }
-    await step(branches.length, progress({ ...allSessions, branches: branches.at(-1) ?? 0 }));
+    await step(
+      branches.length,
+      progress({ sessions: allSessions, branches: branches.at(-1) ?? 0 }),
+    );
   }
   for (let at: JournalAt | undefined = journalStart; at !== undefined; ) {
     const after: JournalAt = at;
