@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { MaintenanceOptions, RetentionPolicy } from '../../store/contract/store.ts';
-import { type Kit, refused, texts, type UseKit } from './kit.ts';
+import { type Kit, marksIn, refused, say, stateOf, texts, type UseKit } from './kit.ts';
 import { transferContract } from './transfer.ts';
 
 async function indexes({ timeline, scope }: Kit, sessionId = 's'): Promise<number[]> {
@@ -51,6 +51,30 @@ export function maintenanceContract(useKit: UseKit): void {
       ]);
       await maintenance.prune({ keepLast: 0, keepLabelled: false }, scope);
       expect(await indexes(kit)).toEqual([4]);
+      expect(await maintenance.verify()).toEqual([]);
+    });
+
+    test('no message takes the mark of an earlier turn when the turn that rewrote it goes', async () => {
+      const { turn, maintenance, scope, store, timeline } = useKit();
+      const history = (...said: readonly string[]) =>
+        stateOf({ messages: said.map((text) => say('user', text)) });
+      const first = (await turn('s')).snapshot.snapshotId;
+      await timeline.label(scope, first, 'stays');
+      const rewritten = (await turn('s', { state: history('a', 'b', 'c', 'd') })).snapshot;
+      const from = { from: { snapshotId: rewritten.snapshotId } };
+      await turn('s', { state: history('a', 'b', 'c', 'e') });
+      await turn('s', { request: from, state: history('a', 'b', 'f') });
+      await turn('s', { request: from });
+      for (const keepLast of [3, 2, 1]) {
+        await maintenance.prune({ keepLast }, scope);
+        const { items } = await timeline.listSnapshots(scope, 's', { includeOrphaned: true });
+        expect(items).toHaveLength(1 + keepLast);
+        for (const { snapshotId } of items) {
+          const { state } = (await store.getSnapshot(scope, { snapshotId })) ?? {};
+          const last = (state?.messages?.length ?? 0) - 1;
+          expect(marksIn(state)).toEqual({ [last]: snapshotId });
+        }
+      }
       expect(await maintenance.verify()).toEqual([]);
     });
 

@@ -1,6 +1,7 @@
 import type { RetentionPolicy, Scope } from '../../contract/store.ts';
 import type { Database } from '../database/database.ts';
 import { all, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
+import { parseLineage, selectLineage } from '../history/lineage.ts';
 import { scopeKey } from '../values/scope.ts';
 import { discardAll, type Pointers, pointerColumns } from './gc-queue.ts';
 import {
@@ -109,11 +110,21 @@ const selectUsed = readUnderLock<UsedRows>(
     SELECT ${usedColumns} FROM @sessions z LEFT JOIN @runs r ON r.session = z.row_id
     WHERE z.row_id IN ${d.integers('$1')} ORDER BY z.row_id ${d.lock('z')}`,
 );
-const selectRows = statement<{ row_id: number; parent: number | null; labelled: number }>(
+/** A snapshot, with how much of the path before its view, if it has one, is left at its beginning. */
+interface TouchedRow {
+  readonly row_id: number;
+  readonly parent: number | null;
+  readonly labelled: number;
+  readonly view: number | null;
+  readonly common: number | null;
+}
+
+const selectRows = statement<TouchedRow>(
   'prune_check',
-  (d) =>
-    `SELECT row_id, parent, CASE WHEN label IS NULL THEN 0 ELSE 1 END AS labelled
-     FROM @snapshots WHERE row_id IN ${d.integers('$1')}`,
+  (d) => `
+    SELECT s.row_id, s.parent, CASE WHEN s.label IS NULL THEN 0 ELSE 1 END AS labelled, s.view, v.common
+    FROM @snapshots s LEFT JOIN @views v ON v.branch = s.branch AND v.row_id = s.view
+    WHERE s.row_id IN ${d.integers('$1')}`,
 );
 const selectNew = statement<{ row_id: number; parent: number | null }>(
   'prune_new',
@@ -157,6 +168,7 @@ function* removePortions(portions: readonly Portion[]): Plan<Removed> {
     if (isAsPlanned && now !== undefined && !(yield* isUsed(move, now))) valid.push(move);
   }
   for (const move of valid) {
+    yield* keepCuts(move, rows);
     for (const [child, parent] of move.moves) yield* run(moveParent, child, parent);
   }
   const victims = valid.flatMap((move) => [...move.victims]);
@@ -189,6 +201,35 @@ function movesOf({ plan, victims }: Portion): ReadonlyMap<number, number | null>
     }
   }
   return moves;
+}
+
+const lowerCommon = statement(
+  'prune_common',
+  'UPDATE @views SET common = $2 WHERE row_id = $1 AND common > $2',
+);
+
+/**
+ * Where a rewritten snapshot goes, the next view on the way takes over how much of the path before it was left: it is what
+ * keeps the marks of earlier turns from messages that are not theirs.
+ */
+function* keepCuts(
+  { plan, victims, moves }: Move,
+  rows: ReadonlyMap<number, TouchedRow>,
+): Plan<void> {
+  for (const [child, parent] of moves) {
+    const staying = [rows.get(child)?.view, parent === null ? null : rows.get(parent)?.view];
+    const lost: TouchedRow[] = [];
+    for (let up = plan.parents.get(child); up != null && victims.has(up); ) {
+      const row = rows.get(up);
+      if (row !== undefined && row.view !== null && !staying.includes(row.view)) lost.push(row);
+      up = plan.parents.get(up);
+    }
+    if (parent === null || lost.length === 0) continue;
+    const { lineage } = yield* one(selectLineage, child);
+    const next = parseLineage(lineage).find(({ viewRowId }) => viewRowId !== null)?.viewRowId;
+    const commons = lost.filter(({ view }) => view !== next).map(({ common }) => common ?? 0);
+    if (next != null && commons.length > 0) yield* run(lowerCommon, next, Math.min(...commons));
+  }
 }
 
 function touchedBy({ victims, moves }: Move): readonly number[] {
