@@ -21,15 +21,21 @@ export interface PacedLoad {
 
 export interface Paced {
   readonly paced: PacedLoad;
-  /** More streams, for longer; alone. */
+  /** More streams, for longer, served by two processes over one store: one for each core. */
   readonly hold?: PacedLoad;
 }
 
 export async function measure({ variant, place, scale }: Job): Promise<Paced> {
   const { streams, rounds, seconds, hold, ...pace } = scale.paced;
   const { directory, postgres } = place;
-  const server = await startServer(variant, { directory, postgres, ...pace });
-  const bare = variant === 'bare' ? undefined : await startServer('bare', { directory, ...pace });
+  const started: ServerProcess[] = [];
+  const start = async (name: string): Promise<ServerProcess> => {
+    const server = await startServer(name, { directory, postgres, ...pace });
+    started.push(server);
+    return server;
+  };
+  const server = await start(variant);
+  const bare = variant === 'bare' ? undefined : await start('bare');
   const every = pace.every;
   try {
     for (const warm of bare ? [server, bare] : [server])
@@ -43,14 +49,18 @@ export async function measure({ variant, place, scale }: Job): Promise<Paced> {
         ratios.push(perToken(own) / perToken(await drive(bare, { streams, every, seconds })));
     }
     const isHeld = hold !== undefined && (variant === 'bare' || variant.startsWith('waymark'));
-    const held = isHeld && (await drive(server, { ...hold, every }));
+    const held: Driven[] = [];
+    if (hold !== undefined && isHeld) {
+      const half = { ...hold, streams: hold.streams / 2, every };
+      const both = [server, await start(variant)];
+      held.push(...(await Promise.all(both.map((each) => drive(each, half)))));
+    }
     return {
       paced: loadOf(streams, driven, ratios),
-      ...(held && { hold: loadOf(hold.streams, [held], []) }),
+      ...(hold && isHeld && { hold: loadOf(hold.streams, held, []) }),
     };
   } finally {
-    server.child.kill('SIGKILL');
-    bare?.child.kill('SIGKILL');
+    for (const { child } of started) child.kill('SIGKILL');
   }
 }
 
@@ -71,7 +81,7 @@ function perToken({ cpu, tokens }: Driven): number {
 function loadOf(streams: number, driven: readonly Driven[], ratios: readonly number[]): PacedLoad {
   const sum = (of: (driven: Driven) => number): number =>
     driven.reduce((total, each) => total + of(each), 0);
-  const delays = driven.flatMap((each) => [...each.delays]).sort((a, b) => a - b);
+  const delays = driven.flatMap((each) => each.delays).sort((a, b) => a - b);
   const quantile = (at: number): number =>
     Number((delays[Math.floor(at * (delays.length - 1))] ?? Number.NaN).toFixed(2));
   return {
@@ -103,6 +113,9 @@ async function drive(server: ServerProcess, { streams, every, seconds }: Drive):
   return { tokens, expected: (streams * ms) / every, cpu, delays };
 }
 
+/** What a socket has just received. All share it: each reads it at once. */
+const received = Buffer.alloc(64 * 1024);
+
 /** Longest wait for the last answers of a round. */
 const endMs = 20_000;
 
@@ -119,10 +132,20 @@ class Clients {
   }
 
   open(): void {
-    const socket = connect({ port: this.#server.port, host: '127.0.0.1', noDelay: true });
+    const socket: Socket = connect({
+      port: this.#server.port,
+      host: '127.0.0.1',
+      noDelay: true,
+      onread: {
+        buffer: received,
+        callback: (length) => {
+          this.#read(socket, received.subarray(0, length));
+          return true;
+        },
+      },
+    });
     this.#open.add(socket);
     socket.on('connect', () => this.#ask(socket));
-    socket.on('data', (bytes: Buffer) => this.#read(socket, bytes));
     socket.on('error', () => {});
     socket.on('close', () => this.#open.delete(socket));
   }

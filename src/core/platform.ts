@@ -93,6 +93,11 @@ const scheduleDue: () => void =
 function callDue(): void {
   const calls = due;
   due = [];
+  callEach(calls);
+}
+
+/** Calls functions that do not know of each other. */
+export function callEach(calls: readonly (() => void)[]): void {
   for (const call of calls) {
     try {
       call();

@@ -1,5 +1,6 @@
+import { gather } from '../../core/async/gather.ts';
 import { settled } from '../../core/async/handled.ts';
-import { afterThisTurn, letOthersRun } from '../../core/platform.ts';
+import { letOthersRun } from '../../core/platform.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import { type BufferReader, EventBuffer, type LogEvent } from './event-buffer.ts';
 
@@ -132,7 +133,7 @@ export class CallerCursor implements AsyncIterable<Chunk> {
     return this.#readable.promise;
   }
 
-  /** As {@link CallerCursor.readable}, once this turn of the event loop is over: its events are then read together. */
+  /** As {@link CallerCursor.readable}, a moment later: the events of a turn of the event loop are then read together. */
   gathered(): Promise<void> {
     if (this.#ended !== undefined) return settled;
     if (this.hasNext || this.missedRun !== undefined) return letOthersRun();
@@ -208,7 +209,7 @@ export class CallerCursor implements AsyncIterable<Chunk> {
     this.#readable?.resolve();
     this.#readable = undefined;
     if (this.#gathered === undefined) return;
-    afterThisTurn(this.#gathered.resolve);
+    gather(this.#gathered.resolve);
     this.#gathered = undefined;
   };
 

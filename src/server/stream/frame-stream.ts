@@ -1,4 +1,4 @@
-import { afterThisTurn } from '../../core/platform.ts';
+import { gather } from '../../core/async/gather.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import type { FrameSink, FrameSource } from '../http/frame-sink.ts';
 
@@ -159,7 +159,7 @@ export class FramePump<Event> implements FrameSource {
   #schedule(): void {
     if (this.#flushing) return;
     this.#flushing = true;
-    afterThisTurn(() => {
+    gather(() => {
       this.#flushing = false;
       this.#flush();
     });

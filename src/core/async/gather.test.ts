@@ -1,0 +1,35 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { letOthersRun } from '../platform.ts';
+import { gather } from './gather.ts';
+
+let now = 0;
+vi.spyOn(performance, 'now').mockImplementation(() => now);
+afterEach(() => letOthersRun());
+
+const called: number[] = [];
+const gathered = (id: number): void => gather(() => called.push(id));
+
+test('calls of one turn of the event loop are made together after it', async () => {
+  called.length = 0;
+  gathered(1);
+  gathered(2);
+  await Promise.resolve();
+  expect(called).toEqual([]);
+  await letOthersRun();
+  expect(called).toEqual([1, 2]);
+});
+
+test('in a long turn they are made as soon as the first has waited for a quarter of a millisecond', async () => {
+  called.length = 0;
+  gathered(1);
+  now += 0.2;
+  gathered(2);
+  expect(called).toEqual([]);
+  now += 0.1;
+  gathered(3);
+  expect(called).toEqual([1, 2, 3]);
+  gathered(4);
+  expect(called).toEqual([1, 2, 3]);
+  await letOthersRun();
+  expect(called).toEqual([1, 2, 3, 4]);
+});
