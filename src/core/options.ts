@@ -31,7 +31,7 @@ export function checkOptions(
   }
 }
 
-/** Refuses options that are no numbers, where JavaScript would go on with `NaN`; `what` names whose they are. */
+/** Refuses options that are no numbers, where JavaScript would continue with `NaN`; `what` names whose they are. */
 export function checkNumbers<Options extends object>(
   options: Options,
   names: readonly (keyof Options & string)[],

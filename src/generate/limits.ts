@@ -95,7 +95,7 @@ export function checkTurns(maxTurns: number, turn: number): void {
   if (turn < maxTurns) return;
   throw new WaymarkError(
     'RESOURCE_EXHAUSTED',
-    `The model still asks for tools after ${maxTurns} rounds of them. Raise \`maxTurns\`, or find out why it does not stop.`,
+    `The model still asks for tools after ${maxTurns} tool iterations. Raise \`maxTurns\`, or find out why it does not stop.`,
     { details: { limit: 'maxTurns', maxTurns } },
   );
 }

@@ -275,7 +275,7 @@ describe('access that is revoked', () => {
     asked = 0;
   });
 
-  test('ends the streams, sockets and calls of that principal at once; its runs go on', async () => {
+  test('ends the streams, sockets and calls of that principal at once; its runs continue', async () => {
     const server = await start();
     const { url } = server;
     const run = { init: { sessionId: 'long' }, headers: as('ann') };

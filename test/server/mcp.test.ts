@@ -281,7 +281,7 @@ describe('tasks', () => {
     });
   });
 
-  test('wait for input, and go on with it', async () => {
+  test('wait for input, and continue with it', async () => {
     const { taskId } = (await say(withTasks(), 'transfer 4')).body.result;
     const { inputRequests } = await until(taskId, 'input_required');
     const [key = ''] = Object.keys(inputRequests ?? {});

@@ -131,7 +131,7 @@ describe('turns', () => {
     expect(ids).toEqual(ids.map((_, at) => `1.${at}`));
   });
 
-  test('go on by session and by snapshot', async () => {
+  test('continue by session and by snapshot', async () => {
     const { sessionId, snapshotId } = await runTurn('one');
     const second = await runTurn('two', { sessionId });
     expect(second.message.content[0].text).toBe('You said 2 things.');

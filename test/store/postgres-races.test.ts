@@ -1,8 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { textOf } from '../../src/protocol/messages/text.ts';
-import { postgresStore, type SqlStore } from '../../src/store/postgres/index.ts';
-import { scope, sessionId, takeTurn } from '../support/expired-turn.ts';
+import { postgresStore } from '../../src/store/postgres/index.ts';
+import { raceForTurns, scope, sessionId, takeTurn } from '../support/expired-turn.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 
 let postgres: TestPostgres;
@@ -27,20 +26,7 @@ test('a session that is taken in the moment in which its slow worker saves goes 
     postgresStore({ connectionString: postgres.connectionString, max: 2 }),
   );
   await Promise.all(stores.map((store) => store.open?.()));
-  const saved: string[] = [];
-  const lane = async (store: SqlStore, lane: number): Promise<void> => {
-    for (let turn = 0; turn < 100; turn++) {
-      const text = `${lane} ${turn}`;
-      if (await takeTurn(store, text)) saved.push(text);
-    }
-  };
-  await Promise.all(stores.map(lane));
-  const [store] = stores;
-  const head = await store?.getSnapshot(scope, { sessionId });
-  const said = (head?.state?.messages ?? []).map(textOf);
-  expect(said.toSorted()).toEqual(saved.toSorted());
-  expect(await store?.maintenance?.verify()).toEqual([]);
-  await Promise.all(stores.map((each) => each.close?.()));
+  await raceForTurns(stores, 100);
   expect(await deadlocks()).toBe(0);
 });
 

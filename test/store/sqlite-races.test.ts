@@ -2,9 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { textOf } from '../../src/protocol/messages/text.ts';
-import { type SqlStore, sqliteStore } from '../../src/store/sqlite/index.ts';
-import { scope, sessionId, takeTurn } from '../support/expired-turn.ts';
+import { sqliteStore } from '../../src/store/sqlite/index.ts';
+import { raceForTurns, scope, sessionId, takeTurn } from '../support/expired-turn.ts';
 import { openRaw } from '../support/raw-sqlite.ts';
 
 let folder: string;
@@ -17,20 +16,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 test('a session that is taken in the moment in which its slow worker saves goes on from what was saved', async () => {
   const stores = Array.from({ length: 4 }, () => sqliteStore(path));
-  const saved: string[] = [];
-  const lane = async (store: SqlStore, lane: number): Promise<void> => {
-    for (let turn = 0; turn < 50; turn++) {
-      const text = `${lane} ${turn}`;
-      if (await takeTurn(store, text)) saved.push(text);
-    }
-  };
-  await Promise.all(stores.map(lane));
-  const [store] = stores;
-  const head = await store?.getSnapshot(scope, { sessionId });
-  const said = (head?.state?.messages ?? []).map(textOf);
-  expect(said.toSorted()).toEqual(saved.toSorted());
-  expect(await store?.maintenance?.verify()).toEqual([]);
-  await Promise.all(stores.map((each) => each.close?.()));
+  await raceForTurns(stores, 50);
 });
 
 test('a commit goes by what the claim has found, and by what is there when that has changed', async () => {

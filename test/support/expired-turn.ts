@@ -3,6 +3,7 @@ import { isWaymarkError } from '../../src/core/error.ts';
 import { createIds } from '../../src/core/id.ts';
 import { systemClock } from '../../src/core/time/clock.ts';
 import type { Message } from '../../src/protocol/message.ts';
+import { textOf } from '../../src/protocol/messages/text.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
 import type { Store } from '../../src/store/index.ts';
 
@@ -54,4 +55,22 @@ export async function takeTurn(
     if (isWaymarkError(error) && error.status === 'ABORTED') return false;
     throw error;
   }
+}
+
+/** Each store takes so many turns, all in one session, and closes. What was saved is there, and nothing else. */
+export async function raceForTurns(stores: readonly Store[], turns: number): Promise<void> {
+  const saved: string[] = [];
+  const lane = async (store: Store, lane: number): Promise<void> => {
+    for (let turn = 0; turn < turns; turn++) {
+      const text = `${lane} ${turn}`;
+      if (await takeTurn(store, text)) saved.push(text);
+    }
+  };
+  await Promise.all(stores.map(lane));
+  const [store] = stores;
+  const head = await store?.getSnapshot(scope, { sessionId });
+  const said = (head?.state?.messages ?? []).map(textOf);
+  expect(said.toSorted()).toEqual(saved.toSorted());
+  expect(await store?.maintenance?.verify()).toEqual([]);
+  await Promise.all(stores.map((each) => each.close?.()));
 }
