@@ -1,4 +1,4 @@
-// G: streams at the speed of a real model. The server has a process of its own; this one is its clients.
+// G: streams at the speed of a real model. The server runs in another process; this one is its clients.
 import { connect, type Socket } from 'node:net';
 import type { Job, Scale } from '../job.ts';
 import { clockMs, stampAt, stampMark } from '../lib/pace.ts';
@@ -93,7 +93,7 @@ function loadOf(streams: number, driven: readonly Driven[], ratios: readonly num
   };
 }
 
-/** Opens so many streams, spread over a second, counts what comes in so many seconds, and lets the last answers end. */
+/** Opens so many streams, spread over a second, counts the tokens of so many seconds, and lets the last answers end. */
 async function drive(server: ServerProcess, { streams, every, seconds }: Drive): Promise<Driven> {
   const clients = new Clients(server);
   for (let at = 0; at < streams; at++) {

@@ -125,7 +125,7 @@ export function paced(results: Results): Table {
       'CPU per token, µs',
       '× bare',
       'delay p50 / p99, ms',
-      '1,000 streams, two processes: tokens in time',
+      'many streams, two processes: tokens in time',
       'delay p50 / p99, ms',
       'CPU per token, µs',
     ],

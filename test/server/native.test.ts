@@ -244,7 +244,7 @@ describe('turns', () => {
 });
 
 describe('events', () => {
-  test('a cut stream goes on at the last event, without gap or repeat', async () => {
+  test('a cut stream continues at the last event, without gap or repeat', async () => {
     const response = await streamTurn(url, 'count 40 3');
     const seen = [];
     for await (const event of readEvents(response)) {
@@ -372,7 +372,7 @@ describe('sessions and snapshots', () => {
 });
 
 describe('a client that leaves', () => {
-  test('the turn goes on by default', async () => {
+  test('the turn continues by default', async () => {
     const controller = new AbortController();
     const sessionId = 'left-alone';
     const response = await fetch(`${url}/agents/chat/turns`, {

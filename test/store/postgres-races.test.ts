@@ -21,7 +21,7 @@ async function deadlocks(): Promise<number> {
   return Number(rows[0]?.found);
 }
 
-test('a session that is taken in the moment in which its slow worker saves goes on from what was saved', async () => {
+test('a session that is taken in the moment in which its slow worker saves continues from what was saved', async () => {
   const stores = Array.from({ length: 4 }, () =>
     postgresStore({ connectionString: postgres.connectionString, max: 2 }),
   );

@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-test('a session that is taken in the moment in which its slow worker saves goes on from what was saved', async () => {
+test('a session that is taken in the moment in which its slow worker saves continues from what was saved', async () => {
   const stores = Array.from({ length: 4 }, () => sqliteStore(path));
   await raceForTurns(stores, 50);
 });

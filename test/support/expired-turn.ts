@@ -51,7 +51,7 @@ export async function takeTurn(
     });
     return true;
   } catch (error) {
-    // Somebody else has taken the session.
+    // Another worker has taken the session.
     if (isWaymarkError(error) && error.status === 'ABORTED') return false;
     throw error;
   }

@@ -1,16 +1,20 @@
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { letOthersRun } from '../platform.ts';
 import { gather } from './gather.ts';
 
 let now = 0;
-vi.spyOn(performance, 'now').mockImplementation(() => now);
-afterEach(() => letOthersRun());
+let called: number[] = [];
+beforeEach(() => {
+  called = [];
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
-const called: number[] = [];
 const gathered = (id: number): void => gather(() => called.push(id));
 
 test('calls of one turn of the event loop are made together after it', async () => {
-  called.length = 0;
   gathered(1);
   gathered(2);
   await Promise.resolve();
@@ -19,8 +23,7 @@ test('calls of one turn of the event loop are made together after it', async () 
   expect(called).toEqual([1, 2]);
 });
 
-test('in a long turn they are made as soon as the first has waited for a quarter of a millisecond', async () => {
-  called.length = 0;
+test('in a long turn all are made when a call comes more than a quarter of a millisecond after the first', async () => {
   gathered(1);
   now += 0.2;
   gathered(2);

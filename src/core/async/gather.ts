@@ -1,15 +1,15 @@
 import { afterThisTurn, callEach, isPerRequest } from '../platform.ts';
 
-/** Milliseconds for which the first of some calls waits for others. */
+/** Milliseconds after which a call makes those before it. */
 const longestWait = 0.25;
 
 let waiting: (() => void)[] = [];
 let since = 0;
 
 /**
- * Calls a function together with others of this turn of the event loop: after it, or within it when the first has waited for a
- * quarter of a millisecond. What many streams send at once is cheaper together, but a turn in which hundreds have something
- * to send takes long.
+ * Calls a function together with others of this turn of the event loop: after the turn, or before its end when another one is
+ * added a quarter of a millisecond after the first. Sending for many streams at once is cheaper, but a turn in which
+ * hundreds of them have something to send takes long.
  */
 export function gather(fn: () => void): void {
   if (isPerRequest) afterThisTurn(fn);

@@ -110,6 +110,7 @@ const selectUsed = readUnderLock<UsedRows>(
     SELECT ${usedColumns} FROM @sessions z LEFT JOIN @runs r ON r.session = z.row_id
     WHERE z.row_id IN ${d.integers('$1')} ORDER BY z.row_id ${d.lock('z')}`,
 );
+
 /** A snapshot, with how much of the path before its view, if it has one, is left at its beginning. */
 interface TouchedRow {
   readonly row_id: number;
@@ -209,8 +210,8 @@ const lowerCommon = statement(
 );
 
 /**
- * Where a rewritten snapshot goes, the next view on the way takes over how much of the path before it was left: it is what
- * keeps the marks of earlier turns from messages that are not theirs.
+ * A view says how much of the history before it is left. When the snapshots of a view are removed, the next view on the path
+ * takes this over: otherwise messages would get the marks of earlier turns that ended with other messages.
  */
 function* keepCuts(
   { plan, victims, moves }: Move,
