@@ -16,7 +16,7 @@ import {
   statSync,
   unlinkSync,
 } from 'node:fs';
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { changedUnderLock, diskError, isMissing, isThere } from './disk-error.ts';
 import {
@@ -29,6 +29,7 @@ import {
   writeAll,
 } from './file-io.ts';
 import { type FileStamp, toStamp } from './file-stamp.ts';
+import { listInSteps } from './list-in-steps.ts';
 
 /** An open file, for reading at any place. */
 export interface FileReader {
@@ -85,11 +86,10 @@ export class Disk {
     return this.#try(folder, (path) => ifThere(() => readdirSync(path).sort()) ?? []);
   }
 
-  /** Like {@link Disk.list}, without keeping the thread while the file system looks. Sorting many names takes a while. */
-  async listLater(folder: string, { sorted = true } = {}): Promise<readonly string[]> {
+  /** Like {@link Disk.list}, a few names at a time, so that others can use the thread meanwhile. */
+  async listLater(folder: string): Promise<readonly string[]> {
     try {
-      const names = await readdir(this.#path(folder));
-      return sorted ? names.sort() : names;
+      return await listInSteps(this.#path(folder));
     } catch (error) {
       if (isMissing(error)) return [];
       throw diskError(error, folder);

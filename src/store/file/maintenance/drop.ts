@@ -57,7 +57,7 @@ export async function dropRunFiles(
   isGone: (scope: Scope, sessionId: string) => boolean,
 ): Promise<void> {
   for (const folder of [eventsFolder, deadFolder]) {
-    const names = await disk.listLater(folder, { sorted: false });
+    const names = await disk.listLater(folder);
     for (let at = 0; at < names.length; at += batch) {
       await transaction.write(
         () => {

@@ -235,7 +235,7 @@ class Verifying {
   /** Checks the files of a folder, as many small ones at a time as are read under one hold of the lock. */
   async files(folder: string, open: (disk: Disk, name: string) => FileCheck): Promise<void> {
     const { cache, transaction } = this.#context;
-    const names = await cache.disk.listLater(folder, { sorted: false });
+    const names = await cache.disk.listLater(folder);
     let check: FileCheck | undefined;
     let at = 0;
     const some = (): readonly Fault[] => {
