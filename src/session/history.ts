@@ -13,12 +13,18 @@ import {
 } from './compact-history.ts';
 
 /** Shared by all versions of one line of history; only ever appended to. */
-interface Log {
+class Log {
   readonly messages: Message[];
   /** `chains[i]` is the chain over the first i + 1 messages in hex, where it is known; computed on demand. */
   readonly chains: (string | undefined)[];
   /** The longest of its versions that was put to rest. */
   rest: CompactMessage | undefined;
+
+  constructor(messages: Message[], chains: (string | undefined)[], rest?: CompactMessage) {
+    this.messages = messages;
+    this.chains = chains;
+    this.rest = rest;
+  }
 }
 
 /** The chain of an empty history. */
@@ -52,7 +58,7 @@ export function chainAfter(before: string, message: Message): string {
  */
 export class History {
   /** A history without messages. */
-  static readonly empty: History = new History(0, { messages: [], chains: [], rest: undefined });
+  static readonly empty: History = new History(0, new Log([], []));
 
   /** Number of messages. */
   readonly length: number;
@@ -268,11 +274,7 @@ export class History {
   }
 
   #copyLog({ chains, rest }: Log): Log {
-    return {
-      messages: this.toArray(),
-      chains: chains.slice(0, this.length),
-      rest: compactWithin(rest, this.length),
-    };
+    return new Log(this.toArray(), chains.slice(0, this.length), compactWithin(rest, this.length));
   }
 
   #awake(): Log {
@@ -288,7 +290,7 @@ function wakeLog(rest: CompactMessage | undefined): Log {
     messages.push(expandMessage(link));
     chains.push(chainOf(link));
   }
-  return { messages: messages.reverse(), chains: chains.reverse(), rest };
+  return new Log(messages.reverse(), chains.reverse(), rest);
 }
 
 function usersAmong(messages: readonly Message[]): number {

@@ -1,5 +1,6 @@
 import { contentHash, formerContentHash, sha256 } from '../core/json/hash.ts';
 import { type Json, toJson } from '../core/json/json.ts';
+import { privateField } from '../core/private-field.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact, State } from '../protocol/state.ts';
 import { giveOut, historyOf } from './given-out.ts';
@@ -24,7 +25,7 @@ export const emptyState: SessionState = {
   artifacts: noArtifacts,
 };
 
-const hashes = new WeakMap<SessionState, string>();
+const hashes = privateField<SessionState, string>();
 
 /**
  * The content address of a state: SHA-256 over the message chain, the hash of the custom state and the hash of the

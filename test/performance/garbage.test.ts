@@ -1,12 +1,13 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-// V8 collects young objects for next to nothing, and copies those that something old still reaches. A turn that is reached by
-// an old object, dead or alive, is copied whole, again and again: this once took a third of all time.
-test('what a turn leaves behind is collected while it is young', async () => {
-  const child = fork(join(import.meta.dirname, 'garbage-worker.ts'), {
+/** What a worker sends, from a process of its own. */
+async function ask<Answer>(worker: string, args: readonly string[] = []): Promise<Answer> {
+  const child = fork(join(import.meta.dirname, worker), args, {
     // So much room that no full collection comes by itself, and young space of a fixed size: how often it is collected, and with it
     // how many logs of recent turns are promoted, must not depend on when V8 decides to grow it.
     execArgv: [
@@ -17,10 +18,38 @@ test('what a turn leaves behind is collected while it is young', async () => {
       '--no-warnings',
     ],
   });
-  const [{ bytesPerTurn }] = (await once(child, 'message')) as [{ bytesPerTurn: number }];
+  const [answer] = (await once(child, 'message')) as [Answer];
   child.disconnect();
+  return answer;
+}
+
+// V8 collects young objects for next to nothing, and copies those that something old still reaches. A turn that is reached by
+// an old object, dead or alive, is copied whole, again and again: this once took a third of all time.
+test('what a turn leaves behind is collected while it is young', async () => {
+  const { bytesPerTurn } = await ask<{ bytesPerTurn: number }>('garbage-worker.ts');
   // The logs of the last hundred turns are alive at each collection; how many of them are promoted, 2 to 7 KB a turn, depends on
   // where in young space they lie. A turn that is promoted whole is 24 KB and more.
   expect(bytesPerTurn).toBeLessThan(12_000);
   expect(bytesPerTurn).toBeGreaterThan(0);
 });
+
+// V8 puts the objects of a literal into the old generation when most of those before them have lived long, as the rows of a
+// store do. The copies that maintenance works on come from the same lines of code, and were kept whole: 10 KB a session.
+test.each([
+  ['made', []],
+  ['read', ['read']],
+] as const)(
+  'copies that verify reads of sessions that were %s before are collected young',
+  async (_, args) => {
+    const directory = mkdtempSync(join(tmpdir(), 'waymark-garbage-'));
+    try {
+      const { bytesPerSession } = await ask<{ bytesPerSession: number }>(
+        'garbage-of-verify-worker.ts',
+        [directory, ...args],
+      );
+      expect(bytesPerSession).toBeLessThan(2500);
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
+  },
+);

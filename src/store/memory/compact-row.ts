@@ -3,6 +3,7 @@ import type { Artifact } from '../../protocol/state.ts';
 import { RestingArtifacts, restArtifacts } from '../../session/compact-artifacts.ts';
 import type { CompactMessage } from '../../session/compact-history.ts';
 import { History } from '../../session/history.ts';
+import { LazyState } from '../../session/lazy-state.ts';
 import { hashState, type SessionState } from '../../session/session-state.ts';
 import type { SessionRow, SnapshotRow } from './tables.ts';
 
@@ -71,16 +72,7 @@ export class CompactRow implements SnapshotRow {
     if (!(artifacts instanceof RestingArtifacts)) {
       return { history, custom: this.#custom, artifacts };
     }
-    let awake: readonly Artifact[] | undefined;
-    return {
-      history,
-      custom: this.#custom,
-      // Readers of many states need the artifacts of few.
-      get artifacts() {
-        awake ??= artifacts.wake();
-        return awake;
-      },
-    };
+    return new LazyState(history, this.#custom, () => artifacts.wake());
   }
 
   set state({ history, custom, artifacts }: SessionState) {

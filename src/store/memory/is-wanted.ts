@@ -1,3 +1,4 @@
+import { privateField } from '../../core/private-field.ts';
 import type { SessionFilter } from '../contract/store.ts';
 import { searchTextOf } from '../rules/search-words.ts';
 import { matchesQuery, passesFilter } from '../rules/session-filter.ts';
@@ -15,7 +16,7 @@ export function isWanted(session: SessionRow, filter: SessionFilter, now: number
 }
 
 // A search reads each state once; the next one only those that are new.
-const texts = new WeakMap<SnapshotRow, { readonly stateHash: string; readonly text: string }>();
+const texts = privateField<SnapshotRow, { readonly stateHash: string; readonly text: string }>();
 
 function textOf(head: SnapshotRow): string {
   const { stateHash } = head;

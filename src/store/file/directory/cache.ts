@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { isWaymarkError } from '../../../core/error.ts';
+import { privateField } from '../../../core/private-field.ts';
 import { fileHashesIn } from '../../../protocol/file-part.ts';
 import type { SessionState } from '../../../session/session-state.ts';
 import type { Lookup, Scope } from '../../contract/store.ts';
@@ -29,6 +30,9 @@ import {
   uploadsFolder,
 } from './layout.ts';
 
+/** The names of the files of runs, which take a hash to make. */
+const runNames = privateField<Pick<SessionRow, 'scope' | 'id'>, string>();
+
 /** How many files of runs are kept for their sessions' next ones. */
 const maxResting = 64;
 
@@ -40,7 +44,6 @@ export class DirectoryCache implements SessionTreeContext {
   readonly disk: Disk;
   readonly tables: Tables;
   readonly trees = new Map<string, SessionTree>();
-  readonly homes = new WeakMap<SessionRow, SessionTree>();
   readonly use = (tree: SessionTree): void => this.#warm.use(tree);
   readonly events: EventFiles;
   readonly dead: DeadFiles;
@@ -48,8 +51,6 @@ export class DirectoryCache implements SessionTreeContext {
   readonly spend: SpendFiles;
   readonly uploads: UploadFiles;
   readonly #runFiles = new Map<string, RunFile>();
-  /** Their names, which take a hash to make. */
-  readonly #runNames = new WeakMap<object, string>();
   /** Those that wait for the next run of their session, the one that was used last at the end. */
   readonly #resting = new Set<RunFile>();
   readonly #pointers = new Map<string, string>();
@@ -229,9 +230,9 @@ export class DirectoryCache implements SessionTreeContext {
   }
 
   runFile(session: Pick<SessionRow, 'scope' | 'id'>): RunFile {
-    const known = this.#runNames.get(session);
+    const known = runNames.get(session);
     const name = known ?? runFile(session.scope, session.id);
-    if (known === undefined) this.#runNames.set(session, name);
+    if (known === undefined) runNames.set(session, name);
     return this.#runFileAt(name);
   }
 

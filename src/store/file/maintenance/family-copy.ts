@@ -20,6 +20,9 @@ export interface MaintenanceContext {
   readonly wait: <Result>(disk: Promise<Result>) => Promise<Result>;
 }
 
+/** Nobody listens to a copy. */
+const noListeners = createKeyedEmitter();
+
 /**
  * A session with its forks, read for maintenance alone, with separate rows. Turns neither see it nor wait for it: a long
  * journal is read in portions, and the memory is free again when the family is done.
@@ -32,7 +35,7 @@ export class FamilyCopy extends SessionTree {
   constructor(cache: DirectoryCache, folder: string) {
     const tables: Tables = {
       ...cache.tables,
-      emitter: createKeyedEmitter(),
+      emitter: noListeners,
       sessions: new Map(),
       snapshots: new Map(),
       runs: new Map(),
@@ -44,7 +47,6 @@ export class FamilyCopy extends SessionTree {
     super(folder, {
       disk: cache.disk,
       tables,
-      homes: new WeakMap(),
       use: () => {},
       findFile: cache.findFile,
     });

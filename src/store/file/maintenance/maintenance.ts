@@ -9,6 +9,7 @@ import type { DirectoryCache } from '../directory/cache.ts';
 import type { DirectoryTransaction } from '../directory/transaction.ts';
 import { allFolders, loadFolders, readAhead } from '../sessions/load-sessions.ts';
 import { saveSession } from '../sessions/save.ts';
+import { homes } from '../sessions/session-tree.ts';
 import { eraseOwner } from './erase.ts';
 import { prune } from './prune.ts';
 import { verify } from './verify.ts';
@@ -60,7 +61,7 @@ export function maintenanceSupport(
         },
         () => {
           for (const session of tables.sessions.values()) {
-            if (!cache.homes.has(session)) saveSession(cache, session);
+            if (homes.get(session) === undefined) saveSession(cache, session);
           }
         },
       );

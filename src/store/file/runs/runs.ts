@@ -9,6 +9,7 @@ import type { DirectoryTransaction } from '../directory/transaction.ts';
 import { rewriteFamilies } from '../maintenance/rewrite.ts';
 import { checkStored } from '../sessions/check-stored.ts';
 import { saveReceipt, saveSession } from '../sessions/save.ts';
+import { homes } from '../sessions/session-tree.ts';
 import type { Trace } from '../sessions/session-tree-changes.ts';
 
 /** Claims, and the writes under them. */
@@ -199,7 +200,7 @@ export function runSupport(cache: DirectoryCache, transaction: DirectoryTransact
 
 /** Writes what has changed about a session; one that went with its run goes from the disk, too. */
 function saveOrDrop(cache: DirectoryCache, session: SessionRow, trace: Trace): void {
-  const { tables, homes } = cache;
+  const { tables } = cache;
   const tree = homes.get(session);
   if (findSession(tables, session.scope, session.id) === session || tree === undefined) {
     saveSession(cache, session, trace);

@@ -1,4 +1,5 @@
 import { isWaymarkError } from '../../../core/error.ts';
+import type { NewId } from '../../../core/id.ts';
 import { type Json, parseJson } from '../../../core/json/json.ts';
 import { type ChunkedText, chunkedText } from '../../../core/json/long-texts.ts';
 import { createSha256 } from '../../../core/platform.ts';
@@ -43,28 +44,39 @@ export interface ArtifactNeeds {
 // What stands in an artifact's file must not name a file elsewhere.
 const dataFile = /^[0-9a-f]{64}\.bin$/;
 
+/** Where a file is that another family has, or a run; `undefined`: nowhere. */
+export type FindFile = (file: string, family: string) => string | undefined;
+
 /** The artifacts of a folder of sessions, one file each and one for its data, named after their content and never changed. */
 export class ArtifactFiles {
   readonly folder: string;
-  /** The long texts of the artifacts. */
-  readonly chunks: ChunkFile;
   readonly #disk: Disk;
-  readonly #findFile: (file: string) => string | undefined;
+  readonly #family: string;
+  readonly #newId: NewId;
+  readonly #findFile: FindFile;
+  #chunks: ChunkFile | undefined;
   #compactedSize = 0;
 
   constructor(
     disk: Disk,
-    familyFolder: string,
-    options: {
-      readonly newId: () => string;
-      /** Where else a file is that an artifact names. */
-      readonly findFile: (file: string) => string | undefined;
-    },
+    family: string,
+    { newId, findFile }: { readonly newId: NewId; readonly findFile: FindFile },
   ) {
     this.#disk = disk;
-    this.folder = `${familyFolder}/${artifactsName}`;
-    this.chunks = new ChunkFile(disk, `${this.folder}/${chunksName}`, options.newId);
-    this.#findFile = options.findFile;
+    this.folder = `${family}/${artifactsName}`;
+    this.#family = family;
+    this.#newId = newId;
+    this.#findFile = findFile;
+  }
+
+  /** The long texts of the artifacts. Most sessions have none. */
+  get chunks(): ChunkFile {
+    this.#chunks ??= new ChunkFile(this.#disk, this.#chunksName, this.#newId);
+    return this.#chunks;
+  }
+
+  get #chunksName(): string {
+    return `${this.folder}/${chunksName}`;
   }
 
   read(hash: string): Artifact {
@@ -119,7 +131,7 @@ export class ArtifactFiles {
   #adopt(hash: string): void {
     if (this.#hasFile(hash)) return;
     // One that is lost is the business of `verify`, and must not hold up the session.
-    const from = this.#findFile(dataName(hash));
+    const from = this.#findFile(dataName(hash), this.#family);
     if (from !== undefined) this.#disk.link(from, this.#fileName(hash));
   }
 
@@ -137,15 +149,15 @@ export class ArtifactFiles {
 
   /** Removes the chunks that none of these artifacts needs. */
   compact(hashes: ReadonlySet<string>): void {
-    const size = this.#disk.stamp(this.chunks.name)?.size;
+    const size = this.#disk.stamp(this.#chunksName)?.size;
     if (size === undefined) return;
     this.chunks.keep(new Set([...hashes].flatMap((hash) => this.#listsOf(hash))));
-    this.#compactedSize = this.#disk.stamp(this.chunks.name)?.size ?? 0;
+    this.#compactedSize = this.#disk.stamp(this.#chunksName)?.size ?? 0;
   }
 
   /** Whether so much was written since the last time that chunks may have piled up that nothing needs. */
   get mayWaste(): boolean {
-    const size = this.#disk.stamp(this.chunks.name)?.size ?? 0;
+    const size = this.#disk.stamp(this.#chunksName)?.size ?? 0;
     return size > Math.max(smallestCompacted, 2 * this.#compactedSize);
   }
 

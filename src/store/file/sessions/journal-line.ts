@@ -96,58 +96,65 @@ export interface SessionLine extends v.InferInput<typeof sessionLine> {}
 export interface SnapshotLine extends v.InferInput<typeof snapshotLine> {}
 
 /** What a session was when it was last written or read. */
-export type SavedSession = Pick<
-  SessionRow,
-  'updatedAt' | 'title' | 'metadata' | 'head' | 'nextIndex' | 'inbox'
-> & { readonly listed: number };
+export class SavedSession {
+  readonly updatedAt: SessionRow['updatedAt'];
+  readonly title: SessionRow['title'];
+  readonly metadata: SessionRow['metadata'];
+  readonly head: SessionRow['head'];
+  readonly nextIndex: SessionRow['nextIndex'];
+  readonly inbox: SessionRow['inbox'];
+  readonly listed: number;
 
-export function toSaved({
-  updatedAt,
-  title,
-  metadata,
-  head,
-  nextIndex,
-  inbox,
-  listed,
-}: SessionRow): SavedSession {
-  return {
-    updatedAt,
-    ...(title === undefined ? {} : { title }),
-    ...(metadata === undefined ? {} : { metadata }),
-    head,
-    nextIndex,
-    ...(inbox === undefined ? {} : { inbox }),
-    listed: listed.length,
-  };
+  constructor(row: SessionRow) {
+    this.updatedAt = row.updatedAt;
+    this.title = row.title;
+    this.metadata = row.metadata;
+    this.head = row.head;
+    this.nextIndex = row.nextIndex;
+    this.inbox = row.inbox;
+    this.listed = row.listed.length;
+  }
 }
 
 /** What a snapshot was when it was last written or read, without its state. */
-export type SavedSnapshot = {
-  readonly [Key in Exclude<keyof SnapshotRow, 'id' | 'session' | 'state'>]-?:
-    | SnapshotRow[Key]
-    | undefined;
-};
+export class SavedSnapshot {
+  readonly parent: SnapshotRow['parent'];
+  readonly index: SnapshotRow['index'];
+  readonly turnIndex: SnapshotRow['turnIndex'];
+  readonly event: SnapshotRow['event'];
+  readonly status: SnapshotRow['status'];
+  readonly finishReason: SnapshotRow['finishReason'];
+  readonly error: SnapshotRow['error'];
+  readonly edit: SnapshotRow['edit'];
+  readonly usage: SnapshotRow['usage'];
+  readonly totals: SnapshotRow['totals'];
+  readonly label: SnapshotRow['label'];
+  readonly createdAt: SnapshotRow['createdAt'];
+  readonly updatedAt: SnapshotRow['updatedAt'];
+  readonly heartbeatAt: SnapshotRow['heartbeatAt'];
+  readonly ttl: SnapshotRow['ttl'];
+  readonly stateHash: SnapshotRow['stateHash'];
+  readonly partialFrom: SnapshotRow['partialFrom'];
 
-export function toSavedSnapshot(row: SnapshotRow): SavedSnapshot {
-  return {
-    parent: row.parent,
-    index: row.index,
-    turnIndex: row.turnIndex,
-    event: row.event,
-    status: row.status,
-    finishReason: row.finishReason,
-    error: row.error,
-    edit: row.edit,
-    usage: row.usage,
-    totals: row.totals,
-    label: row.label,
-    createdAt: row.createdAt,
-    updatedAt: row.updatedAt,
-    heartbeatAt: row.heartbeatAt,
-    ttl: row.ttl,
-    stateHash: row.stateHash,
-    partialFrom: row.partialFrom,
-  };
+  constructor(row: SnapshotRow) {
+    this.parent = row.parent;
+    this.index = row.index;
+    this.turnIndex = row.turnIndex;
+    this.event = row.event;
+    this.status = row.status;
+    this.finishReason = row.finishReason;
+    this.error = row.error;
+    this.edit = row.edit;
+    this.usage = row.usage;
+    this.totals = row.totals;
+    this.label = row.label;
+    this.createdAt = row.createdAt;
+    this.updatedAt = row.updatedAt;
+    this.heartbeatAt = row.heartbeatAt;
+    this.ttl = row.ttl;
+    this.stateHash = row.stateHash;
+    this.partialFrom = row.partialFrom;
+  }
 }
 
 /** Whether a snapshot is as it was saved. */

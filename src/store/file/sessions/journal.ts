@@ -57,8 +57,8 @@ export class Journal {
   /** When the file was last looked at, by the era of the disk. */
   #era: number | undefined;
   #stamp: FileStamp | undefined;
-  /** The bytes of the head line that was read. */
-  #head: Buffer | undefined;
+  /** The head line that was read, a character for each byte: a buffer would hold on to what was read or written with it. */
+  #head: string | undefined;
   /** Where the last whole line ends. */
   #end = 0;
   #lines = 0;
@@ -151,7 +151,7 @@ export class Journal {
       this.#disk.note(dirname(this.name));
       this.#isPlaced = true;
     }
-    this.#head ??= data.subarray(0, data.indexOf(newline) + 1);
+    this.#head ??= data.toString('latin1', 0, data.indexOf(newline) + 1);
     this.#end += data.length - (isEnded ? end.length : 0);
     this.#isWhole = isEnded;
     this.#lines += lines.length;
@@ -183,7 +183,7 @@ export class Journal {
 
   /** Takes note that another file was put in its place, from which its reader would learn what it knows already. */
   replaced({ head, size, lines }: NewFile): void {
-    this.#head = head;
+    this.#head = head.toString('latin1');
     this.#format = format;
     this.#end = size;
     this.#lines = lines;
@@ -287,7 +287,7 @@ export class Journal {
       if (isWaymarkError(error) && error.status !== 'INVALID_ARGUMENT') throw error;
       throw dataLoss(this.name, `${place} makes no sense`, error);
     }
-    this.#head ??= Buffer.from(bytes);
+    this.#head ??= bytes.toString('latin1');
     this.#end += bytes.length;
     this.#lines++;
   }
@@ -323,8 +323,8 @@ function parseLine(bytes: Buffer, name: string, place: string): JsonObject {
   return value;
 }
 
-function isContinued(file: FileReader, head: Buffer, end: number): boolean {
-  return file.stamp.size >= end && file.read(0, head.length).equals(head);
+function isContinued(file: FileReader, head: string, end: number): boolean {
+  return file.stamp.size >= end && file.read(0, head.length).toString('latin1') === head;
 }
 
 /** What is known of a file that we have written: not when it was changed, which need not be known as long as it was us. */

@@ -6,7 +6,7 @@ import { keepNeededChunks, unneeded, withIntent } from '../directory/intent.ts';
 import { safeName, scopeFolder } from '../directory/layout.ts';
 import { writePointer } from './fork-pointer.ts';
 import type { JournalLine } from './journal-line.ts';
-import type { SessionTree } from './session-tree.ts';
+import { homes, type SessionTree } from './session-tree.ts';
 import { changeOf, receiptsOf, type Trace } from './session-tree-changes.ts';
 import { artifactHash } from './state-delta.ts';
 
@@ -44,7 +44,7 @@ export function saveReceipt(
 
 /** The family that has a session; a fork joins the family of its origin, any other session gets its own folder. */
 function familyOf(cache: DirectoryCache, session: SessionRow): SessionTree {
-  const { homes, tables } = cache;
+  const { tables } = cache;
   const known = homes.get(session);
   if (known !== undefined) return known;
   const source = tables.snapshots.get(session.forkedFrom?.snapshotId ?? '')?.session;

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import type { Json, JsonObject } from '../../../core/json/json.ts';
+import { privateField } from '../../../core/private-field.ts';
 import type { Scope } from '../../contract/store.ts';
 import { endRun } from '../../memory/claim.ts';
 import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from '../../memory/tables.ts';
@@ -7,20 +8,18 @@ import type { Disk } from '../directory/disk.ts';
 import { dataLoss } from '../directory/disk-error.ts';
 import { format } from '../directory/format.ts';
 import { journalName, safeName, scopeFolder } from '../directory/layout.ts';
-import { ArtifactFiles } from './artifact-files.ts';
+import { ArtifactFiles, type FindFile } from './artifact-files.ts';
 import { Journal, type JournalReader, type NewFile, type Portion } from './journal.ts';
 import {
   type JournalHead,
   type JournalLine,
   journalHead,
   journalLine,
-  type SavedSession,
-  type SavedSnapshot,
+  SavedSession,
+  SavedSnapshot,
   type SessionChange,
   type SnapshotChange,
   type SnapshotLine,
-  toSaved,
-  toSavedSnapshot,
 } from './journal-line.ts';
 import {
   emptied,
@@ -28,15 +27,22 @@ import {
   optionalOfSession,
   optionalOfSnapshot,
   withLazyState,
+  youngRow,
 } from './rows.ts';
 import { States } from './states.ts';
 
 /** A row as the journal has it. */
-export interface SavedRow {
+class SavedRow {
   readonly row: SnapshotRow;
   readonly was: SavedSnapshot;
   /** The hashes of its artifacts. */
   readonly artifacts: readonly string[];
+
+  constructor(row: SnapshotRow, artifacts: readonly string[]) {
+    this.row = row;
+    this.was = new SavedSnapshot(row);
+    this.artifacts = artifacts;
+  }
 }
 
 /** What a run came to, for those who ask again under its request ids. */
@@ -53,16 +59,16 @@ export interface Gone {
   readonly receipts: ReadonlySet<string>;
 }
 
+/** Which family has a session. */
+export const homes = privateField<SessionRow, SessionTree | undefined>();
+
 /** What families are made for. */
 export interface SessionTreeContext {
   readonly disk: Disk;
   readonly tables: Tables;
-  /** Which family has a session. */
-  readonly homes: WeakMap<SessionRow, SessionTree>;
   /** Hears that the states of a family were looked at. */
   readonly use: (tree: SessionTree) => void;
-  /** Where a file of another family, or of a run, is. */
-  readonly findFile: (file: string, family: string) => string | undefined;
+  readonly findFile: FindFile;
 }
 
 /**
@@ -84,22 +90,17 @@ export class SessionTree implements JournalReader {
   readonly receipts = new Map<string, Receipt>();
   readonly #disk: Disk;
   readonly #tables: Tables;
-  readonly #homes: SessionTreeContext['homes'];
   #head: JournalHead | undefined;
   /** The sessions of a journal that is read again; references to them stay valid. */
-  #former = new Map<string, SessionRow>();
+  #former: Map<string, SessionRow> | undefined;
 
-  constructor(folder: string, { disk, tables, homes, use, findFile }: SessionTreeContext) {
+  constructor(folder: string, { disk, tables, use, findFile }: SessionTreeContext) {
     this.folder = folder;
     this.journal = new Journal(disk, `${folder}/${journalName}`, this);
-    this.artifacts = new ArtifactFiles(disk, folder, {
-      newId: () => tables.newId(),
-      findFile: (file) => findFile(file, folder),
-    });
+    this.artifacts = new ArtifactFiles(disk, folder, { newId: tables.newId, findFile });
     this.states = new States(disk, this.journal.name, this.artifacts, () => use(this));
     this.#disk = disk;
     this.#tables = tables;
-    this.#homes = homes;
   }
 
   /** Whose sessions these are; `undefined` for a folder that is not where it belongs, as after copying one by hand. */
@@ -110,13 +111,13 @@ export class SessionTree implements JournalReader {
   /** Makes the tables say what the journal says. */
   refresh(): void {
     this.journal.refresh();
-    this.#former.clear();
+    this.#former = undefined;
   }
 
   /** Reads a portion of what the journal has new; returns whether that was all of it. */
   refreshSome(some: Portion): boolean {
     const isAll = this.journal.refreshSome(some);
-    if (isAll) this.#former.clear();
+    if (isAll) this.#former = undefined;
     return isAll;
   }
 
@@ -131,7 +132,7 @@ export class SessionTree implements JournalReader {
       if (session === undefined) continue;
       sessions.delete(sessionKey(session.scope, id));
       if (session.run !== undefined) runs.delete(session.run.id);
-      this.#homes.delete(session);
+      homes.set(session, undefined);
       this.sessions.delete(id);
       this.saved.delete(id);
       this.lastEnded.delete(id);
@@ -142,9 +143,10 @@ export class SessionTree implements JournalReader {
     }
     for (const row of moved) {
       const saved = this.rows.get(row.id);
-      if (saved !== undefined) this.rows.set(row.id, { ...saved, was: toSavedSnapshot(row) });
+      if (saved !== undefined) this.rows.set(row.id, new SavedRow(row, saved.artifacts));
     }
-    for (const session of this.sessions.values()) this.saved.set(session.id, toSaved(session));
+    for (const session of this.sessions.values())
+      this.saved.set(session.id, new SavedSession(session));
     for (const run of gone.receipts) this.receipts.delete(run);
     this.#head = v.parse(journalHead, JSON.parse(file.head.toString('utf8')));
     this.journal.replaced(file);
@@ -201,8 +203,8 @@ export class SessionTree implements JournalReader {
   /** Takes a session in as it has been written. */
   #settle(session: SessionRow): void {
     this.sessions.set(session.id, session);
-    this.#homes.set(session, this);
-    this.saved.set(session.id, toSaved(session));
+    homes.set(session, this);
+    this.saved.set(session.id, new SavedSession(session));
   }
 
   reset(): void {
@@ -213,7 +215,8 @@ export class SessionTree implements JournalReader {
     for (const session of this.sessions.values()) {
       sessions.delete(sessionKey(session.scope, session.id));
       if (session.run !== undefined) runs.delete(session.run.id);
-      this.#homes.delete(session);
+      homes.set(session, undefined);
+      this.#former ??= new Map();
       this.#former.set(session.id, session);
     }
     this.sessions.clear();
@@ -256,7 +259,7 @@ export class SessionTree implements JournalReader {
   ): SessionRow {
     const known = this.sessions.get(id);
     if (known !== undefined) return known;
-    const session: SessionRow = {
+    const session = youngRow<SessionRow>({
       scope,
       id,
       createdAt,
@@ -264,11 +267,12 @@ export class SessionTree implements JournalReader {
       ...(forkedFrom === undefined ? {} : { forkedFrom }),
       ...(startedBy === undefined ? {} : { startedBy }),
       head: undefined,
-      listed: [],
+      // Young like the row itself, which an array literal may not be.
+      listed: Array.of(),
       nextIndex: 0,
       run: undefined,
-    };
-    const former = this.#former.get(id);
+    });
+    const former = this.#former?.get(id);
     const row =
       former === undefined ? session : Object.assign(emptied(former, optionalOfSession), session);
     this.#tables.sessions.set(sessionKey(scope, id), row);
@@ -316,7 +320,7 @@ export class SessionTree implements JournalReader {
   #adopt(row: SnapshotRow, state: SnapshotLine['state']): void {
     const before = this.rows.get(state === undefined ? row.id : (state.base ?? ''));
     const artifacts = state?.artifacts ?? before?.artifacts ?? [];
-    this.rows.set(row.id, { row, was: toSavedSnapshot(row), artifacts });
+    this.rows.set(row.id, new SavedRow(row, artifacts));
   }
 
   #drop(id: string): void {

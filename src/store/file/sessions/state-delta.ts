@@ -4,10 +4,12 @@ import { contentHash, isContentHash } from '../../../core/json/hash.ts';
 import { type Json, toJson } from '../../../core/json/json.ts';
 import { isKnownPatch } from '../../../core/json/known-patch.ts';
 import { applyPatch, type JsonPatch } from '../../../core/json/patch.ts';
+import { privateField } from '../../../core/private-field.ts';
 import type { Message } from '../../../protocol/message.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import { historyDelta } from '../../../session/delta.ts';
 import type { History } from '../../../session/history.ts';
+import { LazyState } from '../../../session/lazy-state.ts';
 import { emptyState, type SessionState } from '../../../session/session-state.ts';
 
 // What the state's hash vouches for is not looked at twice.
@@ -51,7 +53,7 @@ export type ReadArtifacts = (hashes: readonly string[]) => readonly Artifact[];
 const shortPatch = 1024;
 
 // Known without reading the artifacts: by state for those that have not been read yet, else by array.
-const hashesOfStates = new WeakMap<SessionState, readonly string[]>();
+const hashesOfStates = privateField<SessionState, readonly string[]>();
 const hashesOfArrays = new WeakMap<readonly Artifact[], readonly string[]>();
 
 /** The hashes of a state's artifacts. */
@@ -96,19 +98,28 @@ export function fromDelta(
   const history = historyFrom(delta, base.history);
   const custom = customFrom(delta.custom, base.custom);
   const hashes = delta.artifacts ?? artifactHashes(base);
-  if (hashes.length === 0) return { history, custom, artifacts: emptyState.artifacts };
-  let artifacts: readonly Artifact[] | undefined;
-  const state: SessionState = {
-    history,
-    custom,
-    get artifacts() {
-      artifacts ??= delta.artifacts === undefined ? base.artifacts : frozen(readArtifacts(hashes));
-      hashesOfArrays.set(artifacts, hashes);
-      return artifacts;
-    },
-  };
+  if (hashes.length === 0) return new BareState(history, custom);
+  const state = new LazyState(history, custom, () => {
+    const artifacts =
+      delta.artifacts === undefined ? base.artifacts : frozen(readArtifacts(hashes));
+    hashesOfArrays.set(artifacts, hashes);
+    return artifacts;
+  });
   hashesOfStates.set(state, hashes);
   return state;
+}
+
+/** A state without artifacts. */
+class BareState implements SessionState {
+  readonly history: History;
+  readonly custom: Json | undefined;
+  readonly artifacts: readonly Artifact[];
+
+  constructor(history: History, custom: Json | undefined) {
+    this.history = history;
+    this.custom = custom;
+    this.artifacts = emptyState.artifacts;
+  }
 }
 
 function frozen(artifacts: readonly Artifact[]): readonly Artifact[] {
