@@ -108,7 +108,7 @@ async function fillLong(agent: Agent): Promise<void> {
   for (let turn = 0; turn < longTurns; turn++) await agent.runText('next', { sessionId: 'long' });
 }
 
-const idle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 3000));
+const idle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10_000));
 
 console.log('| store, task, turns in | s | turns | p50 ms | p99 ms | max ms | longest step ms |');
 console.log('| --- | ---: | ---: | ---: | ---: | ---: | ---: |');

@@ -1,8 +1,8 @@
-import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StatementSync } from 'node:sqlite';
+import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { memoryStore, type Store, systemClock, waymark } from 'waymark';
 import { fileStore } from 'waymark/file';
@@ -242,6 +242,38 @@ test('S525: snapshots that are restored, labelled or continued from after prune 
   }
   expect(await maintenance.verify()).toEqual([]);
   await store.close?.();
+});
+
+test('S342: a log of SQLite that has become long is emptied a few megabytes at a time', async () => {
+  const path = join(directory, 'log.db');
+  const store = sqliteStore(path, { durability: 'normal' });
+  const { app, agent } = await longSession(store, 1, () => 'first');
+  const reader = new DatabaseSync(path);
+  reader.exec('BEGIN; SELECT * FROM sqlite_schema');
+  for (let no = 0; no < 30; no++) {
+    await agent.runText(`${no} ${'x'.repeat(600_000)}`, { sessionId: 's' });
+  }
+  reader.close();
+  const logSize = (): number => statSync(`${path}-wal`).size;
+  const first = logSize();
+  expect(first).toBeGreaterThan(15_000_000);
+  const sizes = [first];
+  const { get } = StatementSync.prototype;
+  const looking = function (this: StatementSync, ...values: unknown[]): unknown {
+    if (this.sourceSQL.includes('wal_checkpoint')) sizes.push(logSize());
+    return Reflect.apply(get, this, values);
+  };
+  Object.assign(StatementSync.prototype, { get: looking });
+  try {
+    await agent.deleteSession('s');
+  } finally {
+    Object.assign(StatementSync.prototype, { get });
+  }
+  sizes.push(logSize());
+  expect(sizes.at(-1)).toBe(0);
+  const steps = sizes.slice(1).map((size, at) => (sizes[at] ?? 0) - size);
+  expect(Math.max(...steps)).toBeLessThanOrEqual(5_000_000);
+  await app.close();
 });
 
 test('S342: a key rotation that was stopped is completed by the next one', async () => {

@@ -17,6 +17,7 @@ import { Connection, type Synchronous } from './connection.ts';
 import { sqliteDialect } from './dialect.ts';
 import { isBusy, stillBusy, toStoreError } from './errors.ts';
 import { migrate } from './migrate.ts';
+import { shortenLog } from './shorten-log.ts';
 
 const busyDelays = { baseMs: 1, maxMs: 20 };
 
@@ -182,6 +183,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
         await breath();
         free = freePages();
       }
+      while (await retry(() => shortenLog(db))) await breath();
       await retry(() => {
         // A reader in another process keeps the log from being emptied; it says so in a column.
         if (db.get('PRAGMA wal_checkpoint(TRUNCATE)')?.busy === 1) throw busyLog;
