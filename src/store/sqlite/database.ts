@@ -183,6 +183,9 @@ export function sqliteDatabase(options: SqliteOptions): Database {
         await breath();
         free = freePages();
       }
+      // Written back first, so that emptying the log is all that is left to do in the last step.
+      await retry(() => db.get('PRAGMA wal_checkpoint(PASSIVE)'));
+      await breath();
       while (await retry(() => shortenLog(db))) await breath();
       await retry(() => {
         // A reader in another process keeps the log from being emptied; it says so in a column.
