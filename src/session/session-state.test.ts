@@ -17,6 +17,7 @@ describe('the content address of a state', () => {
     const grown = fromPlainState({ messages: [hi], custom: { b: 2, a: 1 } });
     const next = { ...grown, history: grown.history.append(whole.history.toArray(1)) };
     expect(hashState(next)).toBe(hashState(whole));
+    expect(hashState(Object.freeze({ ...next }))).toBe(hashState(whole));
   });
 
   test('differs with each part, and tells nothing from null, and from an empty thing', () => {

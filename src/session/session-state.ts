@@ -35,7 +35,8 @@ export function hashState(state: SessionState): string {
   const known = hashes.get(state);
   if (known !== undefined) return known;
   const hash = hashWith(state, contentHash);
-  hashes.set(state, hash);
+  // A store may have frozen it.
+  if (Object.isExtensible(state)) hashes.set(state, hash);
   return hash;
 }
 
