@@ -1,21 +1,19 @@
-import { opendir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { letOthersRun } from '../../../core/platform.ts';
 
-/** How many names are read, sorted or merged before others can use the thread. */
+/** How many names are sorted or merged before others can use the thread. */
 const portion = 512;
 
-/** The names in a folder, sorted. To read and sort ten thousand at once would take up to 40 ms. */
+/** The names in a folder, sorted. To sort ten thousand at once would take up to 20 ms. */
 export async function listInSteps(path: string): Promise<readonly string[]> {
+  // Not `opendir`: it looks at each file where the file system does not tell its type, and fails when one is gone.
+  const names = await readdir(path);
+  if (names.length <= portion) return names.sort();
   const lists: (readonly string[])[] = [];
-  let names: string[] = [];
-  for await (const { name } of await opendir(path, { bufferSize: portion })) {
-    names.push(name);
-    if (names.length < portion) continue;
-    lists.push(names.sort());
-    names = [];
+  for (let at = 0; at < names.length; at += portion) {
     await letOthersRun();
+    lists.push(names.slice(at, at + portion).sort());
   }
-  lists.push(names.sort());
   // What is merged goes to the end, so that lists of about the same length meet.
   for (;;) {
     const [a = [], b] = lists.splice(0, 2);
