@@ -21,6 +21,7 @@ import { dirname, join, relative } from 'node:path';
 import { changedUnderLock, diskError, isMissing, isThere } from './disk-error.ts';
 import {
   dataSync,
+  holdFile,
   ifThere,
   isFolderOnWindows,
   read,
@@ -199,6 +200,19 @@ export class Disk {
     this.#try(from, (path) => renameSync(path, this.#path(to)));
     this.note(dirname(from));
     this.note(dirname(to));
+  }
+
+  /**
+   * Puts a file in place of another, in one step. Freeing the space of a long file would take more time than all the rest, and
+   * does not keep the thread.
+   */
+  moveOver(from: string, to: string): void {
+    const free = holdFile(this.#path(to));
+    try {
+      this.move(from, to);
+    } finally {
+      free();
+    }
   }
 
   /** Waits until a file is on the disk, without keeping the thread. One that is gone needs no waiting. */

@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
+import { close, closeSync, fdatasync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
 import { isMissing } from './disk-error.ts';
 
 /** Waits until a file is on the disk. */
@@ -46,6 +46,22 @@ export function syncFolder(path: string): void {
     if (!isFolderOnWindows(error)) throw error;
   } finally {
     if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/**
+ * Keeps a file open, so that its space stays when another takes its name. Returns a function that closes it in another thread,
+ * where that space is freed.
+ */
+export function holdFile(path: string): () => void {
+  // A file that is open cannot be replaced there.
+  if (process.platform === 'win32') return () => {};
+  try {
+    const fd = openSync(path, 'r');
+    return () => close(fd, () => {});
+  } catch {
+    // It only takes longer without, and there may be no such file.
+    return () => {};
   }
 }
 

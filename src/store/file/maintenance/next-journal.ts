@@ -58,7 +58,7 @@ export class NextJournal {
 
   /** Takes the place of the journal, under the lock. */
   replace(): NewFile {
-    this.#disk.move(this.#name, this.#target);
+    this.#disk.moveOver(this.#name, this.#target);
     return { head: this.#head, size: this.#size, lines: this.#lines };
   }
 
