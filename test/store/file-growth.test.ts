@@ -85,6 +85,29 @@ describe('what a turn costs', () => {
     expect(loaded?.state.history.messages).toEqual(base?.state.history.messages);
   });
 
+  test('stays what was new when snapshots of such a window with a first message are pruned', async () => {
+    const kit = open();
+    let base: StateBase | undefined;
+    for (let no = 0; no < 120; no++) {
+      base = await turn(kit, 's', base, (state) => {
+        const { history, ...rest } = exchange(state, no);
+        const first = history.slice(0, 1);
+        return { ...rest, history: history.replace([...first, ...history.toArray().slice(-40)]) };
+      });
+    }
+    const before = await sizeOf('s');
+    await kit.maintenance.prune({ keepLast: 110 });
+    const after = await sizeOf('s');
+    expect(after).toBeLessThan(before);
+    await kit.maintenance.prune({ keepLast: 50 });
+    // The first one that is left has its whole window.
+    expect(await sizeOf('s')).toBeLessThan((after * 70) / 110);
+    expect(await kit.maintenance.verify()).toEqual([]);
+    const again = open();
+    const loaded = await again.runs.load(again.scope, { sessionId: 's' });
+    expect(loaded?.state.history.messages).toEqual(base?.state.history.messages);
+  });
+
   test('is its change, when a large custom document changes a little', async () => {
     const kit = open();
     const whole = toJson(

@@ -1,3 +1,5 @@
+import { historyDelta } from '../../../session/delta.ts';
+import type { History } from '../../../session/history.ts';
 import { requestTtl } from '../../contract/store.ts';
 import { allRows } from '../../memory/rows.ts';
 import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from '../../memory/tables.ts';
@@ -127,6 +129,11 @@ function* linesOf(row: SnapshotRow, delta: StateDelta): Generator<JournalLine, v
 /** How many messages are checked in one step. */
 const batch = 256;
 
+interface Common {
+  readonly row: SnapshotRow;
+  readonly length: number;
+}
+
 /** Which of the states written so far begins as another one does. */
 class Prefixes {
   readonly #tree: SessionTree;
@@ -140,12 +147,26 @@ class Prefixes {
     this.#tree = tree;
   }
 
-  /** The one with the most messages in common from the start, else the parent, whose messages may be kept elsewhere. */
+  /**
+   * The one from which the fewest messages are new: the one with the most in common from the start, or the parent, whose messages
+   * may be kept elsewhere.
+   */
   *basesOf(row: SnapshotRow): Generator<undefined, readonly NamedState[]> {
     if (this.#rows.size === 0) return [];
     const parent = row.parent !== undefined && this.#rows.has(row.parent) ? row.parent : undefined;
-    const base = this.#isNearest(row, parent) ? parent : ((yield* this.#longest(row)) ?? parent);
+    const base = this.#isNearest(row, parent) ? parent : yield* this.#nearest(row, parent);
     return base === undefined ? [] : [{ name: base.id, state: base.state }];
+  }
+
+  *#nearest(
+    row: SnapshotRow,
+    parent: SnapshotRow | undefined,
+  ): Generator<undefined, SnapshotRow | undefined> {
+    const longest = yield* this.#longest(row);
+    if (longest === undefined || parent === undefined) return longest?.row ?? parent;
+    const { history } = row.state;
+    const isEnough = newMessages(parent.state.history, history) <= history.length - longest.length;
+    return isEnough ? parent : longest.row;
   }
 
   add(row: SnapshotRow): void {
@@ -162,14 +183,15 @@ class Prefixes {
     return parent.state.history.isPrefixOf(row.state.history);
   }
 
-  *#longest({ state: { history } }: SnapshotRow): Generator<undefined, SnapshotRow | undefined> {
+  /** The one with the most messages in common from the start, and how many. */
+  *#longest({ state: { history } }: SnapshotRow): Generator<undefined, Common | undefined> {
     const pending = this.#pending;
     this.#pending = [];
     for (const row of pending) yield* this.#register(row);
     yield* history.chainInSteps(batch);
     for (let length = history.length; length > 0; length--) {
-      const base = this.#byChain.get(history.chain(length));
-      if (base !== undefined) return base;
+      const row = this.#byChain.get(history.chain(length));
+      if (row !== undefined) return { row, length };
       if (length % batch === 0) yield;
     }
     return undefined;
@@ -185,4 +207,13 @@ class Prefixes {
       if (length % batch === 0) yield;
     }
   }
+}
+
+function newMessages(base: History, next: History): number {
+  const delta = historyDelta(base, next);
+  if (delta.kind === 'append') return delta.messages.length;
+  return delta.pieces.reduce(
+    (count, piece) => count + (piece.kind === 'new' ? piece.messages.length : 0),
+    0,
+  );
 }
