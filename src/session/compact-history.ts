@@ -5,19 +5,32 @@ import { textMessage } from '../protocol/parse.ts';
 /**
  * A message at rest, behind those that came before it. Nearly every message is one text of one side; of such a one only the
  * text is kept, as the objects around it take 200 bytes more. A list of links has no room to spare, and histories share what
- * they begin with.
+ * they begin with. Classes, because the copies of maintenance are made of links as well (decision 0092).
  */
-export interface Link {
+export class Link {
   readonly before: Link | undefined;
   readonly role: Role;
-  readonly content: string | Message;
+  /** A text may become the message that it was, never the other way round. */
+  content: string | Message;
+
+  constructor(before: Link | undefined, role: Role, content: string | Message) {
+    this.before = before;
+    this.role = role;
+    this.content = content;
+  }
 }
 
 /** A history at rest: its last message, how many there are, and the chain over them. */
-export interface CompactMessage extends Link {
+export class CompactMessage extends Link {
   readonly length: number;
   /** As a number it takes 48 bytes, its digits take 80. */
   readonly chain: bigint;
+
+  constructor(before: Link | undefined, message: Message, length: number, chain: string) {
+    super(before, message.role, contentOf(message));
+    this.length = length;
+    this.chain = BigInt(`0x${chain}`);
+  }
 }
 
 /** The compact history extended by these messages, of which there is at least one. */
@@ -26,29 +39,25 @@ export function compactAfter(
   messages: readonly Message[],
   chain: string,
 ): CompactMessage {
-  const end = messages.length - 1;
-  let before: Link | undefined = base;
-  for (let at = 0; at < end; at++) {
-    const message = messages[at] as Message;
-    before = { before, role: message.role, content: contentOf(message) };
-  }
-  const last = messages[end] as Message;
-  return {
-    before,
-    role: last.role,
-    content: contentOf(last),
-    length: (base?.length ?? 0) + messages.length,
-    chain: BigInt(`0x${chain}`),
-  };
+  const before = linkAfter(base, messages.slice(0, -1));
+  const length = (base?.length ?? 0) + messages.length;
+  return new CompactMessage(before, messages.at(-1) as Message, length, chain);
+}
+
+/** The last of these messages, put to rest behind others. */
+export function linkAfter(
+  before: Link | undefined,
+  messages: readonly Message[],
+): Link | undefined {
+  let end = before;
+  for (const message of messages) end = new Link(end, message.role, contentOf(message));
+  return end;
 }
 
 /** The longest history at rest that this one began as, up to a length. */
-export function compactWithin(
-  rest: CompactMessage | undefined,
-  length: number,
-): CompactMessage | undefined {
-  for (let link: Link | undefined = rest; link !== undefined; link = link.before) {
-    if (isRest(link) && link.length <= length) return link;
+export function compactWithin(end: Link | undefined, length: number): CompactMessage | undefined {
+  for (let link = end; link !== undefined; link = link.before) {
+    if (link instanceof CompactMessage && link.length <= length) return link;
   }
   return undefined;
 }
@@ -60,16 +69,11 @@ export function expandMessage({ role, content }: Link): Message {
 
 /** The chain up to here in hex, where it is known. */
 export function chainOf(link: Link): string | undefined {
-  return isRest(link) ? hexOf(link.chain) : undefined;
+  return link instanceof CompactMessage ? hexOf(link.chain) : undefined;
 }
 
-/** The digits of a chain. */
-export function hexOf(chain: bigint): string {
+function hexOf(chain: bigint): string {
   return chain.toString(16).padStart(64, '0');
-}
-
-function isRest(link: Link): link is CompactMessage {
-  return 'chain' in link;
 }
 
 function contentOf(message: Message): string | Message {

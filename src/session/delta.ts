@@ -1,10 +1,5 @@
 import type { Message } from '../protocol/message.ts';
-import type { History } from './history.ts';
-
-/** A stretch of a new history: messages that the base has at these places, or messages that are new. */
-export type HistoryPiece =
-  | { readonly kind: 'kept'; readonly from: number; readonly to: number }
-  | { readonly kind: 'new'; readonly messages: readonly Message[] };
+import type { History, HistoryPiece } from './history.ts';
 
 /** How a history came out of the one before: by appending, or in pieces after a trim or an edit. */
 export type HistoryDelta =
@@ -18,7 +13,9 @@ export type HistoryDelta =
  */
 export function historyDelta(base: History | undefined, next: History): HistoryDelta {
   if (base === undefined) return { kind: 'append', messages: next.toArray() };
-  if (base.isPrefixOf(next)) return { kind: 'append', messages: next.toArray(base.length) };
+  if (base.isPrefixOf(next)) {
+    return { kind: 'append', messages: next.slice(base.length, next.length) };
+  }
   return { kind: 'rewrite', pieces: pieces(base, next) };
 }
 
@@ -27,14 +24,15 @@ type GrowingPiece =
   | { readonly kind: 'new'; readonly messages: Message[] };
 
 function pieces(base: History, next: History): readonly HistoryPiece[] {
-  const places = new Map(base.toArray().map((message, place) => [message, place]));
   const common = base.commonLength(next);
+  const left = base.slice(common, base.length);
+  const places = new Map(left.map((message, place) => [message, common + place]));
   const found: GrowingPiece[] = common === 0 ? [] : [{ kind: 'kept', from: 0, to: common }];
-  for (const message of next.toArray(common)) {
+  for (const message of next.slice(common, next.length)) {
     const last = found.at(-1);
     const place = places.get(message);
     // Extending a range comes first: a message may stand in the base more than once.
-    if (last?.kind === 'kept' && base.at(last.to) === message) last.to++;
+    if (last?.kind === 'kept' && left[last.to - common] === message) last.to++;
     else if (place !== undefined) found.push({ kind: 'kept', from: place, to: place + 1 });
     else if (last?.kind === 'new') last.messages.push(message);
     else found.push({ kind: 'new', messages: [message] });

@@ -1,14 +1,13 @@
 import { sha256 } from '../core/json/hash.ts';
 import { canonicalJson } from '../core/json/json.ts';
-import type { Message } from '../protocol/message.ts';
+import type { Message, Role } from '../protocol/message.ts';
 import { plainTextOf } from '../protocol/messages/text.ts';
 import {
-  type CompactMessage,
+  CompactMessage,
   chainOf,
   compactAfter,
   compactWithin,
   expandMessage,
-  hexOf,
   type Link,
 } from './compact-history.ts';
 
@@ -27,6 +26,11 @@ class Log {
   }
 }
 
+/** A stretch of a new history: messages that another has at these places, or messages that are new. */
+export type HistoryPiece =
+  | { readonly kind: 'kept'; readonly from: number; readonly to: number }
+  | { readonly kind: 'new'; readonly messages: readonly Message[] };
+
 /** The chain of an empty history. */
 const emptyChain = '';
 
@@ -35,12 +39,15 @@ const emptyChain = '';
  * and {@link History} never holds it.
  */
 export function messageHash(message: Message): string {
-  const text = plainTextOf(message);
+  return contentHashOf(message.role, plainTextOf(message) ?? message);
+}
+
+function contentHashOf(role: Role, content: string | Message): string {
   // Nearly every message is a plain text, whose canonical form needs no sorting.
   return sha256(
-    text === undefined
-      ? canonicalJson(message)
-      : `{"content":[{"text":${JSON.stringify(text)}}],"role":"${message.role}"}`,
+    typeof content === 'string'
+      ? `{"content":[{"text":${JSON.stringify(content)}}],"role":"${role}"}`
+      : canonicalJson(content),
   );
 }
 
@@ -64,14 +71,19 @@ export class History {
   readonly length: number;
   /** For a compact history: created when its messages are read. */
   #log: Log | undefined;
-  #rest: CompactMessage | undefined;
+  /** For one that is or was compact: its last message. */
+  #end: Link | undefined;
   #frozen: readonly Message[] | undefined;
   #userMessages: number | undefined;
 
-  private constructor(length: number, log: Log | undefined, rest?: CompactMessage) {
+  protected constructor(length: number, log: Log | undefined, end?: Link) {
     this.length = length;
     this.#log = log;
-    this.#rest = rest;
+    this.#end = end;
+  }
+
+  protected get end(): Link | undefined {
+    return this.#end;
   }
 
   /** A history of these (deeply frozen) messages. */
@@ -86,16 +98,18 @@ export class History {
 
   /** This history for a store to keep, in as little memory as possible. Costs what is new since the last time. */
   rest(): CompactMessage | undefined {
-    if (this.#rest !== undefined || this.length === 0) return this.#rest;
+    if (this.length === 0) return undefined;
+    if (this.#end instanceof CompactMessage) return this.#end;
     const log = this.#awake();
     const base = compactWithin(log.rest, this.length);
     const from = base?.length ?? 0;
-    this.#rest =
-      from === this.length
+    const rest =
+      base !== undefined && from === this.length
         ? base
         : compactAfter(base, this.toArray(from), this.#chainOver(this.length));
-    if (this.length > (log.rest?.length ?? 0)) log.rest = this.#rest;
-    return this.#rest;
+    if (this.length > (log.rest?.length ?? 0)) log.rest = rest;
+    this.#end = rest;
+    return rest;
   }
 
   /**
@@ -103,26 +117,26 @@ export class History {
    * from, and its chain is computed again. A history that is not compact is returned as it is.
    */
   wakeAmong(known: Map<Link, History>): History {
-    if (this.#log !== undefined || this.#rest === undefined) return this;
+    if (this.#log !== undefined || this.#end === undefined) return this;
     const messages: Message[] = [];
-    let link: Link | undefined = this.#rest;
+    let link: Link | undefined = this.#end;
     for (; link !== undefined && !known.has(link); link = link.before) {
       messages.push(expandMessage(link));
     }
     const base = link === undefined ? History.empty : known.get(link);
     const woken = (base ?? History.empty).append(messages.reverse());
-    known.set(this.#rest, woken);
+    known.set(this.#end, woken);
     return woken;
   }
 
   /** Like {@link History.wakeAmong}, with its chain, so many messages at a time. */
   *wakeInSteps(known: Map<Link, History>, most: number): Generator<undefined, History> {
-    if (this.#log !== undefined || this.#rest === undefined) {
+    if (this.#log !== undefined || this.#end === undefined) {
       yield* this.chainInSteps(most);
       return this;
     }
     const links: Link[] = [];
-    let link: Link | undefined = this.#rest;
+    let link: Link | undefined = this.#end;
     for (; link !== undefined && !known.has(link); link = link.before) links.push(link);
     let woken = (link && known.get(link)) ?? History.empty;
     for (let left = links.length; left > 0; left -= most) {
@@ -131,7 +145,7 @@ export class History {
       woken.chain();
       if (left > most) yield;
     }
-    known.set(this.#rest, woken);
+    known.set(this.#end, woken);
     return woken;
   }
 
@@ -156,12 +170,27 @@ export class History {
   slice(from: number, to: number): Message[] {
     if (this.#log !== undefined) return this.#log.messages.slice(from, Math.min(to, this.length));
     const messages: Message[] = [];
-    let link: Link | undefined = this.#rest;
+    let link: Link | undefined = this.#end;
     for (let place = this.length - 1; link !== undefined && place >= from; place--) {
       if (place < to) messages.push(expandMessage(link));
       link = link.before;
     }
     return messages.reverse();
+  }
+
+  /** The messages from a place on, one after the other. */
+  *from(place: number): Generator<Message, void> {
+    if (this.#log !== undefined) {
+      for (let at = place; at < this.length; at++) yield this.#log.messages[at] as Message;
+      return;
+    }
+    const links: Link[] = [];
+    let link = this.#end;
+    for (let at = this.length; at > place && link !== undefined; at--) {
+      links.push(link);
+      link = link.before;
+    }
+    for (let left = links.length; left > 0; left--) yield expandMessage(links[left - 1] as Link);
   }
 
   /** Whether these are its messages, the very same objects. */
@@ -209,6 +238,15 @@ export class History {
     return this.truncate(common).append(messages.slice(common));
   }
 
+  /** A history put together from stretches of this one and new (deeply frozen) messages. */
+  rebuild(pieces: readonly HistoryPiece[]): History {
+    return this.replace(
+      pieces.flatMap((piece) =>
+        piece.kind === 'new' ? piece.messages : this.truncate(piece.to).toArray(piece.from),
+      ),
+    );
+  }
+
   /** A hash over the first `length` messages, each link over the one before and the message's own hash. */
   chain(length: number = this.length): string {
     return length === 0 ? emptyChain : this.#chainOver(length);
@@ -225,11 +263,33 @@ export class History {
     }
   }
 
+  /**
+   * The chain over all messages, computed again from them, so many at a time. `known` has those of compact histories, by where
+   * they ended, from which it continues.
+   */
+  *rechainInSteps(known: Map<Link, string>, most: number): Generator<undefined, string> {
+    if (this.#log !== undefined || this.#end === undefined) {
+      yield* this.chainInSteps(most);
+      return this.chain();
+    }
+    const links: Link[] = [];
+    let link: Link | undefined = this.#end;
+    for (; link !== undefined && !known.has(link); link = link.before) links.push(link);
+    let chain = (link && known.get(link)) ?? emptyChain;
+    for (let left = links.length; left > 0; left--) {
+      const { role, content } = links[left - 1] as Link;
+      chain = sha256(chain + contentHashOf(role, content));
+      if (left > 1 && left % most === 0) yield;
+    }
+    known.set(this.#end, chain);
+    return chain;
+  }
+
   /** The chains over these first lengths. Of a compact history, only the messages behind the shortest one are read. */
   chains(lengths: readonly number[]): ReadonlyMap<number, string> {
     const found = new Map<number, string>();
     const least = Math.min(...lengths);
-    let link: Link | undefined = this.#log === undefined ? this.#rest : undefined;
+    let link: Link | undefined = this.#log === undefined ? this.#end : undefined;
     for (let length = this.length; link !== undefined && length >= least; length--) {
       const chain = chainOf(link);
       if (chain !== undefined) found.set(length, chain);
@@ -261,7 +321,10 @@ export class History {
   /** The chain over the first messages, at least one. */
   #chainOver(length: number): string {
     // One that is at rest and only compared need not be woken.
-    if (this.#log === undefined && this.#rest?.length === length) return hexOf(this.#rest.chain);
+    if (this.#log === undefined && length === this.length) {
+      const known = this.#end && chainOf(this.#end);
+      if (known !== undefined) return known;
+    }
     const { chains, messages } = this.#awake();
     let known = length;
     while (known > 0 && chains[known - 1] === undefined) known--;
@@ -278,19 +341,19 @@ export class History {
   }
 
   #awake(): Log {
-    this.#log ??= wakeLog(this.#rest);
+    this.#log ??= wakeLog(this.#end);
     return this.#log;
   }
 }
 
-function wakeLog(rest: CompactMessage | undefined): Log {
+function wakeLog(end: Link | undefined): Log {
   const messages: Message[] = [];
   const chains: (string | undefined)[] = [];
-  for (let link: Link | undefined = rest; link !== undefined; link = link.before) {
+  for (let link = end; link !== undefined; link = link.before) {
     messages.push(expandMessage(link));
     chains.push(chainOf(link));
   }
-  return new Log(messages.reverse(), chains.reverse(), rest);
+  return new Log(messages.reverse(), chains.reverse(), compactWithin(end, messages.length));
 }
 
 function usersAmong(messages: readonly Message[]): number {

@@ -1,5 +1,6 @@
 // Runs turns and sends how many bytes of each are garbage that only a full collection finds. Needs --expose-gc.
 import { memoryStore, waymark } from '../../src/index.ts';
+import { takenForOld } from './heap.ts';
 
 const turns = 3000;
 
@@ -22,10 +23,5 @@ async function run(count: number): Promise<void> {
 await run(500);
 globalThis.gc?.();
 await run(turns);
-// What is alive, and what died so late that it was taken for old.
-globalThis.gc?.({ type: 'minor' });
-const before = process.memoryUsage().heapUsed;
-globalThis.gc?.();
-const after = process.memoryUsage().heapUsed;
-process.send?.({ bytesPerTurn: (before - after) / turns });
+process.send?.({ bytesPerTurn: takenForOld() / turns });
 await app.close();

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-/** What a worker sends, from a process of its own. */
+/** What a worker sends, from a separate process. */
 async function ask<Answer>(worker: string, args: readonly string[] = []): Promise<Answer> {
   const child = fork(join(import.meta.dirname, worker), args, {
     // So much room that no full collection comes by itself, and young space of a fixed size: how often it is collected, and with it
@@ -53,3 +53,16 @@ test.each([
     }
   },
 );
+
+// Each collection of young objects copies what the copy of a long session has grown by, while turns wait.
+test('the copy of a long session that verify works on takes little memory', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'waymark-garbage-'));
+  try {
+    const { bytesPerTurn } = await ask<{ bytesPerTurn: number }>('copy-worker.ts', [directory]);
+    // 400 of them are the text; with messages as objects it was 2,000.
+    expect(bytesPerTurn).toBeLessThan(1500);
+    expect(bytesPerTurn).toBeGreaterThan(400);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});

@@ -358,6 +358,23 @@ test('S641: verify and prune of files read and write a bounded part of a long se
   await again.close?.();
 });
 
+test.each([
+  ['memory', () => memoryStore()],
+  ['files', () => fileStore(directory, { durability: 'normal' })],
+])('S641: in %s, what forks share is hashed once', async (_, open) => {
+  const store = open();
+  const { app, agent } = await longSession(store, 100, (no) => `turn ${no}`);
+  const head = (await agent.getSession('s'))?.headId ?? '';
+  const { maintenance } = createKit({ store, close: async () => {} });
+  const alone = await countTurns(() => maintenance.verify());
+  for (let no = 0; no < 10; no++) await agent.fork(head);
+  const together = await countTurns(() => maintenance.verify());
+  // Two for each message.
+  expect(alone.sum.hashed).toBeGreaterThanOrEqual(400);
+  expect(together.sum.hashed - alone.sum.hashed).toBeLessThan(100);
+  await app.close();
+});
+
 /** Does something to a session as soon as `breaths` turns of the event loop have passed; resolves to whether the task had ended before. */
 async function after(breaths: number, task: Promise<unknown>, act: () => Promise<unknown>) {
   let isDone = false;

@@ -1,7 +1,6 @@
 import { isWaymarkError } from '../../core/error.ts';
 import { fileHashesIn } from '../../protocol/file-part.ts';
 import type { Link } from '../../session/compact-history.ts';
-import type { History } from '../../session/history.ts';
 import { isStateHash, type SessionState } from '../../session/session-state.ts';
 import type { Fault } from '../contract/store.ts';
 import type { Faults } from '../rules/maintenance-steps.ts';
@@ -36,8 +35,10 @@ export function* verifyInSteps(
     if (!files.has(hash)) files.set(hash, problemOfFile(hash));
     return files.get(hash);
   };
+  const known = new Map<Link, string>();
   for (const session of tables.sessions.values()) {
-    const known = new Map<Link, History>();
+    // Forks may begin with messages of the sessions before.
+    if (session.forkedFrom === undefined) known.clear();
     for (const row of allRows(session)) {
       yield* verifySnapshot(tables, row, { known, faults, artifactsOf, problemOf });
     }
@@ -48,7 +49,7 @@ export function* verifyInSteps(
   for (const row of tables.snapshots.values()) {
     if (row.index < 0 && row.session.head !== row) {
       faults.add([fault('unreachable', row, 'It is not listed, and not the head.')]);
-      yield* verifySnapshot(tables, row, { known: new Map(), faults, artifactsOf, problemOf });
+      yield* verifySnapshot(tables, row, { known, faults, artifactsOf, problemOf });
     }
     if (++seen % batch === 0) yield 0;
   }
@@ -66,7 +67,7 @@ function* verifySnapshot(
     artifactsOf,
     problemOf,
   }: {
-    readonly known: Map<Link, History>;
+    readonly known: Map<Link, string>;
     readonly faults: Faults;
     readonly artifactsOf: ArtifactsOf;
     readonly problemOf: ProblemOfFile;
@@ -75,10 +76,10 @@ function* verifySnapshot(
   // It may have been deleted in the meantime.
   const isThere = (): boolean => tables.snapshots.get(row.id) === row;
   if (!isThere()) return;
-  const steps = row.state.history.wakeInSteps(known, batch);
-  let woken = steps.next();
-  for (; woken.done !== true; woken = steps.next()) yield 0;
-  if (isThere()) faults.add(snapshotFaults(tables, row, woken.value, artifactsOf));
+  const steps = row.state.history.rechainInSteps(known, batch);
+  let chain = steps.next();
+  for (; chain.done !== true; chain = steps.next()) yield 0;
+  if (isThere()) faults.add(snapshotFaults(tables, row, chain.value, artifactsOf));
   if (isThere()) faults.add(fileFaults(row, artifactsOf, problemOf));
   yield 1;
 }
@@ -86,7 +87,7 @@ function* verifySnapshot(
 function snapshotFaults(
   tables: VerifiedTables,
   row: SnapshotRow,
-  history: History,
+  chain: string,
   artifactsOf: ArtifactsOf,
 ): Fault[] {
   const faults: Fault[] = [];
@@ -94,7 +95,7 @@ function snapshotFaults(
   try {
     const { custom } = row.state;
     const artifacts = artifactsOf(row);
-    if (!isStateHash({ history, custom, artifacts }, row.stateHash)) {
+    if (!isStateHash({ history: { chain: () => chain }, custom, artifacts }, row.stateHash)) {
       faults.push(fault('hash', row, 'The state does not fit its hash.'));
     }
   } catch (error) {

@@ -49,6 +49,7 @@ export class FamilyCopy extends SessionTree {
       tables,
       use: () => {},
       findFile: cache.findFile,
+      isCopy: true,
     });
     this.tables = tables;
     this.#cache = cache;

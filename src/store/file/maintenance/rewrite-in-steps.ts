@@ -70,6 +70,8 @@ class Rewriting {
   readonly #next: NextJournal;
   /** How far the old journal is in the new one. */
   #copied: number;
+  /** Snapshots of the copy that have another parent now. */
+  readonly #moved = new Set<SnapshotRow>();
   /** What stays of the sessions that turns use. */
   #prepared = new Map<SessionRow, Left>();
 
@@ -88,7 +90,8 @@ class Rewriting {
   /** Removes what is gone from the copy. */
   async begin(): Promise<void> {
     for (const session of this.#copy.sessions.values()) {
-      leave(await slowly(leftOf(session, this.#gone)));
+      const left = await slowly(leftOf(session, this.#gone));
+      for (const row of leave(left)) this.#moved.add(row);
     }
   }
 
@@ -130,7 +133,11 @@ class Rewriting {
       lines.push(text);
       bytes += text.length;
     };
-    for (const line of rewrittenLines(this.#copy, left, clock.now() - requestTtl)) {
+    const rewritten = rewrittenLines(this.#copy, left, {
+      isMoved: (row) => this.#moved.has(row),
+      receiptsAfter: clock.now() - requestTtl,
+    });
+    for (const line of rewritten) {
       add(line);
       if (steps >= portion.lines || bytes >= portion.bytes || line === undefined) yield take();
     }

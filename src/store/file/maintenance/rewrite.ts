@@ -1,5 +1,8 @@
+import type { Message } from '../../../protocol/message.ts';
+import type { Link } from '../../../session/compact-history.ts';
 import { historyDelta } from '../../../session/delta.ts';
 import type { History } from '../../../session/history.ts';
+import { emptyState } from '../../../session/session-state.ts';
 import { requestTtl } from '../../contract/store.ts';
 import { allRows } from '../../memory/rows.ts';
 import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from '../../memory/tables.ts';
@@ -9,7 +12,7 @@ import { clearSession, sweep, withIntent } from '../directory/intent.ts';
 import { portion } from '../sessions/journal.ts';
 import { iso, type JournalLine, toSessionLine, toSnapshotLine } from '../sessions/journal-line.ts';
 import type { SessionTree } from '../sessions/session-tree.ts';
-import { type NamedState, type StateDelta, toDelta } from '../sessions/state-delta.ts';
+import { documentsDelta, messagesDelta, type StateDelta } from '../sessions/state-delta.ts';
 
 /** Whether sessions or snapshots that a journal has are no longer in the tables. */
 export function hasLost(tables: Tables, { sessions, rows }: SessionTree): boolean {
@@ -46,8 +49,9 @@ function rewrite(cache: DirectoryCache, tree: SessionTree): void {
   else {
     const head = toLine(tree.newHead() ?? {});
     const lines: string[] = [];
-    const before = tables.clock.now() - requestTtl;
-    for (const line of rewrittenLines(tree, left, before)) {
+    const receiptsAfter = tables.clock.now() - requestTtl;
+    const isMoved = (row: SnapshotRow) => tree.rows.get(row.id)?.was?.parent !== row.parent;
+    for (const line of rewrittenLines(tree, left, { isMoved, receiptsAfter })) {
       if (line !== undefined) lines.push(toLine(line));
     }
     disk.replace(name, `${[head, ...lines].join('\n')}\n\n`);
@@ -74,17 +78,24 @@ function isThere({ sessions }: Tables, session: SessionRow): boolean {
 export function* rewrittenLines(
   tree: SessionTree,
   sessions: Iterable<SessionRow>,
-  receiptsAfter: number,
+  {
+    isMoved,
+    receiptsAfter,
+  }: {
+    /** Whether a snapshot has another parent than in the journal that there is. */
+    readonly isMoved: (row: SnapshotRow) => boolean;
+    readonly receiptsAfter: number;
+  },
 ): Generator<JournalLine | undefined, void> {
-  const known = new Prefixes(tree);
+  const known = new Prefixes(isMoved);
   for (const session of sessions) {
     const { id, head, nextIndex } = session;
     const { head: _, ...first } = toSessionLine(session, undefined);
     yield { session: first };
     for (const row of allRows(session)) {
-      const delta = toDelta(row.state, yield* known.basesOf(row));
+      const base = yield* known.baseOf(row);
       known.add(row);
-      yield* linesOf(row, delta);
+      yield* linesOf(row, base);
     }
     const ended = tree.lastEnded.get(id);
     yield {
@@ -103,27 +114,32 @@ export function* rewrittenLines(
  * A snapshot with its state. One with many new messages takes several lines, each of which extends the state of the one
  * before: a line is read and written in one go.
  */
-function* linesOf(row: SnapshotRow, delta: StateDelta): Generator<JournalLine, void> {
-  const { base, messages = [], ...rest } = delta;
-  const lineOf = (state: StateDelta): JournalLine => ({
-    session: { id: row.session.id },
-    snapshots: [{ ...toSnapshotLine(row), state }],
-  });
-  let [from, bytes] = [0, 0];
-  const onBase = (): StateDelta => {
-    const on = from === 0 ? base : row.id;
-    return on === undefined ? {} : { base: on };
+function* linesOf(row: SnapshotRow, base: SnapshotRow | undefined): Generator<JournalLine, void> {
+  const { history } = row.state;
+  const before = (base?.state ?? emptyState).history;
+  const isLonger = before.isPrefixOf(history);
+  let on = base?.id;
+  let messages: Message[] = [];
+  const line = (rest: Omit<StateDelta, 'base'>): JournalLine => {
+    const state = { ...(on === undefined ? {} : { base: on }), ...rest };
+    return { session: { id: row.session.id }, snapshots: [{ ...toSnapshotLine(row), state }] };
   };
-  for (let at = 0; messages.length > 1 && at < messages.length; at++) {
-    const size = JSON.stringify(messages[at]).length;
-    if (at > from && (at - from >= portion.lines || bytes + size > portion.bytes)) {
-      yield lineOf({ ...onBase(), messages: messages.slice(from, at) });
-      [from, bytes] = [at, 0];
+  let bytes = 0;
+  for (const message of isLonger ? history.from(before.length) : []) {
+    const size = JSON.stringify(message).length;
+    const isFull = messages.length >= portion.lines || bytes + size > portion.bytes;
+    if (messages.length > 0 && isFull) {
+      yield line({ messages });
+      [on, messages, bytes] = [row.id, [], 0];
     }
+    messages.push(message);
     bytes += size;
   }
-  const last = messages.slice(from);
-  yield lineOf({ ...onBase(), ...(last.length === 0 ? {} : { messages: last }), ...rest });
+  const added = messages.length === 0 ? {} : { messages };
+  yield line({
+    ...(isLonger ? added : messagesDelta(before, history)),
+    ...documentsDelta(row.state, base && { name: base.id, state: base.state }),
+  });
 }
 
 /** How many messages are checked in one step. */
@@ -136,32 +152,26 @@ interface Common {
 
 /** Which of the states written so far begins as another one does. */
 class Prefixes {
-  readonly #tree: SessionTree;
+  readonly #isMoved: (row: SnapshotRow) => boolean;
   readonly #rows = new Set<SnapshotRow>();
   readonly #byChain = new Map<string, SnapshotRow>();
+  readonly #woken = new Map<Link, History>();
   /** Rows whose chains are not in the map yet: most are never needed, and they take a hash of each message. */
   #pending: SnapshotRow[] = [];
   #last: SnapshotRow | undefined;
 
-  constructor(tree: SessionTree) {
-    this.#tree = tree;
+  constructor(isMoved: (row: SnapshotRow) => boolean) {
+    this.#isMoved = isMoved;
   }
 
   /**
    * The one from which the fewest messages are new: the one with the most in common from the start, or the parent, whose messages
    * may be kept elsewhere.
    */
-  *basesOf(row: SnapshotRow): Generator<undefined, readonly NamedState[]> {
-    if (this.#rows.size === 0) return [];
+  *baseOf(row: SnapshotRow): Generator<undefined, SnapshotRow | undefined> {
+    if (this.#rows.size === 0) return undefined;
     const parent = row.parent !== undefined && this.#rows.has(row.parent) ? row.parent : undefined;
-    const base = this.#isNearest(row, parent) ? parent : yield* this.#nearest(row, parent);
-    return base === undefined ? [] : [{ name: base.id, state: base.state }];
-  }
-
-  *#nearest(
-    row: SnapshotRow,
-    parent: SnapshotRow | undefined,
-  ): Generator<undefined, SnapshotRow | undefined> {
+    if (this.#isNearest(row, parent)) return parent;
     const longest = yield* this.#longest(row);
     if (longest === undefined || parent === undefined) return longest?.row ?? parent;
     const { history } = row.state;
@@ -178,17 +188,16 @@ class Prefixes {
   /** Whether a row continues its parent, and nothing that was written before can have more in common with it. */
   #isNearest(row: SnapshotRow, parent: SnapshotRow | undefined): boolean {
     if (parent === undefined) return false;
-    const isMoved = this.#tree.rows.get(row.id)?.was.parent !== parent;
-    if (isMoved && parent !== this.#last) return false;
+    if (parent !== this.#last && this.#isMoved(row)) return false;
     return parent.state.history.isPrefixOf(row.state.history);
   }
 
   /** The one with the most messages in common from the start, and how many. */
-  *#longest({ state: { history } }: SnapshotRow): Generator<undefined, Common | undefined> {
+  *#longest({ state }: SnapshotRow): Generator<undefined, Common | undefined> {
     const pending = this.#pending;
     this.#pending = [];
     for (const row of pending) yield* this.#register(row);
-    yield* history.chainInSteps(batch);
+    const history = yield* state.history.wakeInSteps(this.#woken, batch);
     for (let length = history.length; length > 0; length--) {
       const row = this.#byChain.get(history.chain(length));
       if (row !== undefined) return { row, length };
@@ -198,8 +207,7 @@ class Prefixes {
   }
 
   *#register(row: SnapshotRow): Generator<undefined, void> {
-    const { history } = row.state;
-    yield* history.chainInSteps(batch);
+    const history = yield* row.state.history.wakeInSteps(this.#woken, batch);
     for (let length = history.length; length > 0; length--) {
       const chain = history.chain(length);
       if (this.#byChain.has(chain)) return;

@@ -126,13 +126,13 @@ function basesOf(
 
 /** Whether the journal has this row with the state that it has now. */
 function isSaved(tree: SessionTree, row: SnapshotRow): boolean {
-  return tree.rows.get(row.id)?.was.stateHash === row.stateHash;
+  return tree.rows.get(row.id)?.was?.stateHash === row.stateHash;
 }
 
 /** Whether the journal has what the caller's state grew from. A checkpoint has the id of its run, but is not its snapshot. */
 function isSavedState(tree: SessionTree, base: StateBase | undefined): base is StateBase {
   if (base === undefined) return false;
-  const saved = tree.rows.get(base.snapshotId)?.was.stateHash;
+  const saved = tree.rows.get(base.snapshotId)?.was?.stateHash;
   return saved !== undefined && isStateHash(base.state, saved);
 }
 

@@ -1,6 +1,8 @@
 import * as v from 'valibot';
 import type { Json, JsonObject } from '../../../core/json/json.ts';
 import { privateField } from '../../../core/private-field.ts';
+import { RestingHistory } from '../../../session/resting-history.ts';
+import { emptyState } from '../../../session/session-state.ts';
 import type { Scope } from '../../contract/store.ts';
 import { endRun } from '../../memory/claim.ts';
 import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from '../../memory/tables.ts';
@@ -34,14 +36,15 @@ import { States } from './states.ts';
 /** A row as the journal has it. */
 class SavedRow {
   readonly row: SnapshotRow;
-  readonly was: SavedSnapshot;
   /** The hashes of its artifacts. */
   readonly artifacts: readonly string[];
+  /** To know what changes; not in a copy, of which nothing is written. */
+  readonly was: SavedSnapshot | undefined;
 
-  constructor(row: SnapshotRow, artifacts: readonly string[]) {
+  constructor(row: SnapshotRow, artifacts: readonly string[], was: SavedSnapshot | undefined) {
     this.row = row;
-    this.was = new SavedSnapshot(row);
     this.artifacts = artifacts;
+    this.was = was;
   }
 }
 
@@ -69,6 +72,8 @@ export interface SessionTreeContext {
   /** Hears that the states of a family were looked at. */
   readonly use: (tree: SessionTree) => void;
   readonly findFile: FindFile;
+  /** Whether it is only read, by someone who looks at few of its messages: then it takes less memory. */
+  readonly isCopy?: boolean;
 }
 
 /**
@@ -90,17 +95,21 @@ export class SessionTree implements JournalReader {
   readonly receipts = new Map<string, Receipt>();
   readonly #disk: Disk;
   readonly #tables: Tables;
+  readonly #isCopy: boolean;
   #head: JournalHead | undefined;
   /** The sessions of a journal that is read again; references to them stay valid. */
   #former: Map<string, SessionRow> | undefined;
 
-  constructor(folder: string, { disk, tables, use, findFile }: SessionTreeContext) {
+  constructor(folder: string, { disk, tables, use, findFile, isCopy = false }: SessionTreeContext) {
     this.folder = folder;
     this.journal = new Journal(disk, `${folder}/${journalName}`, this);
     this.artifacts = new ArtifactFiles(disk, folder, { newId: tables.newId, findFile });
-    this.states = new States(disk, this.journal.name, this.artifacts, () => use(this));
+    const onUse = () => use(this);
+    const first = isCopy ? { ...emptyState, history: RestingHistory.empty } : emptyState;
+    this.states = new States(disk, this.journal.name, this.artifacts, { onUse, first });
     this.#disk = disk;
     this.#tables = tables;
+    this.#isCopy = isCopy;
   }
 
   /** Whose sessions these are; `undefined` for a folder that is not where it belongs, as after copying one by hand. */
@@ -143,7 +152,7 @@ export class SessionTree implements JournalReader {
     }
     for (const row of moved) {
       const saved = this.rows.get(row.id);
-      if (saved !== undefined) this.rows.set(row.id, new SavedRow(row, saved.artifacts));
+      if (saved !== undefined) this.#save(row, saved.artifacts);
     }
     for (const session of this.sessions.values())
       this.saved.set(session.id, new SavedSession(session));
@@ -320,7 +329,12 @@ export class SessionTree implements JournalReader {
   #adopt(row: SnapshotRow, state: SnapshotLine['state']): void {
     const before = this.rows.get(state === undefined ? row.id : (state.base ?? ''));
     const artifacts = state?.artifacts ?? before?.artifacts ?? [];
-    this.rows.set(row.id, new SavedRow(row, artifacts));
+    this.#save(row, artifacts);
+  }
+
+  #save(row: SnapshotRow, artifacts: readonly string[]): void {
+    const was = this.#isCopy ? undefined : new SavedSnapshot(row);
+    this.rows.set(row.id, new SavedRow(row, artifacts, was));
   }
 
   #drop(id: string): void {

@@ -79,11 +79,21 @@ export function isArtifactHash(artifact: Artifact, hash: string): boolean {
 /** What is new in a state. Uses the first base that it extends by appending, else the first one. */
 export function toDelta(state: SessionState, bases: readonly NamedState[]): StateDelta {
   const base = bases.find((each) => each.state.history.isPrefixOf(state.history)) ?? bases[0];
+  return {
+    ...(base === undefined ? {} : { base: base.name }),
+    ...messagesDelta((base?.state ?? emptyState).history, state.history),
+    ...documentsDelta(state, base),
+  };
+}
+
+/** What is new in a state besides its messages. */
+export function documentsDelta(
+  state: SessionState,
+  base: NamedState | undefined,
+): Pick<StateDelta, 'custom' | 'artifacts'> {
   const from = base?.state ?? emptyState;
   const custom = customDelta(from.custom, state.custom, base?.customPatch);
   return {
-    ...(base === undefined ? {} : { base: base.name }),
-    ...messagesDelta(from.history, state.history),
     ...(custom === undefined ? {} : { custom }),
     ...(sameArtifacts(from, state) ? {} : { artifacts: [...artifactHashes(state)] }),
   };
@@ -126,7 +136,8 @@ function frozen(artifacts: readonly Artifact[]): readonly Artifact[] {
   return toJson(artifacts, 'artifacts') as unknown as readonly Artifact[];
 }
 
-function messagesDelta(from: History, to: History): Pick<StateDelta, 'messages' | 'pieces'> {
+/** What is new in messages. */
+export function messagesDelta(from: History, to: History): Pick<StateDelta, 'messages' | 'pieces'> {
   const delta = historyDelta(from, to);
   if (delta.kind === 'append') {
     return delta.messages.length === 0 ? {} : { messages: delta.messages };
@@ -141,9 +152,11 @@ function messagesDelta(from: History, to: History): Pick<StateDelta, 'messages' 
 
 function historyFrom({ messages: added, pieces }: StateDelta, base: History): History {
   if (pieces === undefined) return added === undefined ? base : base.append(added);
-  return base.replace(
-    pieces.flatMap((piece) =>
-      'new' in piece ? piece.new : base.truncate(piece.kept[1]).toArray(piece.kept[0]),
+  return base.rebuild(
+    pieces.map((piece) =>
+      'new' in piece
+        ? { kind: 'new', messages: piece.new }
+        : { kind: 'kept', from: piece.kept[0], to: piece.kept[1] },
     ),
   );
 }

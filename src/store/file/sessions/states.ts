@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { emptyState, type SessionState } from '../../../session/session-state.ts';
+import type { SessionState } from '../../../session/session-state.ts';
 import type { SnapshotRow } from '../../memory/tables.ts';
 import type { Disk } from '../directory/disk.ts';
 import { dataLoss } from '../directory/disk-error.ts';
@@ -18,16 +18,24 @@ export class States {
   readonly #name: string;
   readonly #artifacts: ArtifactFiles;
   readonly #onUse: () => void;
+  readonly #first: SessionState;
   #states = new Map<string, SessionState>();
   /** Rows that were made here and hold their states themselves. */
   readonly #holders = new Map<string, SnapshotRow>();
   #isWhole = true;
 
-  constructor(disk: Disk, name: string, artifacts: ArtifactFiles, onUse: () => void) {
+  /** `first` is the state that those with no other below them are made from. */
+  constructor(
+    disk: Disk,
+    name: string,
+    artifacts: ArtifactFiles,
+    { onUse, first }: { readonly onUse: () => void; readonly first: SessionState },
+  ) {
     this.#disk = disk;
     this.#name = name;
     this.#artifacts = artifacts;
     this.#onUse = onUse;
+    this.#first = first;
   }
 
   get(id: string): SessionState {
@@ -59,7 +67,7 @@ export class States {
     const holder = this.#holders.get(id);
     if (holder !== undefined) makeLazy(holder);
     this.#holders.delete(id);
-    if (this.#isWhole) put(this.#states, id, delta, this.#artifacts, this.#name);
+    if (this.#isWhole) this.#put(this.#states, id, delta);
     else this.#states.delete(id);
   }
 
@@ -90,7 +98,7 @@ export class States {
       line: (line) => {
         const { snapshots = [], dropped = [] } = v.parse(journalLine, line);
         for (const { id, state } of snapshots) {
-          if (state !== undefined) put(states, id, state, this.#artifacts, this.#name);
+          if (state !== undefined) this.#put(states, id, state);
         }
         for (const id of dropped) states.delete(id);
       },
@@ -101,17 +109,14 @@ export class States {
     this.#states = states;
     this.#isWhole = true;
   }
-}
 
-function put(
-  states: Map<string, SessionState>,
-  id: string,
-  delta: StateDelta,
-  artifacts: ArtifactFiles,
-  name: string,
-): void {
-  const base = delta.base === undefined ? emptyState : states.get(delta.base);
-  if (base === undefined) throw dataLoss(name, `snapshot "${id}" builds on one that is not in it`);
-  const readArtifacts = (hashes: readonly string[]) => hashes.map((hash) => artifacts.read(hash));
-  states.set(id, fromDelta(delta, base, readArtifacts));
+  #put(states: Map<string, SessionState>, id: string, delta: StateDelta): void {
+    const base = delta.base === undefined ? this.#first : states.get(delta.base);
+    if (base === undefined) {
+      throw dataLoss(this.#name, `snapshot "${id}" builds on one that is not in it`);
+    }
+    const readArtifacts = (hashes: readonly string[]) =>
+      hashes.map((hash) => this.#artifacts.read(hash));
+    states.set(id, fromDelta(delta, base, readArtifacts));
+  }
 }

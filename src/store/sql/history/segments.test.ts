@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { HistoryPiece } from '../../../session/delta.ts';
+import type { HistoryPiece } from '../../../session/history.ts';
 import {
   fromStored,
   gapsBetween,

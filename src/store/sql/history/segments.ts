@@ -1,4 +1,4 @@
-import type { HistoryPiece } from '../../../session/delta.ts';
+import type { HistoryPiece } from '../../../session/history.ts';
 
 /** Rows of a branch have ids `branch * rowsPerBranch + row`: one integer, so that a range of rows is a range of ids. */
 export const rowsPerBranch = 2 ** 22;
