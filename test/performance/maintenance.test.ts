@@ -180,6 +180,34 @@ test('S342: one long session is verified and pruned in steps, each of a bounded 
   await app.close();
 });
 
+test('S342: what to prune of several sessions is chosen in steps of a bounded number of snapshots', async () => {
+  const store = sqliteStore(join(directory, 'several.db'), { durability: 'normal' });
+  const { turn, maintenance } = createKit({ store, close: async () => {} });
+  for (let no = 0; no < 10; no++) {
+    for (let count = 0; count < 150; count++) await turn(`s${no}`);
+  }
+  // How often the policy was asked, which is once for each session, in one turn of the event loop.
+  let [asked, most, sum, isDone] = [0, 0, 0, false];
+  const endTurn = (): void => {
+    most = Math.max(most, asked);
+    sum += asked;
+    asked = 0;
+    if (!isDone) setImmediate(endTurn);
+  };
+  setImmediate(endTurn);
+  await maintenance.prune({
+    get keepLast() {
+      asked++;
+      return 150;
+    },
+  });
+  isDone = true;
+  endTurn();
+  expect(sum).toBeGreaterThanOrEqual(10);
+  expect(most).toBeLessThanOrEqual(5);
+  await store.close?.();
+});
+
 test('S525: a session that continues while it is pruned stays whole', async () => {
   const store = sqliteStore(join(directory, 'busy.db'), { durability: 'normal' });
   const { app, agent, turn } = await longSession(store, 250, (no) => `turn ${no}`);

@@ -1,9 +1,8 @@
-import { createSha256 } from '../../core/platform.ts';
+import { createSha256, letOthersRun } from '../../core/platform.ts';
 import type { FileSupport, OpenFile } from '../contract/store.ts';
 import { damagedFile, inPieces, neededPieces } from '../rules/file-pieces.ts';
 import { type FileHead, pieceMark, readHead, readPiece } from './content/files.ts';
 import { finishUpload, writePiece } from './content/uploads.ts';
-import { breath } from './retention/breath.ts';
 import type { SqlContext } from './sql-context.ts';
 import { hexOf } from './values/bytes.ts';
 
@@ -26,7 +25,7 @@ export function fileSupport(context: SqlContext): FileSupport {
         const write = () => writePiece(run, marked, cipher);
         pieces.push(hexOf(await db.write(write, { durable: false })));
         // SQLite works on this thread.
-        await breath();
+        await letOthersRun();
       }
       const hash = sum.hex();
       await db.write(() => finishUpload(run, hash, { size, pieces }, cipher));
@@ -46,7 +45,7 @@ function opened({ db, cipher }: SqlContext, hash: string, head: FileHead): OpenF
       const sum = from === 0 && to === head.size ? createSha256() : undefined;
       for (const needed of neededPieces(from, to)) {
         const piece = await db.read(() => readPiece(hash, head, needed.number, cipher));
-        await breath();
+        await letOthersRun();
         sum?.update(piece);
         const isLast = sum !== undefined && needed.number === head.pieces.length - 1;
         // Before the last piece, so that a reader does not take a damaged file for a whole one.

@@ -9,10 +9,10 @@ import type {
 import { checkPolicy } from '../rules/retention.ts';
 import { type RotationPlace, rotateSome, rotationStart } from './content/rotate.ts';
 import { resealMeta } from './database/meta.ts';
-import { stepsOf } from './retention/breath.ts';
 import { eraseOwned, eraseSpent, type SpentSession } from './retention/erase.ts';
 import { countSessions, pruneSessions, sessionsAfter } from './retention/prune.ts';
 import { pagesOf } from './retention/row-pages.ts';
+import { stepsOf } from './retention/steps.ts';
 import { verifyStore } from './retention/verify-store.ts';
 import { exportSession } from './sessions/export-session.ts';
 import { importSession } from './sessions/import-session.ts';

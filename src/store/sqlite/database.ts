@@ -1,12 +1,12 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
+import { letOthersRun } from '../../core/platform.ts';
 import { backoff } from '../../core/time/backoff.ts';
 import { type Clock, systemClock } from '../../core/time/clock.ts';
 import { toReadError } from '../rules/errors.ts';
 import type { Cipher } from '../sql/content/cipher.ts';
 import type { Database, Hint } from '../sql/database/database.ts';
 import type { Plan } from '../sql/database/query.ts';
-import { breath } from '../sql/retention/breath.ts';
 import { limitHeartbeats, limiting } from '../sql/runs/limit-heartbeats.ts';
 import { changeMark } from './change-mark.ts';
 import { createChangeWatch } from './change-watch.ts';
@@ -152,7 +152,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
         idleReader = undefined;
         try {
           await retry(() => reader.beginRead());
-          const result = await reader.runInSteps(plan(), breath);
+          const result = await reader.runInSteps(plan(), letOthersRun);
           reader.endRead();
           if (isClosed || idleReader !== undefined) reader.close();
           else idleReader = reader;
@@ -180,13 +180,13 @@ export function sqliteDatabase(options: SqliteOptions): Database {
       for (let free = freePages(), before = free + 1; free > 0 && free < before; ) {
         before = free;
         await retry(() => db.exec(`PRAGMA incremental_vacuum(${vacuumPages})`));
-        await breath();
+        await letOthersRun();
         free = freePages();
       }
       // Written back first, so that emptying the log is all that is left to do in the last step.
       await retry(() => db.get('PRAGMA wal_checkpoint(PASSIVE)'));
-      await breath();
-      while (await retry(() => shortenLog(db))) await breath();
+      await letOthersRun();
+      while (await retry(() => shortenLog(db))) await letOthersRun();
       await retry(() => {
         // A reader in another process keeps the log from being emptied; it says so in a column.
         if (db.get('PRAGMA wal_checkpoint(TRUNCATE)')?.busy === 1) throw busyLog;

@@ -1,10 +1,10 @@
+import { letOthersRun } from '../../../core/platform.ts';
 import { after } from '../../../core/time/after.ts';
 import type { Clock } from '../../../core/time/clock.ts';
 import type { Cipher } from '../content/cipher.ts';
 import type { Database } from '../database/database.ts';
 import { forgetEvents } from '../runs/events.ts';
 import { forgetRequests } from '../runs/requests.ts';
-import { breath } from './breath.ts';
 import { sweepSome } from './gc-sweep.ts';
 
 // Long enough that a burst of turns is followed by one round of tidying.
@@ -77,7 +77,8 @@ export class GcScheduler {
 
   async #round(): Promise<void> {
     const { db, cipher } = this.#options;
-    while (await db.write(() => sweepSome(cipher, db.dialect), { durable: false })) await breath();
+    while (await db.write(() => sweepSome(cipher, db.dialect), { durable: false }))
+      await letOthersRun();
   }
 
   #endTimer(): void {

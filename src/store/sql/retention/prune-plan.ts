@@ -1,3 +1,4 @@
+import { letOthersRun } from '../../../core/platform.ts';
 import type { RetentionPolicy } from '../../contract/store.ts';
 import { pausing } from '../../rules/maintenance-steps.ts';
 import {
@@ -9,7 +10,6 @@ import { all, type Plan, type SqlValue, statement } from '../database/query.ts';
 import { type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
 import { uuidText } from '../values/bytes.ts';
 import { code, fromEvent, fromFinish, fromStatus } from '../values/codes.ts';
-import { breath } from './breath.ts';
 import { groupsOf } from './session-groups.ts';
 
 interface SessionRow extends HolderRow, UsedRows {
@@ -109,11 +109,16 @@ export async function planPrune(
   policy: RetentionPolicy,
 ): Promise<readonly PrunePlan[]> {
   const plans: PrunePlan[] = [];
+  let left = batch;
   for (const { session, rows } of looked) {
     const steps = planOf(session, rows, policy);
     let step = steps.next();
-    for (; step.done !== true; step = steps.next()) if (rows.length > batch) await breath();
+    for (; step.done !== true; step = steps.next()) if (rows.length > batch) await letOthersRun();
     if (step.value.victims.length > 0 || step.value.spent) plans.push(step.value);
+    left -= rows.length;
+    if (left > 0) continue;
+    await letOthersRun();
+    left = batch;
   }
   return plans;
 }

@@ -4,9 +4,9 @@ import { toReadError } from '../../rules/errors.ts';
 import { createFaults } from '../../rules/maintenance-steps.ts';
 import { one, statement } from '../database/query.ts';
 import type { SqlContext } from '../sql-context.ts';
-import { stepsOf } from './breath.ts';
 import { sessionsAfter } from './prune.ts';
 import { pagesOf } from './row-pages.ts';
+import { stepsOf } from './steps.ts';
 import {
   branchesAfter,
   type JournalAt,

@@ -1,10 +1,6 @@
+import { letOthersRun } from '../../../core/platform.ts';
 import type { MaintenanceOptions, MaintenanceProgress } from '../../contract/store.ts';
 import { createSteps } from '../../rules/maintenance-steps.ts';
-
-/** Lets everything else that waits for the thread run before the next step of a long task. */
-export function breath(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
 
 /** To be called after each step: reports it, stops at a signal, and lets turns run. */
 export function stepsOf(
@@ -13,6 +9,6 @@ export function stepsOf(
   const step = createSteps(options);
   return (items, progress) => {
     step(items, progress);
-    return breath();
+    return letOthersRun();
   };
 }
