@@ -165,6 +165,23 @@ describe('a file that cannot be used', () => {
   });
 });
 
+// The snapshots of a long one are read in several statements.
+test.each([3, 2100])(
+  'verify finds messages of a session of %d turns that no snapshot has',
+  async (turnCount) => {
+    const { scope, sessionId } = await filled(turnCount);
+    const store = sqliteStore(path);
+    expect(await store.maintenance?.verify()).toEqual([]);
+    change(`INSERT INTO messages SELECT MAX(id) + 9, body FROM messages`);
+    const messages = [expect.stringMatching(/^1 messages of branch \d+ are held by nothing/)];
+    const faults = await store.maintenance?.verify();
+    expect(faults?.map(({ message }) => message)).toEqual(messages);
+    const head = await store.getSnapshot(scope, { sessionId });
+    expect(head?.state?.messages).toHaveLength(2 * turnCount);
+    await store.close?.();
+  },
+);
+
 describe('a disk that is full', () => {
   test('a turn says so, nothing of it is kept, and what was there still is', async () => {
     const store = sqliteStore(path, { maxSize: 260_000 });

@@ -70,6 +70,11 @@ export async function verifyStore(
     return found;
   };
 
+  const branchFaults = async (branch: number): Promise<readonly Fault[]> =>
+    (await db.read(() => verifyBranch(branch, { isLong: false }))) ??
+    (await db.readInSteps(() => verifyBranch(branch, { isLong: true }))) ??
+    [];
+
   // On SQLite a separate thread does this meanwhile. What it finds is reported after the last session, so a call that was stopped before
   // that is followed by one that checks again.
   const isChecked = from.sessions === allSessions;
@@ -84,7 +89,7 @@ export async function verifyStore(
   faults.add(damage.map((message): Fault => ({ kind: 'hash', message })));
   for await (const branches of pagesOf(db, branchesAfter, from.branches)) {
     for (const branch of branches) {
-      faults.add(await confirmed(() => db.read(() => verifyBranch(branch))));
+      faults.add(await confirmed(() => branchFaults(branch)));
     }
     await step(
       branches.length,

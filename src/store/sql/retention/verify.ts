@@ -14,7 +14,7 @@ import { gapsBetween, messageRowId, rowsPerBranch } from '../history/segments.ts
 import type { StateContext } from '../history/state-rows.ts';
 import { journal } from '../runs/journal.ts';
 import { uuidText } from '../values/bytes.ts';
-import { reachabilityOf } from './gc-reachability.ts';
+import { reachabilityNow } from './gc-reachability.ts';
 import { problemOf } from './problem-of.ts';
 
 interface JournalRow {
@@ -74,10 +74,14 @@ export function* branchesAfter(rowId: number): Plan<readonly number[]> {
   return (yield* all(selectBranches, rowId)).map((row) => row.row_id);
 }
 
-/** Rows of a branch that no state holds. */
-export function* verifyBranch(branch: number): Plan<readonly Fault[]> {
-  const need = yield* reachabilityOf(branch);
+/** Rows of a branch that no state holds. `undefined`: its session is long, and `isLong` was not said. */
+export function* verifyBranch(
+  branch: number,
+  options: { readonly isLong: boolean },
+): Plan<readonly Fault[] | undefined> {
+  const need = yield* reachabilityNow(branch, options);
   if (need === undefined) return [];
+  if (need === 'long') return undefined;
   let rows = 0;
   for (const [from, to] of gapsBetween(need.ranges)) {
     rows += (yield* one(countRows, messageRowId(branch, from), messageRowId(branch, to))).count;
