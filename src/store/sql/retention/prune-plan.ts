@@ -74,7 +74,7 @@ export interface PrunePlan {
   readonly victims: readonly number[];
   /** Those of them that have a label. */
   readonly labelled: ReadonlySet<number>;
-  /** The parents of all rows, as long as nothing is removed, and the rows that hang on each. */
+  /** The parents of all rows, as long as nothing is removed, and the rows that hang on each victim. */
   readonly parents: Map<number, number | null>;
   readonly children: ReadonlyMap<number, readonly number[]>;
   /** The session itself may go. */
@@ -87,7 +87,44 @@ const batch = 400;
 /** A session and its snapshots, as they were when they were looked at. */
 export interface LookedAt {
   readonly session: SessionRow;
-  readonly rows: readonly SnapshotRow[];
+  readonly rows: readonly SeenSnapshot[];
+}
+
+/** A snapshot as it was when it was looked at. A session may have many, so that of the row only what is needed is kept. */
+class SeenSnapshot implements RetainedSnapshot {
+  readonly session: number;
+  readonly rowId: number;
+  readonly parent: number | null;
+  /** `undefined`: a checkpoint, which is its run's. */
+  readonly id: string | undefined;
+  readonly index: number;
+  readonly status: RetainedSnapshot['status'];
+  readonly event: RetainedSnapshot['event'];
+  readonly finishReason: RetainedSnapshot['finishReason'];
+  readonly label: string | undefined;
+  readonly updatedAt: number;
+  /** Known when all snapshots of the session are. */
+  parentId: string | undefined;
+
+  constructor(row: SnapshotRow, ownSnapshot: number | null) {
+    this.session = row.session;
+    this.rowId = row.row_id;
+    this.parent = row.parent;
+    this.id = row.id === null ? undefined : uuidText(row.id);
+    this.index = row.idx ?? -1;
+    // One that will not end any more.
+    const isExpired = row.status === code.pending && row.row_id !== ownSnapshot;
+    this.status = isExpired ? 'expired' : fromStatus(row.status);
+    this.event = fromEvent(row.event);
+    this.finishReason = fromFinish(row.finish);
+    this.label = row.label === null ? undefined : 'labelled';
+    this.updatedAt = row.updated_at;
+    this.parentId = undefined;
+  }
+
+  get snapshotId(): string {
+    return this.id ?? '';
+  }
 }
 
 /** Looks at some sessions. */
@@ -123,31 +160,38 @@ export async function planPrune(
   return plans;
 }
 
-function* snapshotsOf(group: readonly SessionRow[]): Plan<readonly SnapshotRow[]> {
+function* snapshotsOf(group: readonly SessionRow[]): Plan<readonly SeenSnapshot[]> {
+  const own = new Map(group.map((session) => [session.row_id, session.own_snapshot]));
+  const found: SeenSnapshot[] = [];
+  const add = (rows: readonly SnapshotRow[]): void => {
+    for (const row of rows) found.push(new SeenSnapshot(row, own.get(row.session) ?? null));
+  };
   const [only] = group;
   if (only === undefined || group.length > 1 || only.next_index <= batch) {
-    return yield* all(selectAll, JSON.stringify(group.map((each) => each.row_id)));
+    add(yield* all(selectAll, JSON.stringify(group.map((each) => each.row_id))));
+    return found;
   }
-  const found: SnapshotRow[] = [];
   for (let from = 0; from < only.next_index; from += batch) {
-    found.push(...(yield* all(selectListed, only.row_id, from, from + batch)));
+    add(yield* all(selectListed, only.row_id, from, from + batch));
   }
-  found.push(...(yield* all(selectUnlisted, only.row_id)));
+  add(yield* all(selectUnlisted, only.row_id));
   return found;
 }
 
 function* planOf(
   session: SessionRow,
-  rows: readonly SnapshotRow[],
+  rows: readonly SeenSnapshot[],
   policy: RetentionPolicy,
 ): Generator<undefined, PrunePlan> {
-  const ids = new Map<number, string | undefined>();
+  const byRowId = new Map<number, SeenSnapshot>();
   for (const row of pausing(rows)) {
     if (row === undefined) yield;
-    else ids.set(row.row_id, row.id === null ? undefined : uuidText(row.id));
+    else byRowId.set(row.rowId, row);
   }
-  const retained = yield* toRetained(session, rows, ids);
+  const retained = yield* toRetained(session, rows, byRowId);
   const { victims, dropSession } = yield* selectInSteps(retained, policy, session.now);
+  const isVictim = (row: SeenSnapshot | undefined): boolean =>
+    row?.id !== undefined && victims.has(row.id);
   const doomed: number[] = [];
   const labelled = new Set<number>();
   const parents = new Map<number, number | null>();
@@ -157,13 +201,13 @@ function* planOf(
       yield;
       continue;
     }
-    const { row_id: rowId, parent } = row;
+    const { rowId, parent } = row;
     parents.set(rowId, parent);
-    if (victims.has(ids.get(rowId) ?? '')) {
+    if (isVictim(row)) {
       doomed.push(rowId);
-      if (row.label !== null) labelled.add(rowId);
+      if (row.label !== undefined) labelled.add(rowId);
     }
-    if (parent === null || victims.size === 0) continue;
+    if (parent === null || !isVictim(byRowId.get(parent))) continue;
     const siblings = children.get(parent);
     if (siblings === undefined) children.set(parent, [rowId]);
     else siblings.push(rowId);
@@ -182,30 +226,17 @@ function* planOf(
 
 function* toRetained(
   session: SessionRow,
-  rows: readonly SnapshotRow[],
-  ids: ReadonlyMap<number, string | undefined>,
+  rows: readonly SeenSnapshot[],
+  byRowId: ReadonlyMap<number, SeenSnapshot>,
 ): Generator<undefined, RetainedSession> {
   const idOf = (rowId: number | null): string | undefined =>
-    rowId === null ? undefined : ids.get(rowId);
+    rowId === null ? undefined : byRowId.get(rowId)?.id;
   const snapshots: RetainedSnapshot[] = [];
   for (const row of pausing(rows)) {
     if (row === undefined) yield;
-    const snapshotId = idOf(row?.row_id ?? null);
-    if (row === undefined || snapshotId === undefined) continue;
-    snapshots.push({
-      snapshotId,
-      parentId: idOf(row.parent),
-      index: row.idx ?? -1,
-      // One that will not end any more.
-      status:
-        row.status === code.pending && row.row_id !== session.own_snapshot
-          ? 'expired'
-          : fromStatus(row.status),
-      event: fromEvent(row.event),
-      finishReason: fromFinish(row.finish),
-      label: row.label === null ? undefined : 'labelled',
-      updatedAt: row.updated_at,
-    });
+    if (row?.id === undefined) continue;
+    row.parentId = idOf(row.parent);
+    snapshots.push(row);
   }
   return {
     sessionId: session.id,
