@@ -4,6 +4,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PerformanceObserver } from 'node:perf_hooks';
 import { DatabaseSync } from 'node:sqlite';
 import { type Agent, waymark } from '../../src/index.ts';
 import type { Store } from '../../src/store/contract/store.ts';
@@ -43,7 +44,15 @@ interface Measured {
   readonly turns: readonly number[];
   /** The longest processor time without another step of the event loop, in milliseconds. */
   readonly longest: number;
+  /** The longest garbage collection, in milliseconds. */
+  readonly collection: number;
 }
+
+let collection = 0;
+const collections = new PerformanceObserver((list) => {
+  for (const { duration } of list.getEntries()) collection = Math.max(collection, duration);
+});
+collections.observe({ entryTypes: ['gc'] });
 
 /** Runs turns, with a pause after each, until something is done. */
 async function measure(work: Promise<unknown>, turn?: () => Promise<unknown>): Promise<Measured> {
@@ -58,6 +67,7 @@ async function measure(work: Promise<unknown>, turn?: () => Promise<unknown>): P
     if (!isDone) setImmediate(tick);
   };
   setImmediate(tick);
+  collection = 0;
   const started = performance.now();
   let seconds = 0;
   const working = work.finally(() => {
@@ -71,15 +81,17 @@ async function measure(work: Promise<unknown>, turn?: () => Promise<unknown>): P
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   await working;
-  return { seconds, turns, longest };
+  // Those of the last moments are reported a little later.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  return { seconds, turns, longest, collection };
 }
 
-function show(what: string, { seconds, turns, longest }: Measured): void {
+function show(what: string, { seconds, turns, longest, collection }: Measured): void {
   const sorted = turns.toSorted((a, b) => a - b);
   const at = (share: number): string =>
     (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(1);
   console.log(
-    `| ${what} | ${seconds.toFixed(2)} | ${turns.length} | ${at(0.5)} | ${at(0.99)} | ${at(1)} | ${longest.toFixed(1)} |`,
+    `| ${what} | ${seconds.toFixed(2)} | ${turns.length} | ${at(0.5)} | ${at(0.99)} | ${at(1)} | ${longest.toFixed(1)} | ${collection.toFixed(1)} |`,
   );
 }
 
@@ -110,8 +122,10 @@ async function fillLong(agent: Agent): Promise<void> {
 
 const idle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10_000));
 
-console.log('| store, task, turns in | s | turns | p50 ms | p99 ms | max ms | longest step ms |');
-console.log('| --- | ---: | ---: | ---: | ---: | ---: | ---: |');
+console.log(
+  '| store, task, turns in | s | turns | p50 ms | p99 ms | max ms | longest step ms | longest collection ms |',
+);
+console.log('| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |');
 
 for (const [name, open] of Object.entries(stores)) {
   if (only !== undefined && only !== name) continue;

@@ -15,7 +15,8 @@ export class LazyState implements SessionState {
     this.history = history;
     this.custom = custom;
     this.#read = read;
-    // On the object itself, so that a copy of it has them. One getter for all: each of its own would be a hidden class of V8.
+    // On the object itself, so that a copy of it has them. One getter for all: with a separate one, each object would get another
+    // hidden class in V8.
     Object.defineProperty(this, 'artifacts', LazyState.#lazy);
   }
 

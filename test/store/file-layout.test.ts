@@ -286,7 +286,7 @@ describe('damage', () => {
     expect(await open().maintenance.verify()).toEqual([]);
   });
 
-  test('what nobody needs is found', async () => {
+  test('an artifact that no snapshot has is found', async () => {
     const { turn } = open();
     await turn('s');
     await turn('t');

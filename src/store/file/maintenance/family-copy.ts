@@ -20,7 +20,7 @@ export interface MaintenanceContext {
   readonly wait: <Result>(disk: Promise<Result>) => Promise<Result>;
 }
 
-/** Nobody listens to a copy. */
+/** A copy has no listeners. */
 const noListeners = createKeyedEmitter();
 
 /**

@@ -17,6 +17,7 @@ import type { DirectoryTransaction } from '../directory/transaction.ts';
 import { emptyTrash } from '../directory/trash.ts';
 import { portion } from '../sessions/journal.ts';
 import type { Gone, SessionTree } from '../sessions/session-tree.ts';
+import { Baton } from './baton.ts';
 import { batch, dropFamilies, dropRunFiles } from './drop.ts';
 import { FamilyCopy, type MaintenanceContext, readToEnd } from './family-copy.ts';
 import { familiesIn, scopeFolders, scopesOf } from './folders.ts';
@@ -98,23 +99,6 @@ export async function prune(
     }
   }
   return pruning.report;
-}
-
-/** Is held by the one that uses the thread, so that of many at work only one does something in a step. */
-class Baton {
-  #isFree = true;
-  readonly #waiting: (() => void)[] = [];
-
-  async take(): Promise<void> {
-    if (this.#isFree) this.#isFree = false;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
-
-  give(): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#isFree = true;
-    else next();
-  }
 }
 
 /** What is to be removed of a family. */

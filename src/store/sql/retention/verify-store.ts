@@ -9,6 +9,7 @@ import { pagesOf } from './row-pages.ts';
 import { stepsOf } from './steps.ts';
 import {
   branchesAfter,
+  doubtfulBranches,
   type JournalAt,
   journalStart,
   strayTables,
@@ -71,9 +72,17 @@ export async function verifyStore(
   };
 
   const branchFaults = async (branch: number): Promise<readonly Fault[]> =>
-    (await db.read(() => verifyBranch(branch, { isLong: false }))) ??
-    (await db.readInSteps(() => verifyBranch(branch, { isLong: true }))) ??
-    [];
+    (await db.readInSteps(() => verifyBranch(branch, { isLong: true }))) ?? [];
+
+  /** Branches that may have faults. If one of them cannot be read, each is read alone. */
+  const doubtful = async (branches: readonly number[]): Promise<readonly number[]> => {
+    try {
+      return await db.read(() => doubtfulBranches(branches));
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      return branches;
+    }
+  };
 
   // On SQLite a separate thread does this meanwhile. What it finds is reported after the last session, so a call that was stopped before
   // that is followed by one that checks again.
@@ -88,7 +97,7 @@ export async function verifyStore(
   const damage = (await checking) ?? [];
   faults.add(damage.map((message): Fault => ({ kind: 'hash', message })));
   for await (const branches of pagesOf(db, branchesAfter, from.branches)) {
-    for (const branch of branches) {
+    for (const branch of await doubtful(branches)) {
       faults.add(await confirmed(() => branchFaults(branch)));
     }
     await step(

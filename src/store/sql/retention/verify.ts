@@ -96,6 +96,16 @@ export function* verifyBranch(
   return faults;
 }
 
+/** Those of some branches that have to be looked at again, one by one: long ones, and those of which something is not held. */
+export function* doubtfulBranches(branches: readonly number[]): Plan<readonly number[]> {
+  const found: number[] = [];
+  for (const branch of branches) {
+    const faults = yield* verifyBranch(branch, { isLong: false });
+    if (faults === undefined || faults.length > 0) found.push(branch);
+  }
+  return found;
+}
+
 // Rows that hang on nothing ------------------------------------------------------------------------
 
 interface StrayRows {
