@@ -17,7 +17,7 @@ export type { EditNote, Snapshot, SnapshotEvent, SnapshotStatus } from '../proto
 export type { Artifact, State } from '../protocol/state.ts';
 export type { Chunk, FinishReason, Init, Input, Usage } from '../protocol/turn.ts';
 export { type ExportRow, toSessionExport } from '../session/export-session.ts';
-export { History } from '../session/history.ts';
+export { History, type HistoryPiece } from '../session/history.ts';
 export {
   fromSessionExport,
   type ImportedSession,
