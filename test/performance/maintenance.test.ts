@@ -442,6 +442,42 @@ test('S641: turns in the same and in other sessions are saved while files are ve
   await app.close();
 });
 
+test.each([
+  ['many turns', 510, 'ok', 3],
+  ['long turns', 1, 'x'.repeat(40_000), 5],
+])(
+  'S525: in files, what another process has added after %s is pruned as well',
+  async (_, turns, text, added) => {
+    const [store, other] = [fileStore(directory), fileStore(directory)];
+    const [ours, theirs] = [store, other].map((each) => {
+      const app = waymark({ store: each, work: false });
+      const agent = app.defineCustomAgent({ name: 'long' }, async (session) => {
+        await session.run(async () => {
+          session.addMessages({ role: 'model', content: [{ text }] });
+        });
+      });
+      return { app, agent };
+    });
+    for (let no = 0; no < turns; no++) await ours?.agent.runText('one', { sessionId: 's' });
+    for (let no = 0; no < added; no++) await theirs?.agent.runText('two', { sessionId: 's' });
+    expect(await store.maintenance?.prune({ keepLast: 1 })).toMatchObject({
+      snapshots: turns + added - 1,
+    });
+    const head = (await ours?.agent.getSession('s'))?.headId ?? '';
+    await ours?.agent.label(head, 'kept');
+    for (const side of [ours, theirs]) {
+      expect((await side?.agent.getSnapshot(head))?.state?.messages).toHaveLength(
+        2 * (turns + added),
+      );
+      expect((await side?.agent.listSnapshots('s'))?.items.map((each) => each.snapshotId)).toEqual([
+        head,
+      ]);
+    }
+    expect(await other.maintenance?.verify()).toEqual([]);
+    await Promise.all([ours?.app.close(), theirs?.app.close()]);
+  },
+);
+
 test('S525: in files, a snapshot that is restored, labelled, forked or continued from while it is pruned stays, at whatever moment', async () => {
   const prepared = join(directory, 'prepared');
   const first = fileStore(prepared, { durability: 'normal' });

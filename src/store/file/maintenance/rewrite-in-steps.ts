@@ -174,8 +174,10 @@ class Rewriting {
     if (left === undefined || session.listed !== left.before) {
       return atOnce(leftOf(session, this.#gone));
     }
-    const added = session.listed.slice(left.count);
-    return { ...left, rows: added.length === 0 ? left.rows : [...left.rows, ...added] };
+    // Another process may have written them, before it was decided what is gone.
+    for (const row of session.listed.slice(left.count)) look(left, row, this.#gone);
+    lookAtHead(left, this.#gone);
+    return left;
   }
 
   #discard(): 'stale' {
@@ -226,41 +228,43 @@ interface Left {
   readonly session: SessionRow;
   /** Its snapshots when it was looked at, how many there were, and those of them that stay. */
   readonly before: readonly SnapshotRow[];
-  readonly count: number;
-  readonly rows: readonly SnapshotRow[];
+  count: number;
+  readonly rows: SnapshotRow[];
   /** Those that get another parent. */
-  readonly moved: ReadonlyMap<SnapshotRow, SnapshotRow | undefined>;
+  readonly moved: Map<SnapshotRow, SnapshotRow | undefined>;
+  /** By the id of what is gone: the nearest above it that stays. */
+  readonly above: Map<string, SnapshotRow | undefined>;
 }
 
-function* leftOf(session: SessionRow, { snapshots }: Gone): Generator<undefined, Left> {
-  const { listed } = session;
-  const rows: SnapshotRow[] = [];
-  const moved = new Map<SnapshotRow, SnapshotRow | undefined>();
-  // By the id of what is gone: the nearest above it that stays. Parents come first.
-  const above = new Map<string, SnapshotRow | undefined>();
-  const move = (row: SnapshotRow): void => {
-    const { parent } = row;
-    if (parent !== undefined && snapshots.has(parent.id)) moved.set(row, above.get(parent.id));
-  };
-  let count = 0;
-  for (const row of pausing(listed)) {
-    if (row === undefined) {
-      yield;
-      continue;
-    }
-    count++;
-    if (snapshots.has(row.id)) {
-      const { parent } = row;
-      const isGone = parent !== undefined && snapshots.has(parent.id);
-      above.set(row.id, isGone ? above.get(parent.id) : parent);
-    } else {
-      rows.push(row);
-      move(row);
-    }
+function* leftOf(session: SessionRow, gone: Gone): Generator<undefined, Left> {
+  const before = session.listed;
+  const left: Left = { session, before, count: 0, rows: [], moved: new Map(), above: new Map() };
+  for (const row of pausing(before)) {
+    if (row === undefined) yield;
+    else look(left, row, gone);
   }
-  const { head } = session;
-  if (head !== undefined && head.index < 0) move(head);
-  return { session, before: listed, count, rows, moved };
+  lookAtHead(left, gone);
+  return left;
+}
+
+/** Takes in one more snapshot. Parents come first. */
+function look(left: Left, row: SnapshotRow, { snapshots }: Gone): void {
+  left.count++;
+  const { parent } = row;
+  const isOrphan = parent !== undefined && snapshots.has(parent.id);
+  const above = isOrphan ? left.above.get(parent.id) : parent;
+  if (snapshots.has(row.id)) left.above.set(row.id, above);
+  else {
+    left.rows.push(row);
+    if (isOrphan) left.moved.set(row, above);
+  }
+}
+
+/** A head that is not listed stays, too. */
+function lookAtHead({ session: { head }, moved, above }: Left, { snapshots }: Gone): void {
+  const parent = head !== undefined && head.index < 0 ? head.parent : undefined;
+  if (head === undefined || parent === undefined || !snapshots.has(parent.id)) return;
+  moved.set(head, above.get(parent.id));
 }
 
 /** Lets others run at each pause. */
