@@ -90,6 +90,12 @@ describe('a history that stays at rest', () => {
     });
   });
 
+  test('a message whose text is none stays as it was read', () => {
+    const damaged = { role: 'model', content: [{ text: 5 }] } as unknown as Message;
+    const history = RestingHistory.empty.append([a, damaged]);
+    expect([...history.from(0)]).toEqual([a, damaged]);
+  });
+
   test('what it begins with is shared, and hashed once', () => {
     const base = RestingHistory.empty.append([a, b, c]);
     const known = new Map<Link, string>();

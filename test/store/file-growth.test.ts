@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json/json.ts';
+import { History } from '../../src/session/history.ts';
 import { emptyState, hashState, type SessionState } from '../../src/session/session-state.ts';
 import type { StateBase } from '../../src/store/contract/store.ts';
 import { type Kit, say } from '../../src/testing/store-contract/kit.ts';
@@ -106,6 +107,24 @@ describe('what a turn costs', () => {
     const again = open();
     const loaded = await again.runs.load(again.scope, { sessionId: 's' });
     expect(loaded?.state.history.messages).toEqual(base?.state.history.messages);
+  });
+
+  test('stays what was new when the snapshot that windows were cut from is pruned', async () => {
+    const kit = open();
+    let base: StateBase | undefined;
+    for (let no = 0; no < 40; no++) {
+      base = await turn(kit, 's', base, (state) => exchange(state, no));
+    }
+    for (let no = 0; no < 8; no++) {
+      await turn(kit, 's', base, (state) => {
+        const { history, ...rest } = exchange(state, 100 + no);
+        return { ...rest, history: History.empty.replace(history.toArray().slice(2 * no + 2)) };
+      });
+    }
+    const before = await sizeOf('s');
+    await kit.maintenance.prune({ keepLast: 8 });
+    expect(await sizeOf('s')).toBeLessThan(before);
+    expect(await kit.maintenance.verify()).toEqual([]);
   });
 
   test('is its change, when a large custom document changes a little', async () => {

@@ -17,7 +17,8 @@ export function plainTextOf(message: Message): string | undefined {
   const part = content[0];
   if (part === undefined || content.length > 1 || !('text' in part)) return undefined;
   const isPlain = Object.keys(part).length === 1 && Object.keys(message).length === 2;
-  return isPlain ? part.text : undefined;
+  // A message that was read from a damaged file may have anything there.
+  return isPlain && typeof part.text === 'string' ? part.text : undefined;
 }
 
 /** The reasoning of a message or chunk. */

@@ -165,18 +165,22 @@ class Prefixes {
   }
 
   /**
-   * The one from which the fewest messages are new: the one with the most in common from the start, or the parent, whose messages
-   * may be kept elsewhere.
+   * The one from which the fewest messages are new: the one with the most in common from the start, or the parent or the last
+   * one, whose messages may be kept elsewhere.
    */
   *baseOf(row: SnapshotRow): Generator<undefined, SnapshotRow | undefined> {
     if (this.#rows.size === 0) return undefined;
     const parent = row.parent !== undefined && this.#rows.has(row.parent) ? row.parent : undefined;
     if (this.#isNearest(row, parent)) return parent;
     const longest = yield* this.#longest(row);
-    if (longest === undefined || parent === undefined) return longest?.row ?? parent;
     const { history } = row.state;
-    const isEnough = newMessages(parent.state.history, history) <= history.length - longest.length;
-    return isEnough ? parent : longest.row;
+    let [nearest, least] = [longest?.row ?? parent, history.length - (longest?.length ?? 0)];
+    for (const each of new Set([this.#last, parent])) {
+      if (each === undefined) continue;
+      const count = newMessages(each.state.history, history);
+      if (count < least || (count === least && each === parent)) [nearest, least] = [each, count];
+    }
+    return nearest;
   }
 
   add(row: SnapshotRow): void {
