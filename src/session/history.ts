@@ -82,6 +82,7 @@ export class History {
     this.#end = end;
   }
 
+  /** The last message of a compact history. */
   protected get end(): Link | undefined {
     return this.#end;
   }
