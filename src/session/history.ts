@@ -53,7 +53,11 @@ function contentHashOf(role: Role, content: string | Message): string {
 
 /** The chain over a history and one more message; `before` is that of the history, empty when it has no messages. */
 export function chainAfter(before: string, message: Message): string {
-  return sha256(before + messageHash(message));
+  return chainOn(before, message.role, plainTextOf(message) ?? message);
+}
+
+function chainOn(before: string, role: Role, content: string | Message): string {
+  return sha256(before + contentHashOf(role, content));
 }
 
 /**
@@ -279,7 +283,7 @@ export class History {
     let chain = (link && known.get(link)) ?? emptyChain;
     for (let left = links.length; left > 0; left--) {
       const { role, content } = links[left - 1] as Link;
-      chain = sha256(chain + contentHashOf(role, content));
+      chain = chainOn(chain, role, content);
       if (left > 1 && left % most === 0) yield;
     }
     known.set(this.#end, chain);

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 /** What a worker sends, from a separate process. */
 async function ask<Answer>(worker: string, args: readonly string[] = []): Promise<Answer> {
   const child = fork(join(import.meta.dirname, worker), args, {
-    // So much room that no full collection comes by itself, and young space of a fixed size: how often it is collected, and with it
+    // So much room that V8 starts no full collection, and young space of a fixed size: how often it is collected, and with it
     // how many logs of recent turns are promoted, must not depend on when V8 decides to grow it.
     execArgv: [
       '--expose-gc',

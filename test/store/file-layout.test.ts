@@ -147,8 +147,8 @@ describe('the files of a store', () => {
     const again = open();
     expect(await again.textsOf({ sessionId: 'fork' })).toEqual(['shared', 'SHARED']);
     expect(await again.maintenance.verify()).toEqual([]);
-    await again.turn('source', { text: 'anew' });
-    expect(await open().textsOf({ sessionId: 'source' })).toEqual(['anew', 'ANEW']);
+    await again.turn('source', { text: 'again' });
+    expect(await open().textsOf({ sessionId: 'source' })).toEqual(['again', 'AGAIN']);
     expect(await open().textsOf({ sessionId: 'fork' })).toEqual(['shared', 'SHARED']);
     await again.timeline.deleteSession(scope, 'fork');
     await again.timeline.deleteSession(scope, 'source');
@@ -298,7 +298,7 @@ describe('damage', () => {
     expect(faults).toEqual([{ kind: 'unreachable', message: expect.stringContaining(stray) }]);
   });
 
-  test('a pointer to nothing is found, and in the way of nobody', async () => {
+  test('a pointer to nothing is found, and does no harm', async () => {
     const { turn } = open();
     await turn('s');
     const pointer = { waymark: 1, session: 'f', folder: 's' };
@@ -310,7 +310,7 @@ describe('damage', () => {
     expect(await open().textsOf({ sessionId: 'f' })).toEqual(['mine', 'MINE']);
   });
 
-  test('a run whose checkpoint is damaged is not taken over, and keeps nobody from the others', async () => {
+  test('a run whose checkpoint is damaged is not taken over, and the others are', async () => {
     const { turn, claim, runs, scope } = open();
     for (const sessionId of ['bad', 'good']) {
       const { base } = await turn(sessionId);

@@ -56,7 +56,7 @@ export class NextJournal {
     this.#disk.flushNow(this.#name);
   }
 
-  /** Takes the place of the journal, under the lock. */
+  /** Replaces the journal, under the lock. */
   replace(): NewFile {
     this.#disk.moveOver(this.#name, this.#target);
     return { head: this.#head, size: this.#size, lines: this.#lines };

@@ -73,7 +73,7 @@ function isThere({ sessions }: Tables, session: SessionRow): boolean {
 
 /**
  * The lines of a rewritten journal behind its head line, for some of its sessions and the rows that these still have. Between
- * two of them, `undefined` stands for work that came to no line yet.
+ * two of them, `undefined` is a pause in work that has not produced a line yet.
  */
 export function* rewrittenLines(
   tree: SessionTree,
