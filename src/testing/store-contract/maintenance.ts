@@ -78,6 +78,35 @@ export function maintenanceContract(useKit: UseKit): void {
       expect(await maintenance.verify()).toEqual([]);
     });
 
+    test('nor when what was rewritten was never listed, and the turns that went on from it go', async () => {
+      const kit = useKit();
+      const { turn, claim, commit, maintenance, scope, store, timeline, id } = kit;
+      const history = (...said: readonly string[]) =>
+        stateOf({ messages: said.map((text) => say('user', text)) });
+      const first = (await turn('s', { state: history('a', 'b') })).snapshot;
+      await timeline.label(scope, first.snapshotId, 'stays');
+      await turn('s', { state: stateOf({}), listed: false });
+      const held = await claim('s');
+      const event = 'toolIterationEnd' as const;
+      const half = { state: history('c'), snapshotId: id(), event, end: false };
+      const { base } = await commit(held, half);
+      const said = ['c', 'd', 'e', 'f'];
+      await commit(held, { base, state: history(...said) });
+      for (const rewritten of ['g', 'h']) {
+        said[2] = rewritten;
+        await turn('s', { state: history(...said) });
+      }
+      for (const keepLast of [2, 1]) {
+        await maintenance.prune({ keepLast }, scope);
+        const head = await store.getSnapshot(scope, { sessionId: 's' });
+        expect(texts(head?.state)).toEqual(said);
+        expect(marksIn(head?.state)).toEqual({ 3: head?.snapshotId });
+      }
+      const { items } = await timeline.listSnapshots(scope, 's');
+      expect(items.map((each) => each.label)).toEqual(['stays', undefined]);
+      expect(await maintenance.verify()).toEqual([]);
+    });
+
     test('what is old goes, what is young stays', async () => {
       const kit = useKit();
       const { turn, maintenance, scope, pass } = kit;

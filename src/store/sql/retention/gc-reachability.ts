@@ -1,5 +1,6 @@
 import { all, first, type Plan, run, statement } from '../database/query.ts';
 import { fromStored, messageRowId, rowsPerBranch } from '../history/segments.ts';
+import type { Fork } from './cuts.ts';
 
 interface BranchRow {
   readonly session: number;
@@ -54,11 +55,8 @@ const selectViews = statement<{ row_id: number; branch: number; own_from: number
 type Range = readonly [number, number];
 
 /** What is needed of a branch. */
-export interface Reachability {
-  readonly parent: number | null;
+export interface Reachability extends Fork {
   readonly fork: number | null;
-  readonly forkView: number | null;
-  readonly forkSnapshot: number | null;
   /** Rows that some state holds. */
   readonly ranges: readonly Range[];
   /** Some state holds what stands before its rows on the parent. */
@@ -120,6 +118,7 @@ function* reachedBy(branch: number, row: BranchRow, found: readonly Use[]): Plan
     }
   }
   return {
+    session: row.session,
     parent: row.parent,
     fork: row.fork,
     forkView: row.fork_view,

@@ -5,6 +5,7 @@ import { releaseUploads } from '../content/uploads.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { all, first, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { gapsBetween, messageRowId } from '../history/segments.ts';
+import { keepCutOfFork } from './cuts.ts';
 import { discardAll, type Pointers, trashKind } from './gc-queue.ts';
 import { type Reachability, reachabilityOf } from './gc-reachability.ts';
 
@@ -100,8 +101,9 @@ function* collectBranch(branch: number): Plan<number> {
   for (const view of need.unusedViews) yield* dropView(view);
   const removed = yield* removeRows(branch, need.ranges);
   if (removed >= batch) return removed;
-  if (!need.needsParent) yield* leaveParent(branch, need);
   const isHeld = need.hasSnapshots || need.ranges.length > 0 || need.usedViews.length > 0;
+  if (!need.needsParent || !isHeld) yield* keepCutOfFork(branch, need);
+  if (!need.needsParent) yield* leaveParent(branch, need);
   if (!isHeld) yield* dropBranch(branch, need);
   return removed;
 }

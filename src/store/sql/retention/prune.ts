@@ -1,8 +1,8 @@
 import type { RetentionPolicy, Scope } from '../../contract/store.ts';
 import type { Database } from '../database/database.ts';
 import { all, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
-import { parseLineage, selectLineage } from '../history/lineage.ts';
 import { scopeKey } from '../values/scope.ts';
+import { type CutRow, keepCutsOfSnapshots } from './cuts.ts';
 import { discardAll, type Pointers, pointerColumns } from './gc-queue.ts';
 import {
   lookAtSessions,
@@ -111,13 +111,10 @@ const selectUsed = readUnderLock<UsedRows>(
     WHERE z.row_id IN ${d.integers('$1')} ORDER BY z.row_id ${d.lock('z')}`,
 );
 
-/** A snapshot, with how much of the path before its view, if it has one, is left at its beginning. */
-interface TouchedRow {
+interface TouchedRow extends CutRow {
   readonly row_id: number;
   readonly parent: number | null;
   readonly labelled: number;
-  readonly view: number | null;
-  readonly common: number | null;
 }
 
 const selectRows = statement<TouchedRow>(
@@ -169,7 +166,7 @@ function* removePortions(portions: readonly Portion[]): Plan<Removed> {
     if (isAsPlanned && now !== undefined && !(yield* isUsed(move, now))) valid.push(move);
   }
   for (const move of valid) {
-    yield* keepCuts(move, rows);
+    yield* keepCutsOfSnapshots(move, rows);
     for (const [child, parent] of move.moves) yield* run(moveParent, child, parent);
   }
   const victims = valid.flatMap((move) => [...move.victims]);
@@ -202,35 +199,6 @@ function movesOf({ plan, victims }: Portion): ReadonlyMap<number, number | null>
     }
   }
   return moves;
-}
-
-const lowerCommon = statement(
-  'prune_common',
-  'UPDATE @views SET common = $2 WHERE row_id = $1 AND common > $2',
-);
-
-/**
- * A view says how much of the history before it is left. When the snapshots of a view are removed, the next view on the path
- * takes this over: otherwise messages would get the marks of earlier turns that ended with other messages.
- */
-function* keepCuts(
-  { plan, victims, moves }: Move,
-  rows: ReadonlyMap<number, TouchedRow>,
-): Plan<void> {
-  for (const [child, parent] of moves) {
-    const staying = [rows.get(child)?.view, parent === null ? null : rows.get(parent)?.view];
-    const lost: TouchedRow[] = [];
-    for (let up = plan.parents.get(child); up != null && victims.has(up); ) {
-      const row = rows.get(up);
-      if (row !== undefined && row.view !== null && !staying.includes(row.view)) lost.push(row);
-      up = plan.parents.get(up);
-    }
-    if (parent === null || lost.length === 0) continue;
-    const { lineage } = yield* one(selectLineage, child);
-    const next = parseLineage(lineage).find(({ viewRowId }) => viewRowId !== null)?.viewRowId;
-    const commons = lost.filter(({ view }) => view !== next).map(({ common }) => common ?? 0);
-    if (next != null && commons.length > 0) yield* run(lowerCommon, next, Math.min(...commons));
-  }
 }
 
 function touchedBy({ victims, moves }: Move): readonly number[] {
