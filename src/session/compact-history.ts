@@ -5,12 +5,19 @@ import { textMessage } from '../protocol/parse.ts';
 /**
  * A message at rest, behind those that came before it. Nearly every message is one text of one side; of such a one only the
  * text is kept, as the objects around it take 200 bytes more. A list of links has no room to spare, and histories share what
- * they begin with. Classes, because the copies of maintenance are made of links as well (decision 0092).
+ * they begin with.
  */
-export class Link {
+export interface Link {
   readonly before: Link | undefined;
   readonly role: Role;
   /** A text may become the message that it was, never the other way round. */
+  content: string | Message;
+}
+
+/** A link that has its message itself. A class, because copies for maintenance are made of links as well (decision 0092). */
+export class OwnLink implements Link {
+  readonly before: Link | undefined;
+  readonly role: Role;
   content: string | Message;
 
   constructor(before: Link | undefined, role: Role, content: string | Message) {
@@ -20,8 +27,40 @@ export class Link {
   }
 }
 
+/** Keeps messages elsewhere than in objects. */
+export interface MessagePool {
+  /** Takes a message, and says where it is; `undefined` for one that is better kept as it is. */
+  add(content: string | Message): number | undefined;
+  /** What was taken; each time another object. */
+  read(place: number): string | Message;
+}
+
+/** A link whose message lies in a pool. */
+class PooledLink implements Link {
+  readonly before: Link | undefined;
+  readonly role: Role;
+  readonly #pool: MessagePool;
+  readonly #place: number;
+  #content: string | Message | undefined;
+
+  constructor(before: Link | undefined, role: Role, pool: MessagePool, place: number) {
+    this.before = before;
+    this.role = role;
+    this.#pool = pool;
+    this.#place = place;
+  }
+
+  get content(): string | Message {
+    return this.#content ?? this.#pool.read(this.#place);
+  }
+
+  set content(content: string | Message) {
+    this.#content = content;
+  }
+}
+
 /** A history at rest: its last message, how many there are, and the chain over them. */
-export class CompactMessage extends Link {
+export class CompactMessage extends OwnLink {
   readonly length: number;
   /** As a number it takes 48 bytes, its digits take 80. */
   readonly chain: bigint;
@@ -48,9 +87,18 @@ export function compactAfter(
 export function linkAfter(
   before: Link | undefined,
   messages: readonly Message[],
+  pool?: MessagePool,
 ): Link | undefined {
   let end = before;
-  for (const message of messages) end = new Link(end, message.role, contentOf(message));
+  for (const message of messages) {
+    const { role } = message;
+    const content = contentOf(message);
+    const place = pool?.add(content);
+    end =
+      pool === undefined || place === undefined
+        ? new OwnLink(end, role, content)
+        : new PooledLink(end, role, pool, place);
+  }
   return end;
 }
 

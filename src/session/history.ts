@@ -10,6 +10,7 @@ import {
   expandMessage,
   type Link,
 } from './compact-history.ts';
+import type { KnownChains } from './known-chains.ts';
 
 /** Shared by all versions of one line of history; only ever appended to. */
 class Log {
@@ -272,21 +273,28 @@ export class History {
    * The chain over all messages, computed again from them, so many at a time. `known` has those of compact histories, by where
    * they ended, from which it continues.
    */
-  *rechainInSteps(known: Map<Link, string>, most: number): Generator<undefined, string> {
+  *rechainInSteps(known: KnownChains, most: number): Generator<undefined, string> {
     if (this.#log !== undefined || this.#end === undefined) {
       yield* this.chainInSteps(most);
       return this.chain();
     }
     const links: Link[] = [];
     let link: Link | undefined = this.#end;
-    for (; link !== undefined && !known.has(link); link = link.before) links.push(link);
-    let chain = (link && known.get(link)) ?? emptyChain;
+    let chain: string | undefined;
+    for (; link !== undefined; link = link.before) {
+      chain = known.get(link);
+      if (chain !== undefined) break;
+      links.push(link);
+    }
+    chain ??= emptyChain;
     for (let left = links.length; left > 0; left--) {
       const { role, content } = links[left - 1] as Link;
       chain = chainOn(chain, role, content);
       if (left > 1 && left % most === 0) yield;
     }
-    known.set(this.#end, chain);
+    if (links.length > 0) {
+      known.add(this.#end, chain, { length: this.length, from: this.length - links.length });
+    }
     return chain;
   }
 

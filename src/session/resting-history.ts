@@ -1,7 +1,15 @@
-import { canonicalJson } from '../core/json/json.ts';
+import { canonicalJson, type Json } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
-import { expandMessage, Link, linkAfter } from './compact-history.ts';
+import type { Artifact } from '../protocol/state.ts';
+import {
+  expandMessage,
+  type Link,
+  linkAfter,
+  type MessagePool,
+  OwnLink,
+} from './compact-history.ts';
 import { History, type HistoryPiece } from './history.ts';
+import { emptyState, type SessionState } from './session-state.ts';
 
 /**
  * A history that stays at rest while it is extended, cut and compared: for those who have many in memory and read few of their
@@ -11,19 +19,36 @@ export class RestingHistory extends History {
   /** A history without messages, from which others at rest are made. */
   static override readonly empty: RestingHistory = new RestingHistory(0, undefined);
 
-  private constructor(length: number, end: Link | undefined) {
+  readonly #pool: MessagePool | undefined;
+
+  constructor(length: number, end: Link | undefined, pool?: MessagePool) {
     super(length, undefined, end);
+    this.#pool = pool;
+  }
+
+  /** A history without messages; those of all that are made from it are in a pool. */
+  static in(pool: MessagePool): RestingHistory {
+    return new RestingHistory(0, undefined, pool);
+  }
+
+  /** A state without artifacts that has this history: less in memory than the two by themselves. */
+  stateWith(custom: Json | undefined): SessionState {
+    return new RestingState(custom, this.length, this.end, this.#pool);
+  }
+
+  #with(length: number, end: Link | undefined): RestingHistory {
+    return new RestingHistory(length, end, this.#pool);
   }
 
   override append(messages: readonly Message[]): RestingHistory {
     if (messages.length === 0) return this;
-    return new RestingHistory(this.length + messages.length, linkAfter(this.end, messages));
+    return this.#with(this.length + messages.length, linkAfter(this.end, messages, this.#pool));
   }
 
   override truncate(length: number): RestingHistory {
     return length >= this.length
       ? this
-      : new RestingHistory(length, linkBefore(this.end, this.length - length));
+      : this.#with(length, linkBefore(this.end, this.length - length));
   }
 
   /** Messages that are kept elsewhere than at the beginning are the same objects in both, as they are when they are awake. */
@@ -33,17 +58,17 @@ export class RestingHistory extends History {
     let length = 0;
     for (const piece of pieces) {
       if (piece.kind === 'new') {
-        end = linkAfter(end, piece.messages);
+        end = linkAfter(end, piece.messages, this.#pool);
         length += piece.messages.length;
         continue;
       }
       for (const link of own.slice(piece.from, piece.to)) {
         if (link.before !== end) link.content = expandMessage(link);
-        end = link.before === end ? link : new Link(end, link.role, link.content);
+        end = link.before === end ? link : new OwnLink(end, link.role, link.content);
         length++;
       }
     }
-    return new RestingHistory(length, end);
+    return this.#with(length, end);
   }
 
   override commonLength(other: History): number {
@@ -71,6 +96,34 @@ export class RestingHistory extends History {
   }
 }
 
+/** A state that makes its history when it is asked for it. */
+class RestingState implements SessionState {
+  readonly custom: Json | undefined;
+  readonly #length: number;
+  readonly #end: Link | undefined;
+  readonly #pool: MessagePool | undefined;
+
+  constructor(
+    custom: Json | undefined,
+    length: number,
+    end: Link | undefined,
+    pool: MessagePool | undefined,
+  ) {
+    this.custom = custom;
+    this.#length = length;
+    this.#end = end;
+    this.#pool = pool;
+  }
+
+  get history(): RestingHistory {
+    return new RestingHistory(this.#length, this.#end, this.#pool);
+  }
+
+  get artifacts(): readonly Artifact[] {
+    return emptyState.artifacts;
+  }
+}
+
 /** So many messages before the last one. */
 function linkBefore(end: Link | undefined, count: number): Link | undefined {
   let link = end;
@@ -86,7 +139,8 @@ function linksTo(end: Link | undefined): Link[] {
 
 function isSame(a: Link, b: Link): boolean {
   if (a.role !== b.role) return false;
-  if (a.content === b.content) return true;
-  if (typeof a.content === 'string' && typeof b.content === 'string') return false;
+  const [its, other] = [a.content, b.content];
+  if (its === other) return true;
+  if (typeof its === 'string' && typeof other === 'string') return false;
   return canonicalJson(expandMessage(a)) === canonicalJson(expandMessage(b));
 }

@@ -24,6 +24,7 @@ export {
   type ImportRow,
   renewIds,
 } from '../session/import-session.ts';
+export type { KnownChains } from '../session/known-chains.ts';
 export { type PathSnapshot, pathSnapshotsOf } from '../session/path-snapshots.ts';
 export {
   emptyState,

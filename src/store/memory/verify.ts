@@ -1,6 +1,6 @@
 import { isWaymarkError } from '../../core/error.ts';
 import { fileHashesIn } from '../../protocol/file-part.ts';
-import type { Link } from '../../session/compact-history.ts';
+import { KnownChains } from '../../session/known-chains.ts';
 import { isStateHash, type SessionState } from '../../session/session-state.ts';
 import type { Fault } from '../contract/store.ts';
 import type { Faults } from '../rules/maintenance-steps.ts';
@@ -35,7 +35,7 @@ export function* verifyInSteps(
     if (!files.has(hash)) files.set(hash, problemOfFile(hash));
     return files.get(hash);
   };
-  const known = new Map<Link, string>();
+  const known = new KnownChains();
   for (const session of tables.sessions.values()) {
     // Forks may begin with messages of the sessions before.
     if (session.forkedFrom === undefined) known.clear();
@@ -67,7 +67,7 @@ function* verifySnapshot(
     artifactsOf,
     problemOf,
   }: {
-    readonly known: Map<Link, string>;
+    readonly known: KnownChains;
     readonly faults: Faults;
     readonly artifactsOf: ArtifactsOf;
     readonly problemOf: ProblemOfFile;

@@ -1,8 +1,8 @@
 import { dirname } from 'node:path';
 import { isJsonObject, parseJson } from '../../../core/json/json.ts';
-import { letOthersRun } from '../../../core/platform.ts';
 import type { Scope } from '../../contract/store.ts';
 import { dropSessionRows } from '../../memory/rows.ts';
+import { betweenSteps } from '../../rules/between-steps.ts';
 import type { DirectoryCache } from '../directory/cache.ts';
 import type { Disk } from '../directory/disk.ts';
 import { clearSession, withIntent } from '../directory/intent.ts';
@@ -71,7 +71,7 @@ export async function dropRunFiles(
         () => {},
       );
       step(0);
-      await letOthersRun();
+      await betweenSteps();
     }
   }
 }

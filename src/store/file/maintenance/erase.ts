@@ -1,5 +1,5 @@
 import { isWaymarkError } from '../../../core/error.ts';
-import { letOthersRun } from '../../../core/platform.ts';
+import { betweenSteps } from '../../rules/between-steps.ts';
 import { ownerFolder, trashFolder } from '../directory/layout.ts';
 import { emptyTrash } from '../directory/trash.ts';
 import { batch, dropFamilies, dropRunFiles } from './drop.ts';
@@ -56,7 +56,7 @@ async function eraseSessions(context: MaintenanceContext, root: string): Promise
     const count = gone.reduce((sum, family) => sum + family.sessions.length, 0);
     sessions += count;
     step(count);
-    await letOthersRun();
+    await betweenSteps();
   };
   for await (const folder of familiesIn(cache.disk, scopesOf(cache.disk, root))) {
     const family = await see(context, folder);

@@ -1,14 +1,18 @@
 import { createKeyedEmitter } from '../../../core/async/emitter.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
-import { letOthersRun } from '../../../core/platform.ts';
-import type { SessionRow, Tables } from '../../memory/tables.ts';
+import { RestingHistory } from '../../../session/resting-history.ts';
+import { emptyState } from '../../../session/session-state.ts';
+import type { SessionRow, SnapshotRow, Tables } from '../../memory/tables.ts';
+import { betweenSteps } from '../../rules/between-steps.ts';
 import type { Step } from '../../rules/maintenance-steps.ts';
 import type { DirectoryCache } from '../directory/cache.ts';
 import { runFile } from '../directory/layout.ts';
 import type { DirectoryTransaction } from '../directory/transaction.ts';
 import { RunFile } from '../runs/run-file.ts';
 import { type Portion, portion } from '../sessions/journal.ts';
-import { type Gone, SessionTree } from '../sessions/session-tree.ts';
+import { type Gone, type RowFields, SessionTree } from '../sessions/session-tree.ts';
+import { CopiedRow, CopiedStates } from './copied-row.ts';
+import { OutsideHeap } from './outside-heap.ts';
 
 /** What maintenance works with. */
 export interface MaintenanceContext {
@@ -30,14 +34,17 @@ const noListeners = createKeyedEmitter();
 export class FamilyCopy extends SessionTree {
   readonly tables: Tables;
   readonly #cache: DirectoryCache;
+  readonly #states: CopiedStates;
   #watched: (Gone & { isNamed: boolean }) | undefined;
 
   constructor(cache: DirectoryCache, folder: string) {
+    const rows = new Map<string, CopiedRow>();
+    const states = new CopiedStates(rows);
     const tables: Tables = {
       ...cache.tables,
       emitter: noListeners,
       sessions: new Map(),
-      snapshots: new Map(),
+      snapshots: rows,
       runs: new Map(),
       events: new Map(),
       endedAt: new Map(),
@@ -49,10 +56,12 @@ export class FamilyCopy extends SessionTree {
       tables,
       use: () => {},
       findFile: cache.findFile,
-      isCopy: true,
+      rows,
+      states: { first: { ...emptyState, history: RestingHistory.in(new OutsideHeap()) }, states },
     });
     this.tables = tables;
     this.#cache = cache;
+    this.#states = states;
   }
 
   /** Whether the journal has named something that is watched since then, or was rewritten. */
@@ -85,6 +94,19 @@ export class FamilyCopy extends SessionTree {
     new RunFile(this.#cache.disk, this.tables, name, find).refresh();
   }
 
+  protected override newRow(id: string, session: SessionRow, fields: RowFields): SnapshotRow {
+    return new CopiedRow(id, session, fields, this.#states.take());
+  }
+
+  protected override changedRow(row: SnapshotRow, fields: RowFields): SnapshotRow {
+    (row as CopiedRow).change(fields);
+    return row;
+  }
+
+  protected override save(row: SnapshotRow, artifacts: readonly string[]): void {
+    (row as CopiedRow).artifacts = artifacts;
+  }
+
   override reset(): void {
     super.reset();
     if (this.#watched !== undefined) this.#watched.isNamed = true;
@@ -112,7 +134,7 @@ export async function readToEnd<Result>(
     );
     if (end !== undefined) return end[0];
     step(0);
-    await letOthersRun();
+    await betweenSteps();
   }
 }
 

@@ -1,4 +1,3 @@
-import { letOthersRun } from '../../../core/platform.ts';
 import {
   type MaintenanceOptions,
   type PruneReport,
@@ -9,6 +8,7 @@ import {
 import { select, selectSlowly } from '../../memory/prune.ts';
 import { allRows } from '../../memory/rows.ts';
 import { type SessionRow, sessionKey } from '../../memory/tables.ts';
+import { betweenSteps } from '../../rules/between-steps.ts';
 import { createSteps } from '../../rules/maintenance-steps.ts';
 import { checkPolicy, type Selection } from '../../rules/retention.ts';
 import type { DirectoryCache } from '../directory/cache.ts';
@@ -78,7 +78,7 @@ export async function prune(
       for (let next = await folders.next(); next.done !== true; next = await folders.next()) {
         await pruning.prune(next.value);
         context.step();
-        await letOthersRun();
+        await betweenSteps();
         if (isStopped) return;
       }
     } catch (error) {
@@ -166,7 +166,7 @@ class Pruning {
       whole = [];
       for (const { folder } of await this.#drop(some)) await this.#dropAgain(folder);
       this.#context.step(0);
-      await letOthersRun();
+      await betweenSteps();
     };
     for (const folder of this.#foldersInOrder()) {
       const pending = new Set(whole.flatMap((family) => family.sessions.map(keyOf)));
@@ -265,7 +265,7 @@ class Pruning {
       const { done, value } = steps.next();
       if (done === true) return value;
       this.#context.step(0);
-      await letOthersRun();
+      await betweenSteps();
     }
   }
 

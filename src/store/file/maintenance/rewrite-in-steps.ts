@@ -1,7 +1,7 @@
-import { letOthersRun } from '../../../core/platform.ts';
 import { requestTtl } from '../../contract/store.ts';
 import { dropSessionRows } from '../../memory/rows.ts';
 import { holder, type SessionRow, type SnapshotRow } from '../../memory/tables.ts';
+import { betweenSteps } from '../../rules/between-steps.ts';
 import { pausing } from '../../rules/maintenance-steps.ts';
 import { toLine } from '../directory/checked-line.ts';
 import { clearSession, withIntent } from '../directory/intent.ts';
@@ -37,7 +37,7 @@ export async function rewriteInSteps(
       const isOurs = data.length === 0 || (await transaction.write(() => next.write(data), noSave));
       if (!isOurs) return false;
       step(0);
-      await letOthersRun();
+      await betweenSteps();
     }
     for (let tries = 0; ; tries++) {
       await context.wait(next.sync());
@@ -47,7 +47,7 @@ export async function rewriteInSteps(
       if (outcome === 'stale') return false;
       if (outcome === 'done') break;
       step(0);
-      await letOthersRun();
+      await betweenSteps();
     }
     copy.unwatch();
     await rewriting.forgetStates();
@@ -110,7 +110,7 @@ class Rewriting {
     const ids = [...this.#gone.snapshots];
     for (let at = 0; tree !== undefined && at < ids.length; at += freed) {
       tree.forgetStates(ids.slice(at, at + freed));
-      await letOthersRun();
+      await betweenSteps();
     }
   }
 
@@ -270,7 +270,7 @@ function lookAtHead({ session: { head }, moved, above }: Left, { snapshots }: Go
 /** Lets others run at each pause. */
 async function slowly<Result>(steps: Generator<undefined, Result>): Promise<Result> {
   let step = steps.next();
-  for (; step.done !== true; step = steps.next()) await letOthersRun();
+  for (; step.done !== true; step = steps.next()) await betweenSteps();
   return step.value;
 }
 

@@ -1,5 +1,5 @@
 import { isWaymarkError } from '../../../core/error.ts';
-import { letOthersRun } from '../../../core/platform.ts';
+import { betweenSteps } from '../../rules/between-steps.ts';
 import { chunksName, sweepName } from '../directory/layout.ts';
 import { type ArtifactNeeds, isDataFile } from '../sessions/artifact-files.ts';
 import { portion } from '../sessions/journal.ts';
@@ -139,7 +139,7 @@ class Sweeping {
       });
       if (isDone) at += batch;
       this.#context.step(0);
-      await letOthersRun();
+      await betweenSteps();
     }
   }
 

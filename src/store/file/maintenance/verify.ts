@@ -1,9 +1,9 @@
 import { isWaymarkError, WaymarkError } from '../../../core/error.ts';
-import { letOthersRun } from '../../../core/platform.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import type { Fault, VerifyOptions } from '../../contract/store.ts';
 import type { SessionRow, SnapshotRow } from '../../memory/tables.ts';
 import { verifyInSteps } from '../../memory/verify.ts';
+import { betweenSteps } from '../../rules/between-steps.ts';
 import {
   createFaults,
   createSteps,
@@ -51,7 +51,7 @@ export async function verify(
     await verifying.family(folder);
     last = folder;
     step(0);
-    await letOthersRun();
+    await betweenSteps();
   }
   for await (const scope of scopeFolders(cache.disk)) await verifying.pointers(scope);
   await verifying.files(runsFolder, journalCheck);
@@ -184,7 +184,7 @@ class Verifying {
       });
       this.#context.step(snapshots);
       if (isDone) return faults.found;
-      await letOthersRun();
+      await betweenSteps();
     }
   }
 
@@ -279,7 +279,7 @@ class Verifying {
 
   async #pause(): Promise<void> {
     this.#context.step(0);
-    await letOthersRun();
+    await betweenSteps();
   }
 }
 

@@ -4,7 +4,7 @@ import type { SessionState } from '../../../session/session-state.ts';
 import type { SessionRow, SnapshotRow } from '../../memory/tables.ts';
 
 /** What a row may lack; a line that does not say it takes it away. */
-export const optionalOfSnapshot: readonly (keyof SnapshotRow)[] = [
+export const optionalOfSnapshot = [
   'finishReason',
   'error',
   'edit',
@@ -14,7 +14,7 @@ export const optionalOfSnapshot: readonly (keyof SnapshotRow)[] = [
   'heartbeatAt',
   'ttl',
   'partialFrom',
-];
+] as const satisfies readonly (keyof SnapshotRow)[];
 export const optionalOfSession: readonly (keyof SessionRow)[] = [
   'title',
   'metadata',
@@ -73,7 +73,8 @@ const lazy: PropertyDescriptor & ThisType<SnapshotRow> = {
   enumerable: true,
 };
 
-function loadedStates({ session }: SnapshotRow): StatesById {
+/** Where the states of a row's session are. */
+export function loadedStates({ session }: SnapshotRow): StatesById {
   const states = statesOf.get(session);
   if (states !== undefined) return states;
   throw new WaymarkError('INTERNAL', `The states of session "${session.id}" are not loaded.`);

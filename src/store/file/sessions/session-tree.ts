@@ -1,8 +1,6 @@
 import * as v from 'valibot';
 import type { Json, JsonObject } from '../../../core/json/json.ts';
 import { privateField } from '../../../core/private-field.ts';
-import { RestingHistory } from '../../../session/resting-history.ts';
-import { emptyState } from '../../../session/session-state.ts';
 import type { Scope } from '../../contract/store.ts';
 import { endRun } from '../../memory/claim.ts';
 import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from '../../memory/tables.ts';
@@ -31,22 +29,21 @@ import {
   withLazyState,
   youngRow,
 } from './rows.ts';
-import { States } from './states.ts';
+import { States, type StatesOptions } from './states.ts';
 
 /** A row as the journal has it. */
-class SavedRow {
+export interface SavedRow {
   readonly row: SnapshotRow;
   /** The hashes of its artifacts. */
   readonly artifacts: readonly string[];
   /** To know what changes; not in a copy, of which nothing is written. */
   readonly was: SavedSnapshot | undefined;
-
-  constructor(row: SnapshotRow, artifacts: readonly string[], was: SavedSnapshot | undefined) {
-    this.row = row;
-    this.artifacts = artifacts;
-    this.was = was;
-  }
 }
+
+/** What a line says of a snapshot besides its state. */
+export type RowFields = Omit<SnapshotRow, 'id' | 'session' | 'state'>;
+
+const noArtifacts: readonly string[] = [];
 
 /** What a run came to, for those who ask again under its request ids. */
 export interface Receipt {
@@ -72,8 +69,9 @@ export interface SessionTreeContext {
   /** Hears that the states of a family were looked at. */
   readonly use: (tree: SessionTree) => void;
   readonly findFile: FindFile;
-  /** Whether it is only read, by someone who looks at few of its messages: then it takes less memory. */
-  readonly isCopy?: boolean;
+  /** Where its rows are. @default a map of its own */
+  readonly rows?: Map<string, SavedRow>;
+  readonly states?: Omit<StatesOptions, 'onUse'>;
 }
 
 /**
@@ -88,28 +86,29 @@ export class SessionTree implements JournalReader {
   /** What the journal has: sessions, as they are and as they were written, and snapshots in the order of their first lines. */
   readonly sessions = new Map<string, SessionRow>();
   readonly saved = new Map<string, SavedSession>();
-  readonly rows = new Map<string, SavedRow>();
+  readonly rows: Map<string, SavedRow>;
   /** By session: the last run that ended. Its file may still be there when its process died at that moment. */
   readonly lastEnded = new Map<string, string>();
   /** By run: what runs under request ids came to. */
   readonly receipts = new Map<string, Receipt>();
   readonly #disk: Disk;
   readonly #tables: Tables;
-  readonly #isCopy: boolean;
   #head: JournalHead | undefined;
   /** The sessions of a journal that is read again; references to them stay valid. */
   #former: Map<string, SessionRow> | undefined;
 
-  constructor(folder: string, { disk, tables, use, findFile, isCopy = false }: SessionTreeContext) {
+  constructor(
+    folder: string,
+    { disk, tables, use, findFile, rows = new Map(), states }: SessionTreeContext,
+  ) {
     this.folder = folder;
     this.journal = new Journal(disk, `${folder}/${journalName}`, this);
     this.artifacts = new ArtifactFiles(disk, folder, { newId: tables.newId, findFile });
     const onUse = () => use(this);
-    const first = isCopy ? { ...emptyState, history: RestingHistory.empty } : emptyState;
-    this.states = new States(disk, this.journal.name, this.artifacts, { onUse, first });
+    this.states = new States(disk, this.journal.name, this.artifacts, { ...states, onUse });
+    this.rows = rows;
     this.#disk = disk;
     this.#tables = tables;
-    this.#isCopy = isCopy;
   }
 
   /** Whose sessions these are; `undefined` for a folder that is not where it belongs, as after copying one by hand. */
@@ -152,7 +151,7 @@ export class SessionTree implements JournalReader {
     }
     for (const row of moved) {
       const saved = this.rows.get(row.id);
-      if (saved !== undefined) this.#save(row, saved.artifacts);
+      if (saved !== undefined) this.save(row, saved.artifacts);
     }
     for (const session of this.sessions.values())
       this.saved.set(session.id, new SavedSession(session));
@@ -312,10 +311,7 @@ export class SessionTree implements JournalReader {
       parent: parent === undefined ? undefined : this.#rowOf(parent),
     };
     if (state !== undefined) this.states.apply(id, state);
-    const row =
-      known === undefined
-        ? withLazyState({ id, session, ...rest })
-        : Object.assign(emptied(known, optionalOfSnapshot), rest);
+    const row = known === undefined ? this.newRow(id, session, rest) : this.changedRow(known, rest);
     if (isNewInList) {
       session.listed.push(row);
       session.nextIndex = Math.max(session.nextIndex, index + 1);
@@ -328,13 +324,22 @@ export class SessionTree implements JournalReader {
   /** Takes a row in as it stands in the journal. */
   #adopt(row: SnapshotRow, state: SnapshotLine['state']): void {
     const before = this.rows.get(state === undefined ? row.id : (state.base ?? ''));
-    const artifacts = state?.artifacts ?? before?.artifacts ?? [];
-    this.#save(row, artifacts);
+    this.save(row, state?.artifacts ?? before?.artifacts ?? noArtifacts);
   }
 
-  #save(row: SnapshotRow, artifacts: readonly string[]): void {
-    const was = this.#isCopy ? undefined : new SavedSnapshot(row);
-    this.rows.set(row.id, new SavedRow(row, artifacts, was));
+  /** A row for a snapshot whose state, if it has one, has been applied. */
+  protected newRow(id: string, session: SessionRow, fields: RowFields): SnapshotRow {
+    return withLazyState({ id, session, ...fields });
+  }
+
+  /** The same row as a later line has it. */
+  protected changedRow(row: SnapshotRow, fields: RowFields): SnapshotRow {
+    return Object.assign(emptied(row, optionalOfSnapshot), fields);
+  }
+
+  /** Takes note that the journal has a row as it is now. */
+  protected save(row: SnapshotRow, artifacts: readonly string[]): void {
+    this.rows.set(row.id, { row, artifacts, was: new SavedSnapshot(row) });
   }
 
   #drop(id: string): void {

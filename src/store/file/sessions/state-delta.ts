@@ -10,6 +10,7 @@ import type { Artifact } from '../../../protocol/state.ts';
 import { historyDelta } from '../../../session/delta.ts';
 import type { History } from '../../../session/history.ts';
 import { LazyState } from '../../../session/lazy-state.ts';
+import { RestingHistory } from '../../../session/resting-history.ts';
 import { emptyState, type SessionState } from '../../../session/session-state.ts';
 
 // What the state's hash vouches for is not looked at twice.
@@ -108,7 +109,11 @@ export function fromDelta(
   const history = historyFrom(delta, base.history);
   const custom = customFrom(delta.custom, base.custom);
   const hashes = delta.artifacts ?? artifactHashes(base);
-  if (hashes.length === 0) return new BareState(history, custom);
+  if (hashes.length === 0) {
+    return history instanceof RestingHistory
+      ? history.stateWith(custom)
+      : new BareState(history, custom);
+  }
   const state = new LazyState(history, custom, () => {
     const artifacts =
       delta.artifacts === undefined ? base.artifacts : frozen(readArtifacts(hashes));

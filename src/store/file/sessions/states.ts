@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { SessionState } from '../../../session/session-state.ts';
+import { emptyState, type SessionState } from '../../../session/session-state.ts';
 import type { SnapshotRow } from '../../memory/tables.ts';
 import type { Disk } from '../directory/disk.ts';
 import { dataLoss } from '../directory/disk-error.ts';
@@ -8,6 +8,15 @@ import { Journal } from './journal.ts';
 import { journalLine } from './journal-line.ts';
 import { makeLazy } from './rows.ts';
 import { fromDelta, type StateDelta } from './state-delta.ts';
+
+/** Options of {@link States}. */
+export interface StatesOptions {
+  readonly onUse: () => void;
+  /** The state that those with no other below them are made from. @default the empty one */
+  readonly first?: SessionState | undefined;
+  /** Where they are. @default a map of its own */
+  readonly states?: Map<string, SessionState> | undefined;
+}
 
 /**
  * The states of a journal's snapshots. They are at hand for sessions in use; for others they are unloaded, and read from the
@@ -19,23 +28,23 @@ export class States {
   readonly #artifacts: ArtifactFiles;
   readonly #onUse: () => void;
   readonly #first: SessionState;
-  #states = new Map<string, SessionState>();
+  #states: Map<string, SessionState>;
   /** Rows that were made here and hold their states themselves. */
   readonly #holders = new Map<string, SnapshotRow>();
   #isWhole = true;
 
-  /** `first` is the state that those with no other below them are made from. */
   constructor(
     disk: Disk,
     name: string,
     artifacts: ArtifactFiles,
-    { onUse, first }: { readonly onUse: () => void; readonly first: SessionState },
+    { onUse, first = emptyState, states = new Map() }: StatesOptions,
   ) {
     this.#disk = disk;
     this.#name = name;
     this.#artifacts = artifacts;
     this.#onUse = onUse;
     this.#first = first;
+    this.#states = states;
   }
 
   get(id: string): SessionState {

@@ -1,5 +1,5 @@
-import { letOthersRun } from '../../../core/platform.ts';
 import type { RetentionPolicy } from '../../contract/store.ts';
+import { betweenSteps } from '../../rules/between-steps.ts';
 import { pausing } from '../../rules/maintenance-steps.ts';
 import {
   type RetainedSession,
@@ -150,11 +150,11 @@ export async function planPrune(
   for (const { session, rows } of looked) {
     const steps = planOf(session, rows, policy);
     let step = steps.next();
-    for (; step.done !== true; step = steps.next()) if (rows.length > batch) await letOthersRun();
+    for (; step.done !== true; step = steps.next()) if (rows.length > batch) await betweenSteps();
     if (step.value.victims.length > 0 || step.value.spent) plans.push(step.value);
     left -= rows.length;
     if (left > 0) continue;
-    await letOthersRun();
+    await betweenSteps();
     left = batch;
   }
   return plans;

@@ -1,5 +1,5 @@
-import { letOthersRun } from '../../../core/platform.ts';
 import type { MaintenanceOptions, MaintenanceProgress } from '../../contract/store.ts';
+import { betweenSteps } from '../../rules/between-steps.ts';
 import { createSteps } from '../../rules/maintenance-steps.ts';
 
 /** To be called after each step: reports it, stops at a signal, and lets turns run. */
@@ -9,6 +9,6 @@ export function stepsOf(
   const step = createSteps(options);
   return (items, progress) => {
     step(items, progress);
-    return letOthersRun();
+    return betweenSteps();
   };
 }
