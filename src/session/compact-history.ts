@@ -27,38 +27,6 @@ export class OwnLink implements Link {
   }
 }
 
-/** Keeps messages elsewhere than in objects. */
-export interface MessagePool {
-  /** Takes a message, and says where it is; `undefined` for one that is better kept as it is. */
-  add(content: string | Message): number | undefined;
-  /** What was taken; each time another object. */
-  read(place: number): string | Message;
-}
-
-/** A link whose message lies in a pool. */
-class PooledLink implements Link {
-  readonly before: Link | undefined;
-  readonly role: Role;
-  readonly #pool: MessagePool;
-  readonly #place: number;
-  #content: string | Message | undefined;
-
-  constructor(before: Link | undefined, role: Role, pool: MessagePool, place: number) {
-    this.before = before;
-    this.role = role;
-    this.#pool = pool;
-    this.#place = place;
-  }
-
-  get content(): string | Message {
-    return this.#content ?? this.#pool.read(this.#place);
-  }
-
-  set content(content: string | Message) {
-    this.#content = content;
-  }
-}
-
 /** A history at rest: its last message, how many there are, and the chain over them. */
 export class CompactMessage extends OwnLink {
   readonly length: number;
@@ -87,18 +55,9 @@ export function compactAfter(
 export function linkAfter(
   before: Link | undefined,
   messages: readonly Message[],
-  pool?: MessagePool,
 ): Link | undefined {
   let end = before;
-  for (const message of messages) {
-    const { role } = message;
-    const content = contentOf(message);
-    const place = pool?.add(content);
-    end =
-      pool === undefined || place === undefined
-        ? new OwnLink(end, role, content)
-        : new PooledLink(end, role, pool, place);
-  }
+  for (const message of messages) end = new OwnLink(end, message.role, contentOf(message));
   return end;
 }
 
@@ -124,6 +83,7 @@ function hexOf(chain: bigint): string {
   return chain.toString(16).padStart(64, '0');
 }
 
-function contentOf(message: Message): string | Message {
+/** What is kept of a message. */
+export function contentOf(message: Message): string | Message {
   return plainTextOf(message) ?? message;
 }

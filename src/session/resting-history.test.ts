@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { toJson } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import { textMessage } from '../protocol/parse.ts';
-import type { Link, MessagePool } from './compact-history.ts';
+import type { Link } from './compact-history.ts';
 import { historyDelta } from './delta.ts';
 import { History, type HistoryPiece } from './history.ts';
 import { KnownChains } from './known-chains.ts';
-import { RestingHistory } from './resting-history.ts';
+import { type MessagePool, RestingHistory } from './resting-history.ts';
 
 const image = { media: { url: 'https://example.com/a.png' } };
 const [a, b, c, d] = [

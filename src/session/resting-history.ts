@@ -1,15 +1,41 @@
 import { canonicalJson, type Json } from '../core/json/json.ts';
-import type { Message } from '../protocol/message.ts';
+import type { Message, Role } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
-import {
-  expandMessage,
-  type Link,
-  linkAfter,
-  type MessagePool,
-  OwnLink,
-} from './compact-history.ts';
+import { contentOf, expandMessage, type Link, linkAfter, OwnLink } from './compact-history.ts';
 import { History, type HistoryPiece } from './history.ts';
 import { emptyState, type SessionState } from './session-state.ts';
+
+/** Keeps messages elsewhere than in objects. */
+export interface MessagePool {
+  /** Takes a message, and says where it is; `undefined` for one that is better kept as it is. */
+  add(content: string | Message): number | undefined;
+  /** What was taken; each time another object. */
+  read(place: number): string | Message;
+}
+
+/** A link whose message lies in a pool. */
+class PooledLink implements Link {
+  readonly before: Link | undefined;
+  readonly role: Role;
+  readonly #pool: MessagePool;
+  readonly #place: number;
+  #content: string | Message | undefined;
+
+  constructor(before: Link | undefined, role: Role, pool: MessagePool, place: number) {
+    this.before = before;
+    this.role = role;
+    this.#pool = pool;
+    this.#place = place;
+  }
+
+  get content(): string | Message {
+    return this.#content ?? this.#pool.read(this.#place);
+  }
+
+  set content(content: string | Message) {
+    this.#content = content;
+  }
+}
 
 /**
  * A history that stays at rest while it is extended, cut and compared: for those who have many in memory and read few of their
@@ -36,13 +62,29 @@ export class RestingHistory extends History {
     return new RestingState(custom, this.length, this.end, this.#pool);
   }
 
+  #linkAfter(before: Link | undefined, messages: readonly Message[]): Link | undefined {
+    const pool = this.#pool;
+    if (pool === undefined) return linkAfter(before, messages);
+    let end = before;
+    for (const message of messages) {
+      const { role } = message;
+      const content = contentOf(message);
+      const place = pool.add(content);
+      end =
+        place === undefined
+          ? new OwnLink(end, role, content)
+          : new PooledLink(end, role, pool, place);
+    }
+    return end;
+  }
+
   #with(length: number, end: Link | undefined): RestingHistory {
     return new RestingHistory(length, end, this.#pool);
   }
 
   override append(messages: readonly Message[]): RestingHistory {
     if (messages.length === 0) return this;
-    return this.#with(this.length + messages.length, linkAfter(this.end, messages, this.#pool));
+    return this.#with(this.length + messages.length, this.#linkAfter(this.end, messages));
   }
 
   override truncate(length: number): RestingHistory {
@@ -58,7 +100,7 @@ export class RestingHistory extends History {
     let length = 0;
     for (const piece of pieces) {
       if (piece.kind === 'new') {
-        end = linkAfter(end, piece.messages, this.#pool);
+        end = this.#linkAfter(end, piece.messages);
         length += piece.messages.length;
         continue;
       }

@@ -1,8 +1,8 @@
+import { letOthersRun } from '../../core/platform.ts';
 import type { Link } from '../../session/compact-history.ts';
 import { type ExportRow, toSessionExport } from '../../session/export-session.ts';
 import type { History } from '../../session/history.ts';
 import type { MaintenanceOptions, MaintenanceSupport } from '../contract/store.ts';
-import { betweenSteps } from '../rules/between-steps.ts';
 import { createFaults, createSteps } from '../rules/maintenance-steps.ts';
 import { eraseInSteps } from './erase.ts';
 import { importSession } from './import.ts';
@@ -46,7 +46,7 @@ async function betweenTurns<Result>(
     const { done, value } = steps.next();
     if (done === true) return value;
     step(value);
-    await betweenSteps();
+    await letOthersRun();
   }
 }
 

@@ -1,6 +1,6 @@
 import { parseJson } from '../../../core/json/json.ts';
 import type { Message } from '../../../protocol/message.ts';
-import type { MessagePool } from '../../../session/compact-history.ts';
+import type { MessagePool } from '../../../session/resting-history.ts';
 
 const pageSize = 256 * 1024;
 /** So many characters stay in the heap: a copy of a short session is gone before anything moves. */
