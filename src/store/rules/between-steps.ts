@@ -1,10 +1,11 @@
 import { letOthersRun } from '../../core/platform.ts';
-import { after } from '../../core/time/after.ts';
-import { type Clock, systemClock } from '../../core/time/clock.ts';
 
 /** Kinds of garbage collections, as Node reports them. */
 const beginOfMarking = 8;
 const fullCollection = 4;
+
+// As they are when this is loaded: tests may replace them later, and nothing here waits for a moved clock.
+const { setTimeout, clearTimeout, setInterval, clearInterval } = globalThis;
 
 /** How long it waits for the end of a marking at most. Usually it takes a tenth of a second. */
 const longest = 500;
@@ -16,12 +17,12 @@ const idle = 1000;
  * The full collection at the end then moves all of that, while turns wait.
  */
 export class Marking {
-  readonly #clock: Clock;
+  readonly #longest: number;
   #ended: PromiseWithResolvers<void> | undefined;
-  #cancel: (() => void) | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor({ longest }: { readonly longest: number }) {
+    this.#longest = longest;
   }
 
   /** Takes note of a collection. */
@@ -29,7 +30,8 @@ export class Marking {
     if (kind === fullCollection) this.#end();
     if (kind !== beginOfMarking || this.#ended !== undefined) return;
     this.#ended = Promise.withResolvers();
-    this.#cancel = after(this.#clock, longest, () => this.#end(), { keepAlive: true });
+    // Someone waits for it, so it keeps the process alive.
+    this.#timer = setTimeout(() => this.#end(), this.#longest);
   }
 
   /** Resolves when nothing is marked; `undefined`: nothing is. */
@@ -38,13 +40,13 @@ export class Marking {
   }
 
   #end(): void {
-    this.#cancel?.();
+    clearTimeout(this.#timer);
     this.#ended?.resolve();
     this.#ended = undefined;
   }
 }
 
-const marking = new Marking(systemClock);
+const marking = new Marking({ longest });
 let isStepping = false;
 let stop: (() => void) | undefined;
 
@@ -56,12 +58,13 @@ function listen(): void {
     for (const entry of list.getEntries()) marking.saw(kindOf(entry));
   });
   observer.observe({ entryTypes: ['gc'] });
-  const stopTimer = systemClock.every(idle, () => {
+  const timer = setInterval(() => {
     if (!isStepping) stop?.();
     isStepping = false;
-  });
+  }, idle);
+  timer.unref();
   stop = () => {
-    stopTimer();
+    clearInterval(timer);
     observer.disconnect();
     stop = undefined;
   };

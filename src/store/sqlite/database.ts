@@ -3,7 +3,6 @@ import type { NewId } from '../../core/id.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import { backoff } from '../../core/time/backoff.ts';
 import { type Clock, systemClock } from '../../core/time/clock.ts';
-import { betweenSteps } from '../rules/between-steps.ts';
 import { toReadError } from '../rules/errors.ts';
 import type { Cipher } from '../sql/content/cipher.ts';
 import type { Database, Hint } from '../sql/database/database.ts';
@@ -153,7 +152,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
         idleReader = undefined;
         try {
           await retry(() => reader.beginRead());
-          const result = await reader.runInSteps(plan(), betweenSteps);
+          const result = await reader.runInSteps(plan(), letOthersRun);
           reader.endRead();
           if (isClosed || idleReader !== undefined) reader.close();
           else idleReader = reader;

@@ -1,7 +1,7 @@
 import { createKeyedEmitter } from '../../../core/async/emitter.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
 import { RestingHistory } from '../../../session/resting-history.ts';
-import { emptyState } from '../../../session/session-state.ts';
+import { emptyState, type SessionState } from '../../../session/session-state.ts';
 import type { SessionRow, SnapshotRow, Tables } from '../../memory/tables.ts';
 import { betweenSteps } from '../../rules/between-steps.ts';
 import type { Step } from '../../rules/maintenance-steps.ts';
@@ -27,6 +27,11 @@ export interface MaintenanceContext {
 /** A copy has no listeners. */
 const noListeners = createKeyedEmitter();
 
+/** An empty state; the messages of those that are made from it lie outside of the heap. */
+function emptyOutsideHeap(): SessionState {
+  return { ...emptyState, history: RestingHistory.in(new OutsideHeap()) };
+}
+
 /**
  * A session with its forks, read for maintenance alone, with separate rows. Turns neither see it nor wait for it: a long
  * journal is read in portions, and the memory is free again when the family is done.
@@ -35,11 +40,14 @@ export class FamilyCopy extends SessionTree {
   readonly tables: Tables;
   readonly #cache: DirectoryCache;
   readonly #states: CopiedStates;
+  /** The state that those with no other below them are made from. */
+  #first = emptyOutsideHeap();
   #watched: (Gone & { isNamed: boolean }) | undefined;
 
   constructor(cache: DirectoryCache, folder: string) {
     const rows = new Map<string, CopiedRow>();
     const states = new CopiedStates(rows);
+    const first = () => this.#first;
     const tables: Tables = {
       ...cache.tables,
       emitter: noListeners,
@@ -57,7 +65,7 @@ export class FamilyCopy extends SessionTree {
       use: () => {},
       findFile: cache.findFile,
       rows,
-      states: { first: { ...emptyState, history: RestingHistory.in(new OutsideHeap()) }, states },
+      states: { first, states },
     });
     this.tables = tables;
     this.#cache = cache;
@@ -109,6 +117,8 @@ export class FamilyCopy extends SessionTree {
 
   override reset(): void {
     super.reset();
+    // Messages outside of the heap are freed together.
+    this.#first = emptyOutsideHeap();
     if (this.#watched !== undefined) this.#watched.isNamed = true;
   }
 

@@ -13,7 +13,7 @@ import { fromDelta, type StateDelta } from './state-delta.ts';
 export interface StatesOptions {
   readonly onUse: () => void;
   /** The state that those with no other below them are made from. @default the empty one */
-  readonly first?: SessionState | undefined;
+  readonly first?: (() => SessionState) | undefined;
   /** Where they are. @default a map of its own */
   readonly states?: Map<string, SessionState> | undefined;
 }
@@ -27,7 +27,7 @@ export class States {
   readonly #name: string;
   readonly #artifacts: ArtifactFiles;
   readonly #onUse: () => void;
-  readonly #first: SessionState;
+  readonly #first: () => SessionState;
   #states: Map<string, SessionState>;
   /** Rows that were made here and hold their states themselves. */
   readonly #holders = new Map<string, SnapshotRow>();
@@ -37,7 +37,7 @@ export class States {
     disk: Disk,
     name: string,
     artifacts: ArtifactFiles,
-    { onUse, first = emptyState, states = new Map() }: StatesOptions,
+    { onUse, first = () => emptyState, states = new Map() }: StatesOptions,
   ) {
     this.#disk = disk;
     this.#name = name;
@@ -120,7 +120,7 @@ export class States {
   }
 
   #put(states: Map<string, SessionState>, id: string, delta: StateDelta): void {
-    const base = delta.base === undefined ? this.#first : states.get(delta.base);
+    const base = delta.base === undefined ? this.#first() : states.get(delta.base);
     if (base === undefined) {
       throw dataLoss(this.#name, `snapshot "${id}" builds on one that is not in it`);
     }
