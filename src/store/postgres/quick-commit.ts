@@ -54,6 +54,8 @@ export async function quickCommit(
   // The function knows lists of artifacts and their parts, but neither lists of chunks nor files.
   if (rows.artifacts.kind === 'whole' && rows.artifacts.lists.length > 0) return undefined;
   if (rows.artifacts.kind === 'whole' && rows.artifacts.files.size > 0) return undefined;
+  // Nor what a prune may have changed about a rewritten state that is not listed.
+  if (rows.rewrite !== undefined && rows.base?.common !== undefined) return undefined;
   const { cipher, held } = context;
   const known =
     held.find(ref, write) ??

@@ -107,6 +107,29 @@ export function maintenanceContract(useKit: UseKit): void {
       expect(await maintenance.verify()).toEqual([]);
     });
 
+    test('nor when that is pruned while a turn works on it', async () => {
+      const { turn, claim, commit, maintenance, runs, scope, store, timeline, id } = useKit();
+      const history = (...said: readonly string[]) =>
+        stateOf({ messages: said.map((text) => say('user', text)) });
+      const first = (await turn('s', { state: history('a', 'b') })).snapshot;
+      await timeline.label(scope, first.snapshotId, 'stays');
+      await turn('s', { state: stateOf({}), listed: false });
+      const held = await claim('s');
+      const event = 'toolIterationEnd' as const;
+      const half = { state: history('c'), snapshotId: id(), event, end: false };
+      const { base: reached } = await commit(held, half);
+      await commit(held, { base: reached, state: history('c', 'd', 'e', 'f') });
+      const head = await turn('s', { state: history('c', 'd', 'g', 'f'), listed: false });
+      const next = await claim('s');
+      const base = await runs.load(scope, { snapshotId: head.snapshot.snapshotId });
+      await maintenance.prune({ keepLast: 0 }, scope);
+      const said = history('c', 'd', 'h', 'f');
+      const { snapshot } = await commit(next, { ...(base && { base }), state: said });
+      const read = await store.getSnapshot(scope, { snapshotId: snapshot.snapshotId });
+      expect(marksIn(read?.state)).toEqual({ 3: snapshot.snapshotId });
+      expect(await maintenance.verify()).toEqual([]);
+    });
+
     test('what is old goes, what is young stays', async () => {
       const kit = useKit();
       const { turn, maintenance, scope, pass } = kit;

@@ -24,9 +24,13 @@ const insertSummed = insertion(
   'place_branch_summed',
   'INSERT INTO @branches(session, parent, fork, fork_view, fork_snapshot, sum) VALUES($1, $2, $3, $4, $5, $6)',
 );
-const insertView = statement<{ row_id: number }>(
+// What is left of the path before the base may have become less since the base was read, by a prune.
+const insertView = statement<{ row_id: number; common: number }>(
   'place_view',
-  'INSERT INTO @views(branch, own_from, base, common) VALUES($1, $2, $3, $4) RETURNING row_id',
+  `INSERT INTO @views(branch, own_from, base, common) VALUES($1, $2, $3,
+     (SELECT MIN(c.common) FROM (SELECT CAST($4 AS INTEGER) AS common
+      UNION ALL SELECT v.common FROM @views v WHERE v.row_id = $5) c))
+   RETURNING row_id, common`,
 );
 const insertViewRef = statement(
   'place_view_ref',
@@ -153,10 +157,16 @@ function* writeMessages(
     return { view: { before, branch, from, to: at }, viewRowId, common: base?.common };
   }
   const view = viewOfRewrite(rewrite, branch, row, bodies.length);
-  const common = commonOf(rewrite.common, base);
-  const stored = yield* one(insertView, branch, view.from, toStored(view), common);
+  const stored = yield* one(
+    insertView,
+    branch,
+    view.from,
+    toStored(view),
+    commonOf(rewrite.common, base),
+    base?.common === undefined ? null : base.viewRowId,
+  );
   for (const other of otherBranches(view)) yield* run(insertViewRef, other, stored.row_id, branch);
-  return { view, viewRowId: stored.row_id, common };
+  return { view, viewRowId: stored.row_id, common: stored.common };
 }
 
 /** How much of the path before is left at the beginning, when what it grew from is not on the path itself. */
