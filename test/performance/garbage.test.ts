@@ -4,19 +4,25 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { beginOfMarking, fullCollection } from '../../src/store/rules/between-steps.ts';
+
+// So much room that V8 starts no full collection, and young space of a fixed size: how often it is collected, and with it how
+// many logs of recent turns are promoted, must not depend on when V8 decides to grow it.
+const ampleRoom = [
+  '--expose-gc',
+  '--initial-old-space-size=1024',
+  '--min-semi-space-size=32',
+  '--max-semi-space-size=32',
+];
 
 /** What a worker sends, from a separate process. */
-async function ask<Answer>(worker: string, args: readonly string[] = []): Promise<Answer> {
+async function ask<Answer>(
+  worker: string,
+  args: readonly string[] = [],
+  execArgv: readonly string[] = ampleRoom,
+): Promise<Answer> {
   const child = fork(join(import.meta.dirname, worker), args, {
-    // So much room that V8 starts no full collection, and young space of a fixed size: how often it is collected, and with it
-    // how many logs of recent turns are promoted, must not depend on when V8 decides to grow it.
-    execArgv: [
-      '--expose-gc',
-      '--initial-old-space-size=1024',
-      '--min-semi-space-size=32',
-      '--max-semi-space-size=32',
-      '--no-warnings',
-    ],
+    execArgv: [...execArgv, '--no-warnings'],
   });
   const [answer] = (await once(child, 'message')) as [Answer];
   child.disconnect();
@@ -65,4 +71,15 @@ test('the copy of a long session that verify works on takes little memory', asyn
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
+});
+
+// Maintenance waits while V8 marks what is alive: it depends on being told.
+test('Node reports when marking begins, before the full collection at its end', async () => {
+  const { kinds } = await ask<{ kinds: readonly number[] }>(
+    'marking-worker.ts',
+    [],
+    ['--max-old-space-size=100'],
+  );
+  expect(kinds).toContain(beginOfMarking);
+  expect(kinds.slice(kinds.indexOf(beginOfMarking))).toContain(fullCollection);
 });

@@ -1,8 +1,8 @@
 import { letOthersRun } from '../../core/platform.ts';
 
 /** Kinds of garbage collections, as Node reports them. */
-const beginOfMarking = 8;
-const fullCollection = 4;
+export const beginOfMarking = 8;
+export const fullCollection = 4;
 
 // As they are when this is loaded: tests may replace them later, and nothing here waits for a moved clock.
 const { setTimeout, clearTimeout, setInterval, clearInterval } = globalThis;
