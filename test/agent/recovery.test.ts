@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { agentTool } from '../../src/agent/define/agent-tool.ts';
 import { toResume } from '../../src/api/interrupts.ts';
 import type { AgentTypes, WatchEvent } from '../../src/api/types.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 import type { Middleware } from '../../src/generate/middleware/middleware.ts';
 import { toolApproval } from '../../src/generate/middleware/tool-approval.ts';
 import type { Store } from '../../src/store/contract/store.ts';
@@ -35,6 +36,7 @@ function twoProcesses(): {
   warnings: string[];
   /** Moves the clock of both past the end of every claim. */
   expire: () => void;
+  advance: (ms: number) => void;
 } {
   const { clock, advance } = movableClock();
   const store = memoryStore({ clock });
@@ -47,6 +49,7 @@ function twoProcesses(): {
     first: openApp({ store: line, claimTtl, clock }),
     second: openApp({ store, claimTtl, clock, logger }),
     expire: () => advance(2 * claimTtl),
+    advance,
   };
 }
 
@@ -454,6 +457,32 @@ test('S118 S122 S217: a turn that a server accepted is taken over; its first pro
     'model: from the living',
   ]);
   expect((await heir.listSnapshots('s')).items).toHaveLength(1);
+});
+
+test('S118 S217: a caller whose turn was taken over is told what came of it, however long that takes', async () => {
+  const { first, second, line, expire, advance } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  const [begun, gate] = [createGate(), createGate()];
+  const chat = first.defineAgent({
+    name: 'chat',
+    model: scriptedModel([begun.giving('from the dead')]),
+  });
+  const running = chat.runText('a', { accept: true, sessionId: 's' });
+  await begun.reached;
+  line.cut();
+  second.defineAgent({ name: 'chat', model: scriptedModel([gate.giving('from the living')]) });
+  expire();
+  await gate.reached;
+  await line.heal();
+  // Longer than a handler may take to return after a stop.
+  for (let times = 0; times < 10; times++) {
+    advance(3000);
+    await systemClock.sleep(20);
+  }
+  gate.open();
+  expect(await running).toMatchObject({ finishReason: 'stop', text: 'from the living' });
+  begun.open();
 });
 
 test('S122 S73 S43 S116 a turn of a caller that died reads expired, and the session goes on from before', async () => {

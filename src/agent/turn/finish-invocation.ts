@@ -50,9 +50,7 @@ async function endSkippedTurn(
         : { kind: 'failed', error: failure };
   if (outcome.kind === 'stopped') keepPartialAnswer(invocation);
   invocation.closeSession();
-  const ended = await finishTurn(invocation, turn, outcome);
-  if (ended.kind === 'failed') ending.failure = ended.error;
-  if (ended.kind === 'elsewhere') invocation.followElsewhere(ended.output);
+  await finishTurn(invocation, turn, outcome);
 }
 
 /** Whether there is something to save, or a snapshot that the policy may want now. */

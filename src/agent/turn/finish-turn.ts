@@ -24,6 +24,8 @@ export function finishTurn(
 ): Promise<Outcome> {
   return invocation.locked(async () => {
     const { run, progress } = invocation;
+    // The handler was given up while the turn ended.
+    if (invocation.turn !== turn) return outcome;
     const usageBefore = progress.usage;
     progress.usage = addUsage(progress.usage, turn.usage);
     let ended: Outcome | undefined;
@@ -34,6 +36,9 @@ export function finishTurn(
       else if (run.detached !== undefined)
         ended = await endDetachedTurn(invocation, run, turn, outcome);
       else ended = await endAttachedTurn(invocation, run, turn, outcome);
+      // Known at once: the invocation does not wait for a handler that was given up.
+      if (ended.kind === 'failed') invocation.ending.failure = ended.error;
+      if (ended.kind === 'elsewhere') invocation.followElsewhere(ended.output);
       return ended;
     } finally {
       if (ended?.kind === 'steered') progress.usage = usageBefore;

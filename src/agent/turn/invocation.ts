@@ -213,20 +213,18 @@ export class Invocation {
   }
 
   #isLast(outcome: Outcome): boolean {
-    const { inbox, ending, control } = this.state;
+    const { inbox, control } = this.state;
     switch (outcome.kind) {
       case 'done':
       case 'steered':
         return false;
       case 'failed':
         inbox.clear();
-        ending.failure = outcome.error;
         throw outcome.error;
       case 'stopped':
       case 'lost':
         return true;
       case 'elsewhere':
-        this.state.followElsewhere(outcome.output);
         return outcome.output.error !== undefined || control.cause !== undefined;
     }
   }
