@@ -83,7 +83,7 @@ function hexOf(chain: bigint): string {
   return chain.toString(16).padStart(64, '0');
 }
 
-/** What is kept of a message. */
+/** The stored form of a message: only its text, if it has nothing else. */
 export function contentOf(message: Message): string | Message {
   return plainTextOf(message) ?? message;
 }

@@ -459,7 +459,7 @@ test('S118 S122 S217: a turn that a server accepted is taken over; its first pro
   expect((await heir.listSnapshots('s')).items).toHaveLength(1);
 });
 
-test('S118 S217: a caller whose turn was taken over is told what came of it, however long that takes', async () => {
+test('S118 S217: a caller gets the output of a turn that another worker took over, however long it takes', async () => {
   const { first, second, line, expire, advance } = twoProcesses();
   await using _one = first;
   await using _two = second;

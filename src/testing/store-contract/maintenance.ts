@@ -11,6 +11,29 @@ async function indexes({ timeline, scope }: Kit, sessionId = 's'): Promise<numbe
 /** An age that is only reached by advancing the clock. */
 const old = 1000;
 
+/** A state with one user message for each text. */
+function history(...said: readonly string[]) {
+  return stateOf({ messages: said.map((text) => say('user', text)) });
+}
+
+/**
+ * A labelled snapshot, an unlisted one that clears the history, and a turn with a snapshot within it that continues from that.
+ * Returns the texts of the turn.
+ */
+async function rewriteUnlisted(kit: Kit): Promise<string[]> {
+  const { turn, claim, commit, scope, timeline, id } = kit;
+  const first = (await turn('s', { state: history('a', 'b') })).snapshot;
+  await timeline.label(scope, first.snapshotId, 'stays');
+  await turn('s', { state: stateOf({}), listed: false });
+  const held = await claim('s');
+  const event = 'toolIterationEnd' as const;
+  const half = { state: history('c'), snapshotId: id(), event, end: false };
+  const { base } = await commit(held, half);
+  const said = ['c', 'd', 'e', 'f'];
+  await commit(held, { base, state: history(...said) });
+  return said;
+}
+
 /** Retention, deletion of an owner's data, verification, export and import. */
 export function maintenanceContract(useKit: UseKit): void {
   describe('retention', () => {
@@ -56,8 +79,6 @@ export function maintenanceContract(useKit: UseKit): void {
 
     test('no message takes the mark of an earlier turn when the turn that rewrote it goes', async () => {
       const { turn, maintenance, scope, store, timeline } = useKit();
-      const history = (...said: readonly string[]) =>
-        stateOf({ messages: said.map((text) => say('user', text)) });
       const first = (await turn('s')).snapshot.snapshotId;
       await timeline.label(scope, first, 'stays');
       const rewritten = (await turn('s', { state: history('a', 'b', 'c', 'd') })).snapshot;
@@ -78,20 +99,10 @@ export function maintenanceContract(useKit: UseKit): void {
       expect(await maintenance.verify()).toEqual([]);
     });
 
-    test('nor when what was rewritten was never listed, and the turns that went on from it go', async () => {
+    test('no message takes the mark of an earlier turn when turns that continue an unlisted rewrite are pruned', async () => {
       const kit = useKit();
-      const { turn, claim, commit, maintenance, scope, store, timeline, id } = kit;
-      const history = (...said: readonly string[]) =>
-        stateOf({ messages: said.map((text) => say('user', text)) });
-      const first = (await turn('s', { state: history('a', 'b') })).snapshot;
-      await timeline.label(scope, first.snapshotId, 'stays');
-      await turn('s', { state: stateOf({}), listed: false });
-      const held = await claim('s');
-      const event = 'toolIterationEnd' as const;
-      const half = { state: history('c'), snapshotId: id(), event, end: false };
-      const { base } = await commit(held, half);
-      const said = ['c', 'd', 'e', 'f'];
-      await commit(held, { base, state: history(...said) });
+      const { turn, maintenance, scope, store, timeline } = kit;
+      const said = await rewriteUnlisted(kit);
       for (const rewritten of ['g', 'h']) {
         said[2] = rewritten;
         await turn('s', { state: history(...said) });
@@ -107,18 +118,10 @@ export function maintenanceContract(useKit: UseKit): void {
       expect(await maintenance.verify()).toEqual([]);
     });
 
-    test('nor when that is pruned while a turn works on it', async () => {
-      const { turn, claim, commit, maintenance, runs, scope, store, timeline, id } = useKit();
-      const history = (...said: readonly string[]) =>
-        stateOf({ messages: said.map((text) => say('user', text)) });
-      const first = (await turn('s', { state: history('a', 'b') })).snapshot;
-      await timeline.label(scope, first.snapshotId, 'stays');
-      await turn('s', { state: stateOf({}), listed: false });
-      const held = await claim('s');
-      const event = 'toolIterationEnd' as const;
-      const half = { state: history('c'), snapshotId: id(), event, end: false };
-      const { base: reached } = await commit(held, half);
-      await commit(held, { base: reached, state: history('c', 'd', 'e', 'f') });
+    test('no message takes the mark of an earlier turn when they are pruned during the next turn', async () => {
+      const kit = useKit();
+      const { turn, claim, commit, maintenance, runs, scope, store } = kit;
+      await rewriteUnlisted(kit);
       const head = await turn('s', { state: history('c', 'd', 'g', 'f'), listed: false });
       const next = await claim('s');
       const base = await runs.load(scope, { snapshotId: head.snapshot.snapshotId });

@@ -69,7 +69,7 @@ export interface SessionTreeContext {
   /** Hears that the states of a family were looked at. */
   readonly use: (tree: SessionTree) => void;
   readonly findFile: FindFile;
-  /** Where its rows are. @default a map of its own */
+  /** The map that holds its rows. @default a new map */
   readonly rows?: Map<string, SavedRow>;
   readonly states?: Omit<StatesOptions, 'onUse'>;
 }

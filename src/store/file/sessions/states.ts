@@ -14,7 +14,7 @@ export interface StatesOptions {
   readonly onUse: () => void;
   /** The state that those with no other below them are made from. @default the empty one */
   readonly first?: (() => SessionState) | undefined;
-  /** Where they are. @default a map of its own */
+  /** The map that holds them. @default a new map */
   readonly states?: Map<string, SessionState> | undefined;
 }
 
