@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { applyPatch as applyInPlace } from 'rfc6902';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { anyJson, nastyKeys } from './any-json.ts';
 import { diffJson } from './diff.ts';
 import { isDeepFrozen, type Json, jsonEqual, toJson } from './json.ts';
@@ -381,6 +381,27 @@ describe('produce', () => {
       value: undefined,
       patch: [],
     });
+  });
+
+  test('S645: a returned value may be new, or have parts of the draft in it, without a word on the console', () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const doc = { n: 1, kept: { deep: [1, 2] } };
+    const before = toJson(doc, 'it') as unknown as typeof doc;
+    const next = produce(before, (draft) => ({ ...draft, n: draft.n + 1 }));
+    expect(next.value).toStrictEqual({ ...doc, n: 2 });
+    expect(next.value.kept).toBe(before.kept);
+    expect(next.patch).toStrictEqual([{ op: 'replace', path: '/n', value: 2 }]);
+    expect(
+      produce(before, (draft) => ({ n: draft.n + 2, kept: { deep: [] } })).value,
+    ).toStrictEqual({
+      n: 3,
+      kept: { deep: [] },
+    });
+    expect(() => produce<unknown>(before, () => circle())).toThrow(
+      expect.objectContaining({ status: 'INVALID_ARGUMENT' }),
+    );
+    expect(warn).not.toHaveBeenCalled();
+    warn.mockRestore();
   });
 
   test.each<[string, (draft: Record<string, unknown>) => unknown, string]>([

@@ -1,4 +1,4 @@
-import { create, type Patches } from 'mutative';
+import { create, isDraft, type Patches, rawReturn } from 'mutative';
 import { WaymarkError } from '../error.ts';
 import { diffAt, diffValues } from './diff.ts';
 import { carryHashes, carryHashesAt } from './hash.ts';
@@ -134,8 +134,25 @@ function drafted(base: Json | undefined, recipe: (draft: unknown) => unknown): D
   };
   if (typeof base !== 'object' || base === null) return { changed: run(base), recorded: [] };
   const options = { enablePatches: { pathAsArray: true } } as const;
-  const [changed, recorded] = create(base as object, run as (draft: object) => void, options);
+  const inDraft = (draft: object): unknown => {
+    const result = run(draft);
+    return isNew(result) ? rawReturn(result) : result;
+  };
+  const [changed, recorded] = create(base as object, inDraft as (draft: object) => void, options);
   return { changed, recorded };
+}
+
+/** Whether a recipe returned a value with nothing of the draft in it. The draft library writes to the console when it is not told so. */
+function isNew(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  const seen = new Set<unknown>([value]);
+  for (const each of seen) {
+    if (isDraft(each)) return false;
+    for (const item of Object.values(each as object)) {
+      if (typeof item === 'object' && item !== null) seen.add(item);
+    }
+  }
+  return true;
 }
 
 function whole(value: Json): JsonPatchOperation {
