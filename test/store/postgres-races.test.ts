@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { waymark } from '../../src/index.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import { raceForTurns, scope, sessionId, takeTurn } from '../support/expired-turn.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
@@ -60,4 +61,61 @@ test('a commit goes by what the claim has found, and by what is there when that 
   expect(page?.items.map(({ index }) => index)).toEqual([0, 1, 7, 8]);
   await other.end();
   await store.close?.();
+});
+
+test('S647: turns with a state, in sessions that are pruned, and maintenance never wait for each other', async () => {
+  const { connectionString } = postgres;
+  const before = await deadlocks();
+  const store = postgresStore({ connectionString, schema: 'pruned' });
+  const app = waymark({ store, work: false });
+  const agent = app.defineCustomAgent({ name: 'noted' }, async (session) => {
+    await session.run(async () => {
+      session.updateCustom((state) => ({ ...Object(state), at: session.messages.length }));
+    });
+  });
+  const other = postgresStore({ connectionString, schema: 'pruned' });
+  let isDone = false;
+  const turns = async (sessionId: string): Promise<void> => {
+    for (let no = 0; no < 60; no++) await agent.runText(`${no}`, { sessionId });
+  };
+  const pruning = async (): Promise<void> => {
+    while (!isDone) await other.maintenance?.prune({ keepLast: 1 });
+  };
+  const collecting = pruning();
+  await Promise.all(['a', 'b', 'c', 'd'].map(turns)).finally(() => {
+    isDone = true;
+  });
+  await collecting;
+  expect(await store.maintenance?.verify()).toEqual([]);
+  await Promise.all([app.close(), other.close?.()]);
+  expect(await deadlocks()).toBe(before);
+});
+
+test('S648: with one connection, a turn runs while a long session is verified', async () => {
+  const names: string[] = [];
+  const during: Promise<unknown>[] = [];
+  const store = postgresStore({
+    connectionString: postgres.connectionString,
+    schema: 'single',
+    max: 1,
+    onQuery(name) {
+      names.push(name);
+      if (name === 'verify_listed' && during.length === 0) {
+        during.push(agent.runText('meanwhile', { sessionId: 'other' }));
+      }
+    },
+  });
+  const app = waymark({ store, work: false });
+  const agent = app.defineCustomAgent({ name: 'long' }, async (session) => {
+    await session.run(async () => {});
+  });
+  for (let no = 0; no < 900; no++) await agent.runText(`${no}`, { sessionId: 's' });
+  names.length = 0;
+  expect(await store.maintenance?.verify()).toEqual([]);
+  await Promise.all(during);
+  expect(during).toHaveLength(1);
+  // They are in one transaction of the session: on the same connection, the turn would have to wait for the last.
+  expect(names.indexOf('quick_commit_title')).toBeGreaterThan(0);
+  expect(names.indexOf('quick_commit_title')).toBeLessThan(names.lastIndexOf('verify_listed'));
+  await app.close();
 });

@@ -1,20 +1,19 @@
 import type { Client, Pool, PoolClient } from 'pg';
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import { toReadError } from '../rules/errors.ts';
 import type { Cipher } from '../sql/content/cipher.ts';
-import type { Database, Hint, WriteOptions } from '../sql/database/database.ts';
+import type { Database, Hint } from '../sql/database/database.ts';
 import { readMeta } from '../sql/database/meta.ts';
-import { type Plan, type Statement, statement } from '../sql/database/query.ts';
-import { checkTables } from './check.ts';
+import { statement } from '../sql/database/query.ts';
+import { type Access, accessTo, give, ignore, take } from './access.ts';
 import { lockKey, postgresDialect } from './dialect.ts';
-import { isConflict, isLost, toStoreError } from './errors.ts';
+import { toStoreError } from './errors.ts';
 import { Listener } from './listener.ts';
 import { migrate } from './migrate.ts';
 import { OutgoingHints } from './outgoing-hints.ts';
 import { goesThroughPooler } from './pooler.ts';
-import { type PostgresValue, Statements } from './statements.ts';
+import { Statements } from './statements.ts';
 
 export interface PostgresOptions {
   /** Creates the pool, when the store owns it. */
@@ -33,18 +32,14 @@ export interface PostgresOptions {
 }
 
 /** The database behind a pool. */
-export interface PostgresDatabase extends Database {
+export interface PostgresDatabase extends Database, Pick<Access, 'query'> {
   /** The key of the lock under which documents are found by their hash. */
   readonly blobLock: string;
   /** The channel on which hints go out. */
   readonly channel: string;
   /** Who this process is to those who hear its hints. */
   readonly sender: string;
-  /** Runs one statement that is a transaction by itself, in one round trip. */
-  query<Row>(which: Statement<Row>, values: readonly PostgresValue[]): Promise<readonly Row[]>;
 }
-
-const attempts = 5;
 
 // Not awaited, and worth nothing after a crash: it must not wait for the disk, nor make others wait.
 const notify = statement(
@@ -74,10 +69,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
   };
   const open = async (): Promise<Pool> => {
     const pool = await options.openPool();
-    // An idle connection that breaks must not end the process; the next query gets a new one.
-    pool.on('error', ignore);
-    // Nor one that breaks just before the caller gets it.
-    pool.on('connect', hearErrors);
+    hearErrorsOf(pool);
     try {
       id = await prepare(pool);
     } catch (error) {
@@ -126,107 +118,58 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
     statements.query(await opened(), notify, [channel, payload]),
   );
 
-  const inTransaction = async <Result>(
-    pool: Pool,
-    plan: () => Plan<Result>,
-    { durable = true, within }: WriteOptions,
-  ): Promise<Result> => {
-    const client = await take(pool);
-    let broken: unknown;
-    try {
-      await client.query(durable ? 'BEGIN' : 'BEGIN; SET LOCAL synchronous_commit TO off');
-      const result = await statements.run(client, plan());
-      await within?.({ query: (text, values) => client.query(text, [...values]) });
-      await client.query('COMMIT');
-      return result;
-    } catch (error) {
-      broken = await rollBack(client, error);
-      throw error;
-    } finally {
-      give(client, broken !== undefined);
-    }
+  /** Connections that maintenance has for itself, so that no turn waits for one of its transactions to end, or for a new connection. */
+  let aside: Promise<Pool> | undefined;
+  const openedAside = (): Promise<Pool> => {
+    if (isClosed) return Promise.reject(closed());
+    aside ??= opened().then(
+      (pool) => hearErrorsOf(smaller(pool)),
+      (error: unknown) => {
+        aside = undefined;
+        throw error;
+      },
+    );
+    return aside;
   };
 
-  return {
+  const common = {
     dialect,
-    blobLock: lockKey(schema, 'blobs'),
-    channel,
-    sender,
     transactional: true,
-    get id() {
-      return id;
-    },
     open: async () => {
       await opened();
     },
-    async query(which, values) {
-      const pool = await opened();
-      try {
-        return await statements.query(pool, which, values);
-      } catch (error) {
-        throw isConflict(error) ? error : toStoreError(error);
-      }
-    },
-    async read(plan) {
-      const pool = await opened();
-      // Without a transaction, for the sake of the round trips: what was read in pieces while something was removed does
-      // not fit its hash, and is read again.
-      for (let left = attempts; ; left--) {
-        try {
-          return await statements.run(pool, plan());
-        } catch (thrown) {
-          const error = toReadError(thrown);
-          const isTorn = isWaymarkError(error) && error.status === 'DATA_LOSS';
-          if (!isTorn || left <= 1) throw toStoreError(error);
-        }
-      }
-    },
-    async readInSteps(plan) {
-      const pool = await opened();
-      const client = await take(pool);
-      let broken: unknown;
-      try {
-        await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-        const result = await statements.run(client, plan());
-        await client.query('COMMIT');
-        return result;
-      } catch (error) {
-        broken = await rollBack(client, error);
-        throw toStoreError(toReadError(error));
-      } finally {
-        give(client, broken !== undefined);
-      }
-    },
-    async write(plan, options = {}) {
-      const pool = await opened();
-      for (let left = attempts; ; left--) {
-        try {
-          if (options.single === true) return await statements.run(pool, plan());
-          return await inTransaction(pool, plan, options);
-        } catch (error) {
-          if (!isConflict(error) || left <= 1) throw toStoreError(error);
-        }
-      }
-    },
-    async check() {
-      const pool = await opened();
-      return checkTables(pool, schema).catch((error: unknown) => {
-        throw toStoreError(error);
-      });
-    },
     // Rows that were removed stay in the files until Postgres vacuums them, as it does by itself.
     scrub: () => Promise.resolve(),
-    tell(hints: readonly Hint[], reach) {
+    tell(hints: readonly Hint[], reach?: 'process' | 'everywhere') {
       for (const hint of hints) listener.tell(hint);
       if (reach !== 'process' && !isClosed) outgoing.tell(hints);
     },
-    listen: (hint, heard) => listener.listen(hint, heard),
+    listen: (hint: Hint, heard: () => void) => listener.listen(hint, heard),
     async close() {
       await outgoing.settled();
       isClosed = true;
       await listener.close();
+      await (await aside?.catch(ignore))?.end();
       const pool = await opening?.catch(ignore);
       if (pool !== undefined) await letGo(pool);
+    },
+  };
+
+  return {
+    ...common,
+    ...accessTo(opened, statements, schema),
+    get id() {
+      return id;
+    },
+    blobLock: lockKey(schema, 'blobs'),
+    channel,
+    sender,
+    forMaintenance: {
+      ...common,
+      ...accessTo(openedAside, statements, schema),
+      get id() {
+        return id;
+      },
     },
   };
 }
@@ -234,36 +177,25 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
 /** What a pool holds besides what its types say. */
 type PoolParts = Pool & { readonly Client: new (config: object) => Client };
 
-/** A connection for several statements. One that breaks between two of them says so by an event that must be heard. */
-async function take(pool: Pool): Promise<PoolClient> {
-  const client = await pool.connect();
-  client.on('error', ignore);
-  return client;
+/** A pool for the same database with few connections, which do not keep the process from ending. */
+function smaller(pool: Pool): Pool {
+  const { options } = pool;
+  const config = { ...options, max: 2, min: 0, allowExitOnIdle: true };
+  // A pool hides its password from those who print it.
+  if ('password' in options) Object.assign(config, { password: options.password });
+  return new (pool.constructor as new (config: object) => Pool)(config);
+}
+
+function hearErrorsOf(pool: Pool): Pool {
+  // An idle connection that breaks must not end the process; the next query gets a new one.
+  pool.on('error', ignore);
+  // Nor one that breaks just before the caller gets it.
+  pool.on('connect', hearErrors);
+  return pool;
 }
 
 function hearErrors(client: PoolClient): void {
   client.on('error', ignore);
-}
-
-function give(client: PoolClient, isBroken = false): void {
-  client.off('error', ignore);
-  client.release(isBroken);
-}
-
-/** Ends a transaction that failed; gives the error when the connection is of no use any more. */
-async function rollBack(client: PoolClient, error: unknown): Promise<unknown> {
-  if (isLost(error)) return error;
-  try {
-    await client.query('ROLLBACK');
-    return undefined;
-  } catch (lost) {
-    return lost;
-  }
-}
-
-// A listener that does nothing; also the handler of rejections that can be ignored.
-function ignore(): undefined {
-  return undefined;
 }
 
 function closed(): WaymarkError {

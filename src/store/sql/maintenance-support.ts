@@ -125,7 +125,7 @@ export function maintenanceSupport(
       let sealed = 0;
       for (let place: RotationPlace | undefined = rotationStart; place !== undefined; ) {
         const at: RotationPlace = place;
-        const rotated = await db.write(() => rotateSome(at, cipher));
+        const rotated = await db.write(() => rotateSome(at, cipher, db.dialect));
         sealed += rotated.sealed;
         place = rotated.next;
         await step();

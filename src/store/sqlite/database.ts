@@ -165,6 +165,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
         throw toReadError(toStoreError(error, path));
       }
     },
+    checksAside: true,
     async check(signal) {
       const db = connection ?? (await opened());
       const { file } = db;

@@ -1,4 +1,5 @@
 import { checkForward } from '../database/check-forward.ts';
+import type { Dialect } from '../database/dialect.ts';
 import {
   all,
   type Plan,
@@ -37,7 +38,7 @@ interface SealedTable {
   readonly hasSession?: boolean;
   /** Rows with nothing to encrypt. */
   readonly except?: string;
-  /** How many rows are read at a time. */
+  /** Rows that are read at a time at most. */
   readonly batch?: number;
 }
 
@@ -111,7 +112,10 @@ const tables: readonly SealedTable[] = [
   },
 ];
 
-const usualBatch = 200;
+/** How many rows are read at a time: each is written by a statement. */
+function rowsOf({ batch = Number.POSITIVE_INFINITY }: SealedTable, { atOnce }: Dialect): number {
+  return Math.min(batch, atOnce.statements);
+}
 
 interface Statements {
   readonly select: Statement<Row>;
@@ -119,7 +123,7 @@ interface Statements {
 }
 
 const statements: readonly Statements[] = tables.map((table) => {
-  const { name, keys, places, also, hasSession = false, except, batch = usualBatch } = table;
+  const { name, keys, places, also, hasSession = false, except } = table;
   const names = Object.keys(keys);
   const columns = Object.keys(places);
   const list = names.map((key) => `t.${key}`).join(', ');
@@ -133,7 +137,7 @@ const statements: readonly Statements[] = tables.map((table) => {
         SELECT ${list}, ${columns.map((column) => `t.${column}`).join(', ')}${also === undefined ? '' : `, ${also}`}
         FROM @${name} t ${hasSession ? 'JOIN @sessions z ON z.row_id = t.session' : ''}
         WHERE (${list}) > (${after}) ${except === undefined ? '' : `AND NOT (${except})`}
-        ORDER BY ${list} LIMIT ${batch} ${d.lock('t')}`,
+        ORDER BY ${list} LIMIT ${rowsOf(table, d)} ${d.lock('t')}`,
     ),
     update: statement(
       `rotate_${name}_row`,
@@ -155,6 +159,7 @@ export const rotationStart: RotationPlace = { table: 0, after: undefined };
 export function* rotateSome(
   { table, after }: RotationPlace,
   cipher: Cipher,
+  dialect: Dialect,
 ): Plan<{ readonly sealed: number; readonly next: RotationPlace | undefined }> {
   const which = tables[table];
   const sql = statements[table];
@@ -169,7 +174,7 @@ export function* rotateSome(
     sealed++;
   }
   const last = rows.at(-1);
-  if (last === undefined || rows.length < (which.batch ?? usualBatch)) {
+  if (last === undefined || rows.length < rowsOf(which, dialect)) {
     return { sealed, next: { table: table + 1, after: undefined } };
   }
   const next = keyOf(which, last);

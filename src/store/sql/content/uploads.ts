@@ -39,13 +39,13 @@ const insertCandidate = statement(
 );
 const selectPieces = statement<{ row_id: number }>(
   'upload_pieces',
-  (d) => `SELECT b.row_id FROM @blobs b WHERE b.hash IN ${d.bytes('$1')}`,
+  (d) => `SELECT b.row_id FROM @blobs b WHERE b.hash ${d.bytes('$1')}`,
 );
 const insertParts = statement(
   'upload_parts',
   (d) => `
     INSERT INTO @blob_parts(part, list) SELECT b.row_id, CAST($2 AS BIGINT) FROM @blobs b
-    WHERE b.row_id IN ${d.integers('$1')} ON CONFLICT DO NOTHING`,
+    WHERE b.row_id ${d.integers('$1')} ON CONFLICT DO NOTHING`,
 );
 // A run that has been dead for long is not continued by its worker. An aborted one may still attach what it had reached.
 const selectReleased = statement<{ part: number; list: number }>(
@@ -62,12 +62,12 @@ const selectReleased = statement<{ part: number; list: number }>(
 );
 const deleteHolds = statement(
   'upload_release',
-  (d) => `DELETE FROM @blob_parts WHERE list = $1 AND part IN ${d.integers('$2')}`,
+  (d) => `DELETE FROM @blob_parts WHERE list = $1 AND part ${d.integers('$2')}`,
 );
 const deleteCandidates = statement(
   'upload_released_candidates',
   (d) => `
-    DELETE FROM @trash WHERE kind = ${trashKind.upload} AND row_id IN ${d.integers('$1')}
+    DELETE FROM @trash WHERE kind = ${trashKind.upload} AND row_id ${d.integers('$1')}
     AND NOT EXISTS (SELECT 1 FROM @blob_parts p WHERE p.part = row_id AND p.list < 0)`,
 );
 
@@ -116,6 +116,11 @@ export function* finishUpload(
   if (pieces.length !== names.length) throw notHeld(ref?.runId ?? '', ref?.attempt ?? 0);
   yield* run(insertParts, JSON.stringify(pieces.map((piece) => piece.row_id)), row);
   yield* hold(row, list);
+}
+
+/** Whether there is something that {@link releaseUploads} gives up. */
+export function* areUploadsReleased(): Plan<boolean> {
+  return (yield* all(selectReleased)).length > 0;
 }
 
 /** Gives up what runs have stored that are over. What a list names by now stays. */

@@ -25,7 +25,7 @@ const insertPart = statement(
 );
 const selectRows = statement<{ row_id: number; hash: Uint8Array }>(
   'place_files',
-  (d) => `SELECT b.row_id, b.hash FROM @blobs b WHERE b.hash IN ${d.bytes('$1')}`,
+  (d) => `SELECT b.row_id, b.hash FROM @blobs b WHERE b.hash ${d.bytes('$1')}`,
 );
 const shareBlobs = statement('place_share_blobs', (d) => d.shareBlobs);
 

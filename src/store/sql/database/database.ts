@@ -20,6 +20,8 @@ export interface Database {
   readonly dialect: Dialect;
   /** Whether it takes `within`. @default false */
   readonly transactional?: boolean;
+  /** The same database, through connections that turns do not use. @default none: maintenance takes nothing from turns but the thread */
+  readonly forMaintenance?: Database;
   /** Opens it, makes or upgrades its tables; safe to call again. Everything below calls it. */
   open(): Promise<void>;
   /** A random name that the database got when it was made. */
@@ -35,6 +37,8 @@ export interface Database {
   write<Result>(plan: () => Plan<Result>, options?: WriteOptions): Promise<Result>;
   /** What is wrong with the database itself, beyond what its content shows. A signal stops waiting for the answer. */
   check?(signal?: AbortSignal): Promise<readonly string[]>;
+  /** Whether `check` has a thread to itself, so that it can run while something else does. @default false */
+  readonly checksAside?: boolean;
   /** The checksum of a row, where rows carry one. */
   sumOf?(values: readonly SqlValue[]): number;
   /** The time by which it stores times, where this process has the same clock. */

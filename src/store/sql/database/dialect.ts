@@ -14,6 +14,8 @@ export interface Dialect {
    */
   readonly shareBlobs: string;
   readonly ownBlobs: string;
+  /** Makes other garbage collections wait until the transaction ends; turns do not wait for it. */
+  readonly collectAlone: string;
   /**
    * Joins the one row of a table that fits. On Postgres it is a lateral subquery with `LIMIT 1`: as a plain join in a
    * recursive query it becomes a hash join over the whole table at every level.
@@ -23,13 +25,20 @@ export interface Dialect {
   lockName(param: string): string;
   /** As `lock`, but skips rows that are locked by others. */
   lockFree(alias: string): string;
-  /** How many rows are removed in the time that a statement takes: more when it goes to a server. */
-  readonly statementCost: number;
-  /** The integers, or the texts, in a JSON array, as the right side of `IN`. */
+  /** What a transaction of maintenance does at most, as turns may wait for its locks: less when its statements go to a server. */
+  readonly atOnce: {
+    readonly sessions: number;
+    /** Rows that it removes. */
+    readonly rows: number;
+    readonly statements: number;
+  };
+  /** After a column: whether it is one of the integers, or of the texts, in a JSON array. */
   integers(param: string): string;
   texts(param: string): string;
-  /** The bytes whose hexadecimal texts are in a JSON array, as the right side of `IN`. */
+  /** After a column: whether it is one of the bytes whose hexadecimal texts are in a JSON array. */
   bytes(param: string): string;
+  /** A table of the columns `a` and `b` with the integers in a JSON array of pairs. */
+  pairs(param: string): string;
   /** Messages `m` in the id ranges `[from, to)` of a JSON array of pairs. */
   messageRanges(param: string): string;
   /** A JSON array of JSON arrays, one for each row. */

@@ -21,7 +21,7 @@ const selectParts = statement<{
   bytes: Uint8Array | null;
 }>(
   'read_parts',
-  (d) => `SELECT b.row_id, b.hash, b.body, b.bytes FROM @blobs b WHERE b.hash IN ${d.bytes('$1')}`,
+  (d) => `SELECT b.row_id, b.hash, b.body, b.bytes FROM @blobs b WHERE b.hash ${d.bytes('$1')}`,
 );
 
 /** Reads the artifacts that a stored list names, with their parts and chunks. */

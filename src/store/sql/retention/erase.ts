@@ -5,7 +5,7 @@ import { checkFree, type HolderRow, holderColumns, isHeld } from '../runs/holder
 import { eraseSpend } from '../spend-support.ts';
 import { uuidText } from '../values/bytes.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
-import { trashKind } from './gc-queue.ts';
+import { trashSessions } from './gc-queue.ts';
 
 /** A session that is to be erased. */
 export interface ErasedRow extends HolderRow {
@@ -43,34 +43,34 @@ const selectStarted = readUnderLock<ErasedRow>(
 );
 const selectOwned = readUnderLock<ErasedRow>(
   'erase_owned',
-  (d) => `${columns(d.now)} WHERE z.owner = $1 LIMIT 100 ${d.lock('z')}`,
+  (d) => `${columns(d.now)} WHERE z.owner = $1 LIMIT ${2 * d.atOnce.sessions} ${d.lock('z')}`,
 );
 const countSnapshots = statement<{ count: number }>(
   'erase_count',
-  'SELECT COUNT(*) AS count FROM @snapshots WHERE session = $1 AND id IS NOT NULL',
+  (d) =>
+    `SELECT COUNT(*) AS count FROM @snapshots WHERE session ${d.integers('$1')} AND id IS NOT NULL`,
 );
 // There is no index for this: the journal holds what runs now, and what ended a moment ago.
 const deleteJournal = statement(
   'erase_journal',
-  (d) => `DELETE FROM @journal WHERE session IN ${d.integers('$1')}`,
+  (d) => `DELETE FROM @journal WHERE session ${d.integers('$1')}`,
 );
 // Nor for this: few runs are given up.
 const deleteDead = statement(
   'erase_dead_runs',
-  (d) => `DELETE FROM @dead_runs WHERE session IN ${d.integers('$1')}`,
+  (d) => `DELETE FROM @dead_runs WHERE session ${d.integers('$1')}`,
 );
 const deleteRequests = statement(
   'erase_requests',
-  (d) => `DELETE FROM @requests WHERE session IN ${d.integers('$1')}`,
+  (d) => `DELETE FROM @requests WHERE session ${d.integers('$1')}`,
 );
 const deleteRuns = statement<{ id: Uint8Array }>(
   'erase_runs',
-  'DELETE FROM @runs WHERE session = $1 RETURNING id',
+  (d) => `DELETE FROM @runs WHERE session ${d.integers('$1')} RETURNING id`,
 );
-const deleteSession = statement('erase', 'DELETE FROM @sessions WHERE row_id = $1');
-const insertTrash = statement(
-  'erase_trash',
-  'INSERT INTO @trash(kind, row_id) VALUES($1, $2) ON CONFLICT DO NOTHING',
+const deleteSessions = statement(
+  'erase',
+  (d) => `DELETE FROM @sessions WHERE row_id ${d.integers('$1')}`,
 );
 
 /** What an erasure took. */
@@ -132,21 +132,17 @@ export function* eraseOwned(owner: string): Plan<Erased> {
  * many, go in batches after that.
  */
 function* eraseRows(rows: readonly ErasedRow[]): Plan<Erased> {
-  let snapshots = 0;
+  if (rows.length === 0) return { sessions: 0, snapshots: 0, hints: [] };
+  const sessions = JSON.stringify(rows.map(({ row_id: rowId }) => rowId));
+  yield* run(deleteJournal, sessions);
+  yield* run(deleteDead, sessions);
+  yield* run(deleteRequests, sessions);
+  const { count: snapshots } = yield* one(countSnapshots, sessions);
   const hints: Hint[] = [];
-  if (rows.length > 0) {
-    const sessions = JSON.stringify(rows.map(({ row_id: rowId }) => rowId));
-    yield* run(deleteJournal, sessions);
-    yield* run(deleteDead, sessions);
-    yield* run(deleteRequests, sessions);
+  for (const { id } of yield* all(deleteRuns, sessions)) {
+    hints.push({ kind: 'run', id: uuidText(id) }, { kind: 'events', id: uuidText(id) });
   }
-  for (const { row_id: rowId } of rows) {
-    snapshots += (yield* one(countSnapshots, rowId)).count;
-    for (const { id } of yield* all(deleteRuns, rowId)) {
-      hints.push({ kind: 'run', id: uuidText(id) }, { kind: 'events', id: uuidText(id) });
-    }
-    yield* run(deleteSession, rowId);
-    yield* run(insertTrash, trashKind.session, rowId);
-  }
+  yield* trashSessions(sessions);
+  yield* run(deleteSessions, sessions);
   return { sessions: rows.length, snapshots, hints };
 }

@@ -1,132 +1,229 @@
 import { all, first, type Plan, run, statement } from '../database/query.ts';
-import { fromStored, messageRowId, rowsPerBranch } from '../history/segments.ts';
+import { fromStored, gapsBetween, messageRowId, rowsPerBranch } from '../history/segments.ts';
 import type { Fork } from './cuts.ts';
 
 interface BranchRow {
+  readonly row_id: number;
   readonly session: number;
   readonly parent: number | null;
   readonly fork: number | null;
   readonly fork_view: number | null;
   readonly fork_snapshot: number | null;
+  /** `null`: the session has been erased. */
+  readonly next_index: number | null;
 }
-const columns = 'b.session, b.parent, b.fork, b.fork_view, b.fork_snapshot';
-const lockBranch = statement<BranchRow>(
-  'need_branch',
-  (d) => `SELECT ${columns} FROM @branches b WHERE b.row_id = $1 ${d.lock('b')}`,
+const branchesOf = (list: string): string => `
+  SELECT b.row_id, b.session, b.parent, b.fork, b.fork_view, b.fork_snapshot, z.next_index
+  FROM @branches b LEFT JOIN @sessions z ON z.row_id = b.session WHERE b.row_id ${list} ORDER BY b.row_id`;
+const selectBranches = statement<BranchRow>('need_branches', (d) => branchesOf(d.integers('$1')));
+const lockBranches = statement<BranchRow>(
+  'need_held_branches',
+  (d) => `${branchesOf(d.integers('$1'))} ${d.lock('b')}`,
 );
-const lockSession = statement(
-  'need_session',
-  (d) => `SELECT z.row_id FROM @sessions z WHERE z.row_id = $1 ${d.lock('z')}`,
+const sessionsOf = (lock: (alias: string) => string, list: string): string =>
+  `SELECT z.row_id FROM @sessions z WHERE z.row_id ${list} ORDER BY z.row_id ${lock('z')}`;
+const lockSessions = statement<{ row_id: number }>('need_sessions', (d) =>
+  sessionsOf(d.lock, d.integers('$1')),
 );
-const selectBranch = statement<BranchRow & { next_index: number | null }>(
-  'verify_branch',
-  `SELECT ${columns}, z.next_index FROM @branches b LEFT JOIN @sessions z ON z.row_id = b.session
-   WHERE b.row_id = $1`,
+const lockFreeSessions = statement<{ row_id: number }>('need_free_sessions', (d) =>
+  sessionsOf(d.lockFree, d.integers('$1')),
 );
 
 /** Up to where states need a branch, under one of its views or none. */
 interface Use {
+  readonly branch: number;
   readonly view: number | null;
   readonly branch_length: number;
   readonly by_snapshot: number;
 }
-const usesBySnapshots = (where: string): string =>
-  `SELECT s.view, MAX(s.branch_length) AS branch_length, 1 AS by_snapshot FROM @snapshots s
-   WHERE s.session = $2 AND s.branch = $1 ${where} GROUP BY s.view`;
-const usesByForks = `SELECT c.fork_view AS view, MAX(c.fork) AS branch_length, 0 AS by_snapshot
-   FROM @branches c WHERE c.parent = $1 AND c.fork IS NOT NULL GROUP BY c.fork_view`;
-const selectUses = statement<Use>('need_uses', `${usesBySnapshots('')} UNION ALL ${usesByForks}`);
+const usesBySnapshots = (isOn: string): string =>
+  `SELECT s.branch, s.view, MAX(s.branch_length) AS branch_length, 1 AS by_snapshot FROM @snapshots s
+   WHERE ${isOn} GROUP BY s.branch, s.view`;
+const usesByForks = (isOn: string): string =>
+  `SELECT c.parent AS branch, c.fork_view AS view, MAX(c.fork) AS branch_length, 0 AS by_snapshot
+   FROM @branches c WHERE c.parent ${isOn} AND c.fork IS NOT NULL GROUP BY c.parent, c.fork_view`;
+const selectUses = statement<Use>('need_uses', (d) => {
+  const [branches, sessions] = [d.integers('$1'), d.integers('$2')];
+  return `${usesBySnapshots(`s.session ${sessions} AND s.branch ${branches}`)}
+    UNION ALL ${usesByForks(branches)}`;
+});
 const selectListedUses = statement<Use>(
-  'verify_listed_uses',
-  usesBySnapshots('AND s.idx >= $3 AND s.idx < $4'),
+  'need_listed_uses',
+  usesBySnapshots('s.session = $2 AND s.branch = $1 AND s.idx >= $3 AND s.idx < $4'),
 );
 const selectOtherUses = statement<Use>(
-  'verify_other_uses',
-  `${usesBySnapshots('AND s.idx IS NULL')} UNION ALL ${usesByForks}`,
+  'need_other_uses',
+  `${usesBySnapshots('s.session = $2 AND s.branch = $1 AND s.idx IS NULL')}
+   UNION ALL ${usesByForks('= $1')}`,
 );
-const selectViews = statement<{ row_id: number; branch: number; own_from: number; base: string }>(
+
+interface ViewRow {
+  /** A branch of which it holds rows: its own, or another. */
+  readonly held: number;
+  readonly row_id: number;
+  readonly branch: number;
+  readonly own_from: number;
+  readonly base: string;
+}
+const selectViews = statement<ViewRow>(
   'need_views',
-  `SELECT v.row_id, v.branch, v.own_from, v.base FROM @views v WHERE v.branch = $1
-   UNION ALL
-   SELECT v.row_id, v.branch, v.own_from, v.base FROM @view_refs x
-   JOIN @views v ON v.branch = x.view_branch AND v.row_id = x.view
-   WHERE x.branch = $1`,
+  (d) => `
+    SELECT v.branch AS held, v.row_id, v.branch, v.own_from, v.base FROM @views v
+    WHERE v.branch ${d.integers('$1')}
+    UNION ALL
+    SELECT x.branch AS held, v.row_id, v.branch, v.own_from, v.base FROM @view_refs x
+    JOIN @views v ON v.branch = x.view_branch AND v.row_id = x.view
+    WHERE x.branch ${d.integers('$1')}`,
 );
 type Range = readonly [number, number];
 
 /** What is needed of a branch. */
 export interface Reachability extends Fork {
+  readonly branch: number;
   readonly fork: number | null;
   /** Rows that some state holds. */
   readonly ranges: readonly Range[];
   /** Some state holds what stands before its rows on the parent. */
   readonly needsParent: boolean;
-  /** A snapshot lies on it. */
-  readonly hasSnapshots: boolean;
-  /** Views of it that some state is under, and that none is. */
-  readonly usedViews: readonly number[];
+  /** Something is on it, or held of it. */
+  readonly isHeld: boolean;
+  /** Views of it that no state is under. */
   readonly unusedViews: readonly number[];
-}
-
-/** Works out what is needed of a branch, and holds it until the transaction ends. */
-export function* reachabilityOf(branch: number): Plan<Reachability | undefined> {
-  const row = yield* first(lockBranch, branch);
-  if (row === undefined) return undefined;
-  // A writer of the branch holds the lock of its session.
-  yield* run(lockSession, row.session);
-  return yield* reachedBy(branch, row, yield* all(selectUses, branch, row.session));
 }
 
 /** Snapshots that one statement reads. */
 const batch = 2000;
 
-/** Works out what is needed of a branch, and holds nothing. `'long'`: its session is, and `isLong` was not said. */
-export function* reachabilityNow(
-  branch: number,
-  { isLong }: { readonly isLong: boolean },
-): Plan<Reachability | 'long' | undefined> {
-  const row = yield* first(selectBranch, branch);
-  if (row === undefined) return undefined;
-  const { session, next_index: end } = row;
-  if (end === null || end <= batch) {
-    return yield* reachedBy(branch, row, yield* all(selectUses, branch, session));
-  }
-  if (!isLong) return 'long';
-  const uses: Use[] = [];
-  for (let from = 0; from < end; from += batch) {
-    uses.push(...(yield* all(selectListedUses, branch, session, from, from + batch)));
-  }
-  uses.push(...(yield* all(selectOtherUses, branch, session)));
-  return yield* reachedBy(branch, row, uses);
+/** What is needed of some branches, and those that were left out. */
+export interface Reached {
+  readonly needs: readonly Reachability[];
+  readonly left: readonly number[];
 }
 
-function* reachedBy(branch: number, row: BranchRow, found: readonly Use[]): Plan<Reachability> {
+/**
+ * Works out what is needed of some branches, and holds their sessions until the transaction ends, as a writer of the branches does.
+ * Leaves out branches of sessions that others hold, and what is too much at once; but not all of them.
+ */
+export function* reachabilityHeld(branches: readonly number[]): Plan<Reached> {
+  const { rows, left } = yield* someOf(branches);
+  const sessions = [...new Set(rows.filter(isThere).map((row) => row.session))];
+  const free = new Set(
+    (yield* all(lockFreeSessions, JSON.stringify(sessions))).map((row) => row.row_id),
+  );
+  let held = rows.filter((row) => free.has(row.session) || !isThere(row));
+  if (held.length === 0 && rows.length > 0) {
+    // Nothing else is locked, so nobody waits for what this one waits for.
+    held = rows.slice(0, 1);
+    yield* run(lockSessions, JSON.stringify(held.map((row) => row.session)));
+  }
+  const busy = rows.filter((row) => !held.includes(row)).map((row) => row.row_id);
+  // The rows as they are now that they are held.
+  const now = yield* all(lockBranches, JSON.stringify(held.map((row) => row.row_id)));
+  return { needs: yield* reachedBy(now, yield* usesOf(now)), left: [...left, ...busy] };
+}
+
+/**
+ * Works out what is needed of some branches, and holds nothing. Leaves out what is too much at once; with a `long` session, one that is too
+ * much by itself.
+ */
+export function* reachabilityNow(
+  branches: readonly number[],
+): Plan<Reached & { readonly long?: number }> {
+  const { rows, left } = yield* someOf(branches);
+  const [only] = rows;
+  if (only !== undefined && (only.next_index ?? 0) > batch) {
+    return { needs: [], left, long: only.row_id };
+  }
+  return { needs: yield* reachedBy(rows, yield* usesOf(rows)), left };
+}
+
+/** Works out what is needed of a branch, however long its session is, in several statements. */
+export function* reachabilityOfLong(branch: number): Plan<Reachability | undefined> {
+  const row = yield* first(selectBranches, JSON.stringify([branch]));
+  if (row === undefined) return undefined;
+  const uses: Use[] = [];
+  for (let from = 0; from < (row.next_index ?? 0); from += batch) {
+    uses.push(...(yield* all(selectListedUses, branch, row.session, from, from + batch)));
+  }
+  uses.push(...(yield* all(selectOtherUses, branch, row.session)));
+  return (yield* reachedBy([row], uses))[0];
+}
+
+/** The ids of the messages on a branch that no state holds, in ranges. */
+export function gapsOf({ branch, ranges }: Reachability): readonly Range[] {
+  return gapsBetween(ranges).map(([from, to]) => [
+    messageRowId(branch, from),
+    messageRowId(branch, to),
+  ]);
+}
+
+function isThere(row: BranchRow): boolean {
+  return row.next_index !== null;
+}
+
+/** As many of some branches as have about a batch of snapshots together, and the numbers of the others. */
+function* someOf(
+  branches: readonly number[],
+): Plan<{ readonly rows: readonly BranchRow[]; readonly left: readonly number[] }> {
+  const found = yield* all(selectBranches, JSON.stringify(branches));
+  let size = 0;
+  const end = found.findIndex((row, at) => {
+    size += row.next_index ?? 0;
+    return at > 0 && size > batch;
+  });
+  if (end < 0) return { rows: found, left: [] };
+  return { rows: found.slice(0, end), left: found.slice(end).map((row) => row.row_id) };
+}
+
+function* usesOf(rows: readonly BranchRow[]): Plan<readonly Use[]> {
+  const branches = JSON.stringify(rows.map((row) => row.row_id));
+  const sessions = JSON.stringify([...new Set(rows.map((row) => row.session))]);
+  return yield* all(selectUses, branches, sessions);
+}
+
+function* reachedBy(
+  rows: readonly BranchRow[],
+  found: readonly Use[],
+): Plan<readonly Reachability[]> {
+  if (rows.length === 0) return [];
+  const list = JSON.stringify(rows.map((row) => row.row_id));
+  const views = Map.groupBy(yield* all(selectViews, list), (view) => view.held);
+  const uses = Map.groupBy(found, (use) => use.branch);
+  return rows.map((row) => reachedOf(row, uses.get(row.row_id) ?? [], views.get(row.row_id) ?? []));
+}
+
+function reachedOf(row: BranchRow, found: readonly Use[], views: readonly ViewRow[]): Reachability {
+  const branch = row.row_id;
   const uses = new Map<number | null, number>();
   for (const { view, branch_length: to } of found)
     uses.set(view, Math.max(to, uses.get(view) ?? 0));
   const ranges: Range[] = [];
   const byDefault = uses.get(null);
   if (byDefault !== undefined) ranges.push([0, byDefault]);
-  const usedViews: number[] = [];
+  let hasUsedViews = false;
   const unusedViews: number[] = [];
-  for (const view of yield* all(selectViews, branch)) {
+  for (const view of views) {
     const to = view.branch === branch ? uses.get(view.row_id) : undefined;
-    if (view.branch === branch) (to === undefined ? unusedViews : usedViews).push(view.row_id);
-    if (to !== undefined) ranges.push([view.own_from, to]);
+    if (view.branch === branch && to === undefined) unusedViews.push(view.row_id);
+    if (to !== undefined) {
+      hasUsedViews = true;
+      ranges.push([view.own_from, to]);
+    }
     if (to !== undefined || view.branch !== branch) {
       ranges.push(...rangesOn(branch, fromStored(view.base, view.branch)));
     }
   }
+  const held = ranges.filter(([from, to]) => to > from);
   return {
+    branch,
     session: row.session,
     parent: row.parent,
     fork: row.fork,
     forkView: row.fork_view,
     forkSnapshot: row.fork_snapshot,
-    ranges: ranges.filter(([from, to]) => to > from),
+    ranges: held,
     needsParent: byDefault !== undefined,
-    hasSnapshots: found.some((use) => use.by_snapshot === 1),
-    usedViews,
+    isHeld: hasUsedViews || held.length > 0 || found.some((use) => use.by_snapshot === 1),
     unusedViews,
   };
 }

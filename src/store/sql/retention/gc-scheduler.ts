@@ -2,10 +2,11 @@ import { letOthersRun } from '../../../core/platform.ts';
 import { after } from '../../../core/time/after.ts';
 import type { Clock } from '../../../core/time/clock.ts';
 import type { Cipher } from '../content/cipher.ts';
+import { areUploadsReleased } from '../content/uploads.ts';
 import type { Database } from '../database/database.ts';
 import { forgetEvents } from '../runs/events.ts';
 import { forgetRequests } from '../runs/requests.ts';
-import { sweepSome } from './gc-sweep.ts';
+import { releaseSome, sweepSome } from './gc-sweep.ts';
 
 // Long enough that a burst of turns is followed by one round of tidying.
 const restBefore = 200;
@@ -76,9 +77,15 @@ export class GcScheduler {
   }
 
   async #round(): Promise<void> {
-    const { db, cipher } = this.#options;
-    while (await db.write(() => sweepSome(cipher, db.dialect), { durable: false }))
+    const { cipher } = this.#options;
+    const db = this.#options.db.forMaintenance ?? this.#options.db;
+    while (await db.read(() => areUploadsReleased())) {
+      await db.write(() => releaseSome(), { durable: false });
       await letOthersRun();
+    }
+    while (await db.write(() => sweepSome(cipher, db.dialect), { durable: false })) {
+      await letOthersRun();
+    }
   }
 
   #endTimer(): void {

@@ -3,77 +3,104 @@ import { partNamesIn } from '../content/manifest.ts';
 import { documentPlace } from '../content/places.ts';
 import { releaseUploads } from '../content/uploads.ts';
 import type { Dialect } from '../database/dialect.ts';
-import { all, first, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
-import { gapsBetween, messageRowId } from '../history/segments.ts';
+import { all, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import { messageRowId } from '../history/segments.ts';
 import { keepCutOfFork } from './cuts.ts';
-import { discardAll, type Pointers, trashKind } from './gc-queue.ts';
-import { type Reachability, reachabilityOf } from './gc-reachability.ts';
+import { discardAll, type Pointers, trashBlobs, trashKind } from './gc-queue.ts';
+import { gapsOf, type Reachability, reachabilityHeld } from './gc-reachability.ts';
 
+const collectAlone = statement('collect_alone', (d) => d.collectAlone);
 const ownBlobs = statement('collect_own', (d) => d.ownBlobs);
-const selectTrash = statement<{ kind: number; row_id: number }>(
+const selectTrash = statement<{ kind: number; row_id: number; size: number | null }>(
   'collect_next',
-  `SELECT kind, row_id FROM @trash WHERE kind > ${trashKind.upload} ORDER BY kind DESC, row_id DESC LIMIT 1`,
+  (d) => `
+    SELECT t.kind, t.row_id, length(b.bytes) AS size
+    FROM @trash t LEFT JOIN @blobs b ON b.row_id = t.row_id AND t.kind = ${trashKind.blob}
+    WHERE t.kind > ${trashKind.upload} ORDER BY t.kind DESC, t.row_id DESC LIMIT ${d.atOnce.rows}`,
 );
 const insertTrash = statement(
   'collect_add',
   'INSERT INTO @trash(kind, row_id) VALUES($1, $2) ON CONFLICT DO NOTHING',
 );
-const deleteTrash = statement('collect_done', 'DELETE FROM @trash WHERE kind = $1 AND row_id = $2');
+const deleteTrash = statement(
+  'collect_done',
+  (d) => `DELETE FROM @trash WHERE kind = $1 AND row_id ${d.integers('$2')}`,
+);
 
-/** How many rows a batch removes: few enough that turns do not wait for long. */
-const batch = 200;
-/** Statements for a branch. A turn of its session waits until the batch is done. */
-const branchStatements = 7;
+type AtOnce = Dialect['atOnce'];
+
+/** Statements that take a branch out of the tree. */
+const branchStatements = 10;
 /** Of a row, in bytes. */
 const usualSize = 4096;
 
-/**
- * Works on what may have become unreachable until about a batch of rows is gone. Gives whether there is more to do.
- * Everything that is still to be looked at is in a table, so that a crash forgets nothing.
- */
-export function* sweepSome(cipher: Cipher, { statementCost }: Dialect): Plan<boolean> {
+/** Gives up some of what runs have stored that are over. */
+export function* releaseSome(): Plan<void> {
+  yield* run(collectAlone);
   yield* run(ownBlobs);
   yield* releaseUploads();
-  for (let left = batch; left > 0; ) {
-    const item = yield* first(selectTrash);
-    if (item === undefined) return false;
-    const collect = collectors[item.kind];
-    const removed = collect === undefined ? 0 : yield* collect(item.row_id, cipher);
-    if (removed < batch) yield* run(deleteTrash, item.kind, item.row_id);
-    left -= removed + (item.kind === trashKind.branch ? branchStatements * statementCost : 1);
-  }
+}
+
+/**
+ * Removes some of what may have become unreachable. Gives whether there may be more. Everything that is still to be looked at is in a
+ * table, so that a crash forgets nothing.
+ */
+export function* sweepSome(cipher: Cipher, { atOnce }: Dialect): Plan<boolean> {
+  yield* run(collectAlone);
+  const found = yield* all(selectTrash);
+  const [next] = found;
+  if (next === undefined) return false;
+  const items = found.filter((item) => item.kind === next.kind);
+  const some = items.slice(0, atOnce.sessions).map((item) => item.row_id);
+  if (next.kind === trashKind.session) yield* collectSessions(some, atOnce);
+  else if (next.kind === trashKind.branch) yield* collectBranches(some, atOnce);
+  else yield* collectBlobs(documentsOf(items, atOnce), cipher);
   return true;
 }
 
-// Each removes at most a batch and says how many rows that were; a full batch means that it is to be called again.
-const collectors: Readonly<Record<number, (rowId: number, cipher: Cipher) => Plan<number>>> = {
-  [trashKind.branch]: collectBranch,
-  [trashKind.blob]: collectBlob,
-  [trashKind.session]: collectSession,
-};
+/** As many documents as may go at once: a large one takes as long as several. */
+function documentsOf(
+  items: readonly { readonly row_id: number; readonly size: number | null }[],
+  { rows }: AtOnce,
+): readonly number[] {
+  let left = rows;
+  const taken: number[] = [];
+  for (const { row_id: rowId, size } of items) {
+    if (left <= 0) break;
+    left -= 1 + Math.floor((size ?? 0) / usualSize);
+    taken.push(rowId);
+  }
+  return taken;
+}
+
+function* done(kind: number, rows: readonly number[]): Plan<void> {
+  if (rows.length > 0) yield* run(deleteTrash, kind, JSON.stringify(rows));
+}
 
 // Sessions ---------------------------------------------------------------------------------------
 
 const deleteSnapshots = statement<Pointers>(
   'collect_snapshots',
-  `DELETE FROM @snapshots WHERE row_id IN (SELECT row_id FROM @snapshots WHERE session = $1 LIMIT ${batch})
-   RETURNING branch, custom, artifacts`,
+  (d) => `
+    DELETE FROM @snapshots WHERE row_id IN
+      (SELECT row_id FROM @snapshots WHERE session ${d.integers('$1')} LIMIT ${d.atOnce.rows})
+    RETURNING branch, custom, artifacts`,
 );
 
-/** The snapshots of a session that has been erased. */
-function* collectSession(rowId: number): Plan<number> {
-  const gone = yield* all(deleteSnapshots, rowId);
+/** The snapshots of sessions that have been erased. */
+function* collectSessions(sessions: readonly number[], { rows }: AtOnce): Plan<void> {
+  const gone = yield* all(deleteSnapshots, JSON.stringify(sessions));
   yield* discardAll(gone);
-  return gone.length;
+  if (gone.length < rows) yield* done(trashKind.session, sessions);
 }
 
 // Branches ---------------------------------------------------------------------------------------
 
 const deleteMessages = statement<{ id: number }>(
   'collect_messages',
-  `DELETE FROM @messages WHERE id IN
-     (SELECT id FROM @messages WHERE id >= $1 AND id < $2 LIMIT CAST($3 AS BIGINT))
-   RETURNING id`,
+  (d) => `
+    DELETE FROM @messages WHERE id IN (SELECT m.id FROM ${d.messageRanges('$1')} LIMIT ${d.atOnce.rows})
+    RETURNING id`,
 );
 const deleteView = statement('collect_view', 'DELETE FROM @views WHERE row_id = $1');
 const deleteViewRefs = statement<{ branch: number }>(
@@ -93,35 +120,66 @@ const cutParent = statement(
   'UPDATE @branches SET fork = NULL, fork_view = NULL WHERE row_id = $1',
 );
 const deleteBranch = statement('collect_branch', 'DELETE FROM @branches WHERE row_id = $1');
+const deleteAlone = statement<{ row_id: number }>(
+  'collect_branches',
+  (d) => `
+    DELETE FROM @branches AS b WHERE b.row_id ${d.integers('$1')} AND b.parent IS NULL
+    AND NOT EXISTS (SELECT 1 FROM @branches c WHERE c.parent = b.row_id) RETURNING row_id`,
+);
 
-/** The rows of a branch that no state holds, and the branch itself when nothing holds to it. */
-function* collectBranch(branch: number): Plan<number> {
-  const need = yield* reachabilityOf(branch);
-  if (need === undefined) return yield* removeRows(branch, []);
+/** The rows of some branches that no state holds, and branches themselves when nothing holds to them. */
+function* collectBranches(branches: readonly number[], { rows, statements }: AtOnce): Plan<void> {
+  const { needs, left } = yield* reachabilityHeld(branches);
+  const seen = new Set([...left, ...needs.map((need) => need.branch)]);
+  // Of a branch that is gone, all rows.
+  const missing = branches.filter((branch) => !seen.has(branch));
+  const gaps = [
+    ...needs.flatMap(gapsOf),
+    ...missing.map((branch) => [messageRowId(branch, 0), messageRowId(branch + 1, 0)]),
+  ];
+  const removed = yield* all(deleteMessages, JSON.stringify(gaps));
+  if (removed.length >= rows) return;
+  const loose = needs.filter((need) => !need.isHeld && need.unusedViews.length === 0);
+  const gone = yield* dropAlone(loose);
+  const rest = needs.filter((need) => !gone.has(need.branch));
+  // Children before their parents, which are older.
+  const others = rest.filter((need) => !isInPlace(need)).toSorted((a, b) => b.branch - a.branch);
+  // What changes the tree takes several statements for each branch, and may have other branches looked at again.
+  const now = others.slice(0, Math.ceil(statements / branchStatements));
+  const later = new Set([...left, ...others.slice(now.length).map((need) => need.branch)]);
+  yield* done(
+    trashKind.branch,
+    branches.filter((branch) => !later.has(branch)),
+  );
+  for (const need of now) yield* rearrange(need);
+}
+
+/** Whether nothing but rows of the branch had to go. */
+function isInPlace({ isHeld, needsParent, parent, fork, unusedViews }: Reachability): boolean {
+  const staysOnParent = needsParent || parent === null || fork === null;
+  return isHeld && staysOnParent && unusedViews.length === 0;
+}
+
+/** Removes branches that have neither a parent nor children. */
+function* dropAlone(needs: readonly Reachability[]): Plan<ReadonlySet<number>> {
+  if (needs.length === 0) return new Set();
+  const list = JSON.stringify(needs.map((need) => need.branch));
+  return new Set((yield* all(deleteAlone, list)).map((row) => row.row_id));
+}
+
+/** Takes what is not needed any more out of the tree: views, the way to the parent, the branch. */
+function* rearrange(need: Reachability): Plan<void> {
+  const { branch, isHeld, needsParent } = need;
   for (const view of need.unusedViews) yield* dropView(view);
-  const removed = yield* removeRows(branch, need.ranges);
-  if (removed >= batch) return removed;
-  const isHeld = need.hasSnapshots || need.ranges.length > 0 || need.usedViews.length > 0;
-  if (!need.needsParent || !isHeld) yield* keepCutOfFork(branch, need);
-  if (!need.needsParent) yield* leaveParent(branch, need);
+  if (!needsParent || !isHeld) yield* keepCutOfFork(branch, need);
+  if (!needsParent) yield* leaveParent(branch, need);
   if (!isHeld) yield* dropBranch(branch, need);
-  return removed;
 }
 
 function* dropView(view: number): Plan<void> {
   const refs = yield* all(deleteViewRefs, view);
   yield* run(deleteView, view);
   for (const { branch } of refs) yield* run(insertTrash, trashKind.branch, branch);
-}
-
-function* removeRows(branch: number, ranges: Reachability['ranges']): Plan<number> {
-  let removed = 0;
-  for (const [from, to] of gapsBetween(ranges)) {
-    const ids = [messageRowId(branch, from), messageRowId(branch, to)] as const;
-    removed += (yield* all(deleteMessages, ...ids, batch - removed)).length;
-    if (removed >= batch) return removed;
-  }
-  return removed;
 }
 
 /** Nothing on the branch is read together with the parent's rows any more. */
@@ -147,39 +205,40 @@ function* dropBranch(
 
 // Blobs ------------------------------------------------------------------------------------------
 
-const selectBlobUses = statement<{ uses: number }>(
-  'collect_blob_uses',
-  `SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM @snapshots WHERE custom = $1 LIMIT 1) a)
-     + (SELECT COUNT(*) FROM (SELECT 1 FROM @snapshots WHERE artifacts = $1 LIMIT 1) b)
-     + (SELECT COUNT(*) FROM (SELECT 1 FROM @blobs WHERE prev = $1 LIMIT 1) c)
-     + (SELECT COUNT(*) FROM (SELECT 1 FROM @blob_parts WHERE part = $1 LIMIT 1) e) AS uses`,
-);
-const deleteBlob = statement<{ prev: number | null; body: SqlValue; size: number | null }>(
-  'collect_blob',
-  'DELETE FROM @blobs WHERE row_id = $1 RETURNING prev, body, length(bytes) AS size',
+const deleteBlobs = statement<{ row_id: number; prev: number | null; body: SqlValue }>(
+  'collect_blobs',
+  (d) => `
+    DELETE FROM @blobs AS b WHERE b.row_id ${d.integers('$1')}
+    AND NOT EXISTS (SELECT 1 FROM @snapshots s WHERE s.custom = b.row_id)
+    AND NOT EXISTS (SELECT 1 FROM @snapshots s WHERE s.artifacts = b.row_id)
+    AND NOT EXISTS (SELECT 1 FROM @blobs y WHERE y.prev = b.row_id)
+    AND NOT EXISTS (SELECT 1 FROM @blob_parts p WHERE p.part = b.row_id)
+    RETURNING row_id, prev, body`,
 );
 const selectParts = statement<{ row_id: number }>(
   'collect_parts',
-  (d) => `SELECT b.row_id FROM @blobs b WHERE b.hash IN ${d.bytes('$1')}`,
+  (d) => `SELECT b.row_id FROM @blobs b WHERE b.hash ${d.bytes('$1')}`,
 );
-const deletePart = statement(
-  'collect_part',
-  'DELETE FROM @blob_parts WHERE part = $1 AND list = $2',
+const deleteParts = statement(
+  'collect_part_rows',
+  (d) => `
+    DELETE FROM @blob_parts WHERE part ${d.integers('$1')} AND list ${d.integers('$2')}`,
 );
 
-/** A document that no snapshot, no patch and no list names; then perhaps what it named. */
-function* collectBlob(rowId: number, cipher: Cipher): Plan<number> {
-  const { uses } = yield* one(selectBlobUses, rowId);
-  if (uses > 0) return 0;
-  const gone = yield* first(deleteBlob, rowId);
-  if (gone === undefined) return 0;
-  const names = partNamesIn(cipher.decrypt(gone.body, documentPlace), cipher);
-  const parts = names.length === 0 ? [] : yield* all(selectParts, JSON.stringify(names));
-  for (const part of parts) {
-    yield* run(deletePart, part.row_id, rowId);
-    yield* run(insertTrash, trashKind.blob, part.row_id);
+/** Documents that no snapshot, no patch and no list names; then perhaps what they named. */
+function* collectBlobs(rows: readonly number[], cipher: Cipher): Plan<void> {
+  yield* run(ownBlobs);
+  const gone = yield* all(deleteBlobs, JSON.stringify(rows));
+  yield* done(trashKind.blob, rows);
+  const names = gone.flatMap(({ body }) =>
+    partNamesIn(cipher.decrypt(body, documentPlace), cipher),
+  );
+  const found = names.length === 0 ? [] : yield* all(selectParts, JSON.stringify(names));
+  const parts = found.map((part) => part.row_id);
+  if (parts.length > 0) {
+    const lists = gone.map((blob) => blob.row_id);
+    yield* run(deleteParts, JSON.stringify(parts), JSON.stringify(lists));
   }
-  if (gone.prev !== null) yield* run(insertTrash, trashKind.blob, gone.prev);
-  // A large one takes as long as several.
-  return 1 + Math.floor((gone.size ?? 0) / usualSize);
+  const before = gone.map((blob) => blob.prev).filter((prev) => prev !== null);
+  yield* trashBlobs([...parts, ...before]);
 }

@@ -48,13 +48,13 @@ const selectSessions = statement<SessionRow>(
   (d) => `
     SELECT ${d.now} AS now, z.id, z.updated_at, ${usedColumns}, ${holderColumns}
     FROM @sessions z LEFT JOIN @runs r ON r.session = z.row_id
-    WHERE z.row_id IN ${d.integers('$1')} ORDER BY z.row_id`,
+    WHERE z.row_id ${d.integers('$1')} ORDER BY z.row_id`,
 );
 const columns = 'session, row_id, id, parent, idx, status, event, finish, label, updated_at';
 const selectAll = statement<SnapshotRow>(
   'prune_snapshots',
   (d) =>
-    `SELECT ${columns} FROM @snapshots WHERE session IN ${d.integers('$1')} ORDER BY session, row_id`,
+    `SELECT ${columns} FROM @snapshots WHERE session ${d.integers('$1')} ORDER BY session, row_id`,
 );
 const selectListed = statement<SnapshotRow>(
   'prune_listed',

@@ -1,5 +1,6 @@
 import type { RetentionPolicy, Scope } from '../../contract/store.ts';
 import type { Database } from '../database/database.ts';
+import type { Dialect } from '../database/dialect.ts';
 import { all, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { scopeKey } from '../values/scope.ts';
 import { type CutRow, keepCutsOfSnapshots } from './cuts.ts';
@@ -46,9 +47,6 @@ export function* countSessions(scope?: Scope): Plan<number> {
   return count;
 }
 
-/** What one transaction removes: few enough rows of few enough sessions that turns do not wait for long. */
-const most = { rows: 200, sessions: 25 };
-
 /** The part of a plan that one transaction removes. */
 interface Portion {
   readonly plan: PrunePlan;
@@ -71,7 +69,7 @@ export async function pruneSessions(
     const some = left;
     const plans = await planPrune(await db.readInSteps(() => lookAtSessions(some)), policy);
     const changed = new Set<number>();
-    for (const portions of portionsOf(plans)) {
+    for (const portions of portionsOf(plans, db.dialect.atOnce)) {
       const unchanged = portions.filter(({ plan }) => !changed.has(plan.session));
       const done = await db.write(() => removePortions(unchanged));
       for (const session of done.changed) changed.add(session);
@@ -86,7 +84,10 @@ export async function pruneSessions(
   return spent;
 }
 
-function* portionsOf(plans: readonly PrunePlan[]): Iterable<readonly Portion[]> {
+function* portionsOf(
+  plans: readonly PrunePlan[],
+  most: Dialect['atOnce'],
+): Iterable<readonly Portion[]> {
   let portions: Portion[] = [];
   let rows = 0;
   for (const plan of plans) {
@@ -108,7 +109,7 @@ const selectUsed = readUnderLock<UsedRows>(
   'prune_used',
   (d) => `
     SELECT ${usedColumns} FROM @sessions z LEFT JOIN @runs r ON r.session = z.row_id
-    WHERE z.row_id IN ${d.integers('$1')} ORDER BY z.row_id ${d.lock('z')}`,
+    WHERE z.row_id ${d.integers('$1')} ORDER BY z.row_id ${d.lock('z')}`,
 );
 
 interface TouchedRow extends CutRow {
@@ -122,16 +123,19 @@ const selectRows = statement<TouchedRow>(
   (d) => `
     SELECT s.row_id, s.parent, CASE WHEN s.label IS NULL THEN 0 ELSE 1 END AS labelled, s.view, v.common
     FROM @snapshots s LEFT JOIN @views v ON v.branch = s.branch AND v.row_id = s.view
-    WHERE s.row_id IN ${d.integers('$1')}`,
+    WHERE s.row_id ${d.integers('$1')}`,
 );
 const selectNew = statement<{ row_id: number; parent: number | null }>(
   'prune_new',
   'SELECT row_id, parent FROM @snapshots WHERE session = $1 AND (idx >= $2 OR idx IS NULL)',
 );
-const moveParent = statement('prune_parent', 'UPDATE @snapshots SET parent = $2 WHERE row_id = $1');
+const moveParents = statement(
+  'prune_parents',
+  (d) => `UPDATE @snapshots SET parent = m.b FROM ${d.pairs('$1')} m WHERE row_id = m.a`,
+);
 const deleteRows = statement<Pointers>(
   'prune_rows',
-  (d) => `DELETE FROM @snapshots WHERE row_id IN ${d.integers('$1')} RETURNING ${pointerColumns}`,
+  (d) => `DELETE FROM @snapshots WHERE row_id ${d.integers('$1')} RETURNING ${pointerColumns}`,
 );
 
 interface Move extends Portion {
@@ -165,10 +169,9 @@ function* removePortions(portions: readonly Portion[]): Plan<Removed> {
     const now = used.get(move.plan.session);
     if (isAsPlanned && now !== undefined && !(yield* isUsed(move, now))) valid.push(move);
   }
-  for (const move of valid) {
-    yield* keepCutsOfSnapshots(move, rows);
-    for (const [child, parent] of move.moves) yield* run(moveParent, child, parent);
-  }
+  for (const move of valid) yield* keepCutsOfSnapshots(move, rows);
+  const pairs = valid.flatMap((move) => [...move.moves]);
+  if (pairs.length > 0) yield* run(moveParents, JSON.stringify(pairs));
   const victims = valid.flatMap((move) => [...move.victims]);
   if (victims.length > 0) yield* discardAll(yield* all(deleteRows, JSON.stringify(victims)));
   return {

@@ -33,7 +33,7 @@ const selectSessions = statement<CheckedSession>(
   (d) => `
     SELECT ${d.now} AS now, ${sessionColumns}, z.next_index, z.head,
       CASE WHEN h.session = z.row_id THEN h.status END AS head_status
-    FROM ${sessionTables} WHERE z.row_id IN ${d.integers('$1')} ORDER BY z.row_id`,
+    FROM ${sessionTables} WHERE z.row_id ${d.integers('$1')} ORDER BY z.row_id`,
 );
 const snapshots = (now: string): string => `
   SELECT ${now} AS now, ${snapshotColumns}, s.row_id, s.session, s.parent, p.row_id AS parent_row, s.branch,
@@ -43,7 +43,7 @@ const snapshots = (now: string): string => `
   LEFT JOIN @runs r ON r.own_snapshot = s.row_id AND r.session = z.row_id`;
 const selectAll = statement<CheckedSnapshot>(
   'verify_snapshots',
-  (d) => `${snapshots(d.now)} WHERE s.session IN ${d.integers('$1')} ORDER BY s.session, s.row_id`,
+  (d) => `${snapshots(d.now)} WHERE s.session ${d.integers('$1')} ORDER BY s.session, s.row_id`,
 );
 const selectUnlisted = statement<CheckedSnapshot>(
   'verify_unlisted',
@@ -65,7 +65,7 @@ const selectRuns = statement<{
      CASE WHEN (r.base IS NOT NULL AND b.row_id IS NULL) OR (r.own_snapshot IS NOT NULL AND o.row_id IS NULL)
      OR (r.checkpoint IS NOT NULL AND c.row_id IS NULL) THEN 1 ELSE 0 END AS missing
    FROM @runs r LEFT JOIN @snapshots b ON b.row_id = r.base LEFT JOIN @snapshots o ON o.row_id = r.own_snapshot
-   LEFT JOIN @snapshots c ON c.row_id = r.checkpoint WHERE r.session IN ${d.integers('$1')}`,
+   LEFT JOIN @snapshots c ON c.row_id = r.checkpoint WHERE r.session ${d.integers('$1')}`,
 );
 
 /** Snapshots that one statement reads. */

@@ -71,30 +71,38 @@ export async function verifyStore(
     return found;
   };
 
-  const branchFaults = async (branch: number): Promise<readonly Fault[]> =>
-    (await db.readInSteps(() => verifyBranch(branch, { isLong: true }))) ?? [];
+  const branchFaults = (branch: number): Promise<readonly Fault[]> =>
+    db.readInSteps(() => verifyBranch(branch));
 
   /** Branches that may have faults. If one of them cannot be read, each is read alone. */
   const doubtful = async (branches: readonly number[]): Promise<readonly number[]> => {
+    const found: number[] = [];
     try {
-      return await db.read(() => doubtfulBranches(branches));
+      for (let some = branches; some.length > 0; ) {
+        const now = some;
+        const seen = await db.read(() => doubtfulBranches(now));
+        found.push(...seen.doubtful);
+        some = seen.left;
+        if (some.length > 0) await step(0);
+      }
+      return found;
     } catch (error) {
       if (!isDamage(error)) throw error;
       return branches;
     }
   };
 
-  // On SQLite a separate thread does this meanwhile. What it finds is reported after the last session, so a call that was stopped before
-  // that is followed by one that checks again.
+  // What it finds is reported after the last session, so a call that was stopped before that is followed by one that checks again.
   const isChecked = from.sessions === allSessions;
-  const checking = isChecked ? undefined : db.check?.(options.signal);
+  const check = async () => (isChecked ? [] : ((await db.check?.(options.signal)) ?? []));
+  const checking = db.checksAside === true ? check() : undefined;
   // If the sessions cannot be read, that is the error.
   checking?.catch(() => {});
   for await (const sessions of pagesOf(db, (after) => sessionsAfter(after), from.sessions)) {
     faults.add(await sessionFaults(sessions));
     await step(sessions.length, progress({ ...from, sessions: sessions.at(-1) ?? 0 }));
   }
-  const damage = (await checking) ?? [];
+  const damage = await (checking ?? check());
   faults.add(damage.map((message): Fault => ({ kind: 'hash', message })));
   for await (const branches of pagesOf(db, branchesAfter, from.branches)) {
     for (const branch of await doubtful(branches)) {

@@ -4,17 +4,23 @@ import { homeOf, journalPlace } from '../content/places.ts';
 import { checkForward } from '../database/check-forward.ts';
 import {
   all,
+  first,
   one,
   type Plan,
   type SqlValue,
   type Statement,
   statement,
 } from '../database/query.ts';
-import { gapsBetween, messageRowId, rowsPerBranch } from '../history/segments.ts';
+import { rowsPerBranch } from '../history/segments.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { journal } from '../runs/journal.ts';
 import { uuidText } from '../values/bytes.ts';
-import { reachabilityNow } from './gc-reachability.ts';
+import {
+  gapsOf,
+  type Reachability,
+  reachabilityNow,
+  reachabilityOfLong,
+} from './gc-reachability.ts';
 import { problemOf } from './problem-of.ts';
 
 interface JournalRow {
@@ -66,7 +72,11 @@ const selectBranches = statement<{ row_id: number }>(
 );
 const countRows = statement<{ count: number }>(
   'verify_rows',
-  'SELECT COUNT(*) AS count FROM @messages WHERE id >= $1 AND id < $2',
+  (d) => `SELECT COUNT(*) AS count FROM ${d.messageRanges('$1')}`,
+);
+const selectRow = statement<{ id: number }>(
+  'verify_row',
+  (d) => `SELECT m.id FROM ${d.messageRanges('$1')} LIMIT 1`,
 );
 
 /** The numbers of the branches after one, a few at a time. */
@@ -74,36 +84,31 @@ export function* branchesAfter(rowId: number): Plan<readonly number[]> {
   return (yield* all(selectBranches, rowId)).map((row) => row.row_id);
 }
 
-/** Rows of a branch that no state holds. `undefined`: its session is long, and `isLong` was not said. */
-export function* verifyBranch(
-  branch: number,
-  options: { readonly isLong: boolean },
-): Plan<readonly Fault[] | undefined> {
-  const need = yield* reachabilityNow(branch, options);
+/** What there is of a branch although nothing holds it. */
+export function* verifyBranch(branch: number): Plan<readonly Fault[]> {
+  const need = yield* reachabilityOfLong(branch);
   if (need === undefined) return [];
-  if (need === 'long') return undefined;
-  let rows = 0;
-  for (const [from, to] of gapsBetween(need.ranges)) {
-    rows += (yield* one(countRows, messageRowId(branch, from), messageRowId(branch, to))).count;
-  }
+  const { count } = yield* one(countRows, JSON.stringify(gapsOf(need)));
   const faults: Fault[] = [];
-  if (rows > 0) faults.push(unreachable(`${rows} messages of branch ${branch}`));
-  const isHeld = need.hasSnapshots || need.ranges.length > 0 || need.usedViews.length > 0;
-  if (!isHeld) faults.push(unreachable(`Branch ${branch}`));
+  if (count > 0) faults.push(unreachable(`${count} messages of branch ${branch}`));
+  if (!need.isHeld) faults.push(unreachable(`Branch ${branch}`));
   if (need.unusedViews.length > 0) {
     faults.push(unreachable(`${need.unusedViews.length} views of branch ${branch}`));
   }
   return faults;
 }
 
-/** Those of some branches that have to be looked at again, one by one: long ones, and those of which something is not held. */
-export function* doubtfulBranches(branches: readonly number[]): Plan<readonly number[]> {
-  const found: number[] = [];
-  for (const branch of branches) {
-    const faults = yield* verifyBranch(branch, { isLong: false });
-    if (faults === undefined || faults.length > 0) found.push(branch);
-  }
-  return found;
+/** Looks at some branches: which have to be looked at again, one by one, and which are left because they were too much at once. */
+export function* doubtfulBranches(branches: readonly number[]): Plan<{
+  readonly doubtful: readonly number[];
+  readonly left: readonly number[];
+}> {
+  const { needs, left, long } = yield* reachabilityNow(branches);
+  const stray = yield* first(selectRow, JSON.stringify(needs.flatMap(gapsOf)));
+  const isDoubtful = ({ isHeld, unusedViews }: Reachability): boolean =>
+    stray !== undefined || !isHeld || unusedViews.length > 0;
+  const doubtful = needs.filter(isDoubtful).map((need) => need.branch);
+  return { doubtful: long === undefined ? doubtful : [...doubtful, long], left };
 }
 
 // Rows that hang on nothing ------------------------------------------------------------------------

@@ -56,7 +56,7 @@ const selectRunsOf = statement<RunRow>(
 );
 const selectBySessions = statement<RunRow>(
   'run_by_sessions',
-  (d) => `${columns(d.now)} WHERE r.session IN ${d.integers('$1')} ORDER BY r.created_at, r.id`,
+  (d) => `${columns(d.now)} WHERE r.session ${d.integers('$1')} ORDER BY r.created_at, r.id`,
 );
 
 /** The open run under a reserved id. */

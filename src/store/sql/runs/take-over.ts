@@ -41,7 +41,7 @@ const selectExpired = statement<FoundRow>(
   (d) => `
     SELECT ${foundColumns(d.now, '$4', "''")}
     FROM @runs r JOIN @sessions z ON z.row_id = r.session
-    WHERE ${outlives} AND ${expired(d.now)} AND z.agent IN ${d.texts('$1')}
+    WHERE ${outlives} AND ${expired(d.now)} AND z.agent ${d.texts('$1')}
       AND ($3 = '' OR substr(r.worker, 1, length($3)) <> $3)
     ORDER BY CASE WHEN r.crashes + CASE WHEN ${hasCrashed(d.now, '$4', "''")} THEN 1 ELSE 0 END >= $5 THEN 0
       ELSE r.crashes + CASE WHEN ${hasCrashed(d.now, '$4', "''")} THEN 1 ELSE 0 END END,
@@ -53,20 +53,20 @@ const selectNamed = statement<FoundRow>(
   (d) => `
     SELECT ${foundColumns(d.now, '$4', '$3')} FROM @runs r JOIN @sessions z ON z.row_id = r.session
     WHERE ${outlives} AND (${expired(d.now)} OR r.worker = $3)
-      AND z.agent IN ${d.texts('$1')} AND r.id IN ${d.bytes('$2')} ORDER BY r.id ${d.lock('r')}`,
+      AND z.agent ${d.texts('$1')} AND r.id ${d.bytes('$2')} ORDER BY r.id ${d.lock('r')}`,
 );
 const updateTaken = statement(
   'take_over',
   (d) => `
     UPDATE @runs SET attempt = attempt + 1, worker = $2, ttl = $3, heartbeat = ${d.now}
-    WHERE session IN ${d.integers('$1')}`,
+    WHERE session ${d.integers('$1')}`,
 );
 const updateCrashed = statement(
   'take_over_crashed',
   (d) => `
     UPDATE @runs SET crashes = crashes + 1,
       crashed = COALESCE(crashed || ',', '') || attempt || ':' || heartbeat
-    WHERE session IN ${d.integers('$1')}`,
+    WHERE session ${d.integers('$1')}`,
 );
 /** Where the session of a run stands, and the snapshot that the run starts from. */
 interface SessionRow extends StartRow {
@@ -83,7 +83,7 @@ const selectSessions = statement<SessionRow>(
     SELECT r.session, z.head, h.id AS head_id, h.idx AS head_idx, z.next_index, ${startColumns(d)}
     FROM @runs r JOIN @sessions z ON z.row_id = r.session
     LEFT JOIN @snapshots h ON h.row_id = z.head LEFT JOIN @snapshots s ON s.row_id = r.start
-    WHERE r.session IN ${d.integers('$1')}`,
+    WHERE r.session ${d.integers('$1')}`,
 );
 
 /** Takes expired runs, oldest first; gives their sessions. Nothing of theirs is read yet. */

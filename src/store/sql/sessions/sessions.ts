@@ -55,7 +55,7 @@ const selectFacts = statement<FactsRow>(
     FROM @sessions z LEFT JOIN @snapshots h ON h.row_id = z.head
     LEFT JOIN @snapshots n ON n.session = z.row_id
       AND n.idx = (SELECT MAX(x.idx) FROM @snapshots x WHERE x.session = z.row_id)
-    WHERE z.row_id IN ${d.integers('$1')}`,
+    WHERE z.row_id ${d.integers('$1')}`,
 );
 
 interface FactsRow {
