@@ -11,6 +11,8 @@ export interface Postgres {
   dropDatabase(name: string): Promise<void>;
   /** The address of one that was created before. */
   address(name: string): string;
+  /** Writes everything to the tables' files, and makes old files of the log ready to be used again. */
+  checkpoint(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -42,6 +44,9 @@ export async function startPostgres(directory: string): Promise<Postgres> {
       await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     },
     address,
+    async checkpoint() {
+      await admin.query('CHECKPOINT');
+    },
     async stop() {
       await admin.end();
       await server.stop();

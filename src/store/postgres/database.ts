@@ -118,12 +118,12 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
     statements.query(await opened(), notify, [channel, payload]),
   );
 
-  /** Connections that maintenance has for itself, so that no turn waits for one of its transactions to end, or for a new connection. */
+  /** A connection that maintenance has for itself: no turn waits for one of its long transactions, or for a new connection instead. */
   let aside: Promise<Pool> | undefined;
   const openedAside = (): Promise<Pool> => {
     if (isClosed) return Promise.reject(closed());
     aside ??= opened().then(
-      (pool) => hearErrorsOf(smaller(pool)),
+      (pool) => hearErrorsOf(ofOne(pool)),
       (error: unknown) => {
         aside = undefined;
         throw error;
@@ -177,10 +177,10 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
 /** What a pool holds besides what its types say. */
 type PoolParts = Pool & { readonly Client: new (config: object) => Client };
 
-/** A pool for the same database with few connections, which do not keep the process from ending. */
-function smaller(pool: Pool): Pool {
+/** A pool for the same database with one connection, which does not keep the process from ending. */
+function ofOne(pool: Pool): Pool {
   const { options } = pool;
-  const config = { ...options, max: 2, min: 0, allowExitOnIdle: true };
+  const config = { ...options, max: 1, min: 0, allowExitOnIdle: true };
   // A pool hides its password from those who print it.
   if ('password' in options) Object.assign(config, { password: options.password });
   return new (pool.constructor as new (config: object) => Pool)(config);

@@ -26,11 +26,12 @@ const sessionsAtOnce = 25;
 export function maintenanceSupport(
   context: SqlContext,
 ): MaintenanceSupport & { rotateKeys(options?: MaintenanceOptions): Promise<number> } {
-  const { db, state, gcScheduler, newId, cipher } = context;
+  const { state, gcScheduler, newId, cipher } = context;
+  const db = context.db.forMaintenance ?? context.db;
 
   /** Removes what snapshots and sessions left behind, also from the files. */
   const clean = async (): Promise<void> => {
-    await gcScheduler.now();
+    await gcScheduler.now(db);
     await db.scrub();
   };
 
@@ -86,7 +87,7 @@ export function maintenanceSupport(
       }
       const forgot = await gcScheduler.forgetRequests();
       if (forgot || report.snapshots > 0) await clean();
-      else await gcScheduler.now();
+      else await gcScheduler.now(db);
       return report;
     },
     async eraseOwner(owner, options) {
@@ -105,18 +106,18 @@ export function maintenanceSupport(
         throw error;
       }
       if (sessions > 0) await clean();
-      else await gcScheduler.now();
+      else await gcScheduler.now(db);
       return sessions;
     },
-    verify: (options) => verifyStore(context, options),
+    verify: (options) => verifyStore({ ...context, db }, options),
     async exportSession(scope, sessionId) {
-      const found = await db.read(() => exportSession(scope, sessionId, state));
+      const found = await context.db.read(() => exportSession(scope, sessionId, state));
       return found && (await toSessionExport(found.info, found.rows));
     },
     async importSession(scope, document, options = {}) {
       const read = fromSessionExport(document);
       const { sessionId = read.session.sessionId } = options;
-      return db.write(() => importSession(scope, read, sessionId, newId, state));
+      return context.db.write(() => importSession(scope, read, sessionId, newId, state));
     },
     async rotateKeys(options) {
       const step = stepsOf(options);

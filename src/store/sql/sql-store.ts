@@ -44,7 +44,7 @@ export function sqlStore(parts: SqlParts): SqlStore {
     uploading: new Set(),
     turns: parts.turns?.(state),
   };
-  const maintenance = maintenanceSupport({ ...context, db: db.forMaintenance ?? db });
+  const maintenance = maintenanceSupport(context);
   return checkedStore({
     name: parts.name,
     encrypted: cipher.keyId !== undefined,

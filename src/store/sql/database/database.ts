@@ -20,7 +20,7 @@ export interface Database {
   readonly dialect: Dialect;
   /** Whether it takes `within`. @default false */
   readonly transactional?: boolean;
-  /** The same database, through connections that turns do not use. @default none: maintenance takes nothing from turns but the thread */
+  /** The same database, through a connection that turns do not use. @default none: there are no connections to take from them */
   readonly forMaintenance?: Database;
   /** Opens it, makes or upgrades its tables; safe to call again. Everything below calls it. */
   open(): Promise<void>;

@@ -43,9 +43,9 @@ export class GcScheduler {
     });
   }
 
-  /** Collects garbage until the queue is empty. */
-  now(): Promise<void> {
-    const round = (this.#running ?? Promise.resolve()).catch(() => {}).then(() => this.#round());
+  /** Collects garbage until the queue is empty. Maintenance does it through its own connections. */
+  now(db: Database = this.#options.db): Promise<void> {
+    const round = (this.#running ?? Promise.resolve()).catch(() => {}).then(() => this.#round(db));
     const tracked = round.finally(() => {
       if (this.#running === tracked) this.#running = undefined;
     });
@@ -76,9 +76,8 @@ export class GcScheduler {
     await this.#running?.catch(() => {});
   }
 
-  async #round(): Promise<void> {
+  async #round(db: Database): Promise<void> {
     const { cipher } = this.#options;
-    const db = this.#options.db.forMaintenance ?? this.#options.db;
     while (await db.read(() => areUploadsReleased())) {
       await db.write(() => releaseSome(), { durable: false });
       await letOthersRun();

@@ -42,7 +42,7 @@ export async function verifyStore(
   const step = stepsOf(options);
   const from = fromCursor(options.cursor);
   // Damage may stop the garbage collection, and is reported below.
-  const collect = (): Promise<void> => gcScheduler.now().catch(unlessDamage);
+  const collect = (): Promise<void> => gcScheduler.now(db).catch(unlessDamage);
   await collect();
   const { count: total } = await db.read(() => one(countAll, from.sessions, from.branches));
   const progress = (at: Cursor): MaintenanceProgress => ({ total, cursor: toCursor(at) });
