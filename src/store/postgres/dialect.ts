@@ -24,8 +24,9 @@ export function postgresDialect(schema: string): Dialect {
     shareBlobs: `SELECT pg_advisory_xact_lock_shared(${blobs})`,
     ownBlobs: `SELECT pg_advisory_xact_lock(${blobs})`,
     collectAlone: `SELECT pg_advisory_xact_lock(${garbage})`,
-    lookup: (table, alias, condition) =>
-      `CROSS JOIN LATERAL (SELECT * FROM @${table} ${alias} WHERE ${condition} LIMIT 1) ${alias}`,
+    lookup: (table, alias, condition) => `CROSS JOIN ${oneRow(table, alias, condition)}`,
+    lookupOptional: (table, alias, condition) =>
+      `LEFT JOIN ${oneRow(table, alias, condition)} ON true`,
     atOnce: { sessions: 15, rows: 100, statements: 40 },
     integers: (param) => isOneOf('value::bigint', param),
     bytes: (param) => isOneOf("decode(value, 'hex')", param),
@@ -42,6 +43,10 @@ export function postgresDialect(schema: string): Dialect {
       SELECT string_agg('''' || value || ''':*', ' & ') FROM json_array_elements_text(${param}::json) AS l(value))::tsquery`,
     hex: (column) => `encode(${column}, 'hex')`,
   };
+}
+
+function oneRow(table: string, alias: string, condition: string): string {
+  return `LATERAL (SELECT * FROM @${table} ${alias} WHERE ${condition} LIMIT 1) ${alias}`;
 }
 
 // An array, for which an index is used. Postgres takes a subquery for a hundred rows, and rather reads a table of some ten thousand.

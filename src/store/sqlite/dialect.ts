@@ -12,6 +12,7 @@ export const sqliteDialect: Dialect = {
   ownBlobs: 'SELECT 1',
   collectAlone: 'SELECT 1',
   lookup: (table, alias, condition) => `JOIN @${table} ${alias} ON ${condition}`,
+  lookupOptional: (table, alias, condition) => `LEFT JOIN @${table} ${alias} ON ${condition}`,
   atOnce: { sessions: 25, rows: 200, statements: 200 },
   integers: (param) => `IN (SELECT value FROM json_each(${param}))`,
   bytes: (param) => `IN (SELECT unhex(value) FROM json_each(${param}))`,

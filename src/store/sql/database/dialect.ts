@@ -21,6 +21,8 @@ export interface Dialect {
    * recursive query it becomes a hash join over the whole table at every level.
    */
   lookup(table: string, alias: string, condition: string): string;
+  /** As `lookup`, for a row that may be missing. */
+  lookupOptional(table: string, alias: string, condition: string): string;
   /** Makes others who name the same text wait until the transaction ends, also when there is no row to lock yet. */
   lockName(param: string): string;
   /** As `lock`, but skips rows that are locked by others. */

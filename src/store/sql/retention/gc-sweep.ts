@@ -14,7 +14,7 @@ const ownBlobs = statement('collect_own', (d) => d.ownBlobs);
 const selectTrash = statement<{ kind: number; row_id: number; size: number | null }>(
   'collect_next',
   (d) => `
-    SELECT t.kind, t.row_id, length(b.bytes) AS size
+    SELECT t.kind, t.row_id, octet_length(b.body) + COALESCE(octet_length(b.bytes), 0) AS size
     FROM @trash t LEFT JOIN @blobs b ON b.row_id = t.row_id AND t.kind = ${trashKind.blob}
     WHERE t.kind > ${trashKind.upload} ORDER BY t.kind DESC, t.row_id DESC LIMIT ${d.atOnce.rows}`,
 );

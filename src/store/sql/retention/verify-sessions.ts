@@ -1,4 +1,5 @@
 import type { Fault } from '../../contract/store.ts';
+import type { Dialect } from '../database/dialect.ts';
 import { all, type Plan, statement } from '../database/query.ts';
 import { StateCheck, type StatePointers } from '../history/state-check.ts';
 import type { StateContext } from '../history/state-rows.ts';
@@ -35,23 +36,23 @@ const selectSessions = statement<CheckedSession>(
       CASE WHEN h.session = z.row_id THEN h.status END AS head_status
     FROM ${sessionTables} WHERE z.row_id ${d.integers('$1')} ORDER BY z.row_id`,
 );
-const snapshots = (now: string): string => `
-  SELECT ${now} AS now, ${snapshotColumns}, s.row_id, s.session, s.parent, p.row_id AS parent_row, s.branch,
+const snapshots = (d: Dialect): string => `
+  SELECT ${d.now} AS now, ${snapshotColumns}, s.row_id, s.session, s.parent, p.row_id AS parent_row, s.branch,
     s.branch_length, s.view, s.custom, s.artifacts
-  FROM @snapshots s JOIN @sessions z ON z.row_id = s.session
-  LEFT JOIN @snapshots p ON p.row_id = s.parent AND p.session = s.session
+  FROM @snapshots s ${d.lookup('sessions', 'z', 'z.row_id = s.session')}
+  ${d.lookupOptional('snapshots', 'p', 'p.row_id = s.parent AND p.session = s.session')}
   LEFT JOIN @runs r ON r.own_snapshot = s.row_id AND r.session = z.row_id`;
 const selectAll = statement<CheckedSnapshot>(
   'verify_snapshots',
-  (d) => `${snapshots(d.now)} WHERE s.session ${d.integers('$1')} ORDER BY s.session, s.row_id`,
+  (d) => `${snapshots(d)} WHERE s.session ${d.integers('$1')} ORDER BY s.session, s.row_id`,
 );
 const selectUnlisted = statement<CheckedSnapshot>(
   'verify_unlisted',
-  (d) => `${snapshots(d.now)} WHERE s.session = $1 AND s.idx IS NULL`,
+  (d) => `${snapshots(d)} WHERE s.session = $1 AND s.idx IS NULL`,
 );
 const selectListed = statement<CheckedSnapshot>(
   'verify_listed',
-  (d) => `${snapshots(d.now)} WHERE s.session = $1 AND s.idx >= $2 AND s.idx < $3 ORDER BY s.idx`,
+  (d) => `${snapshots(d)} WHERE s.session = $1 AND s.idx >= $2 AND s.idx < $3 ORDER BY s.idx`,
 );
 const selectRuns = statement<{
   session: number;
