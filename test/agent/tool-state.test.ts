@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { type App, memoryStore, tool, waymark } from 'waymark';
 import { scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
@@ -138,4 +138,21 @@ test('S247 a custom agent uses such a tool in its own generate calls', async () 
     session.run(async () => void (await app.generate({ prompt: 'hi', tools: [note] }))),
   );
   await expect(bare.run('hi')).rejects.toThrow('the agent declares no `state`');
+});
+
+test('S645 a recipe may return a new state, without a word on the console', async () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+  const app = open();
+  const add = tool(
+    { name: 'note', description: 'Notes.', input: z.object({ what: z.string() }), state: trip },
+    ({ what }, { session }) => session.updateCustom(({ likes }) => ({ likes: [...likes, what] })),
+  );
+  const state = { state: trip, initialState: { likes: [] } };
+  const chat = app.defineAgent({ name: 'chat', ...state, tools: [add] });
+  const { sessionId } = await chat.run('I like food');
+  await chat.run('I like museums', { sessionId });
+  const session = await chat.getSession(sessionId);
+  expect(session?.state?.custom).toEqual({ likes: ['food', 'museums'] });
+  expect(warn).not.toHaveBeenCalled();
+  warn.mockRestore();
 });

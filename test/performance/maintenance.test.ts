@@ -169,6 +169,23 @@ test('S646: prune and what it leaves are a few statements for many sessions, and
   }
 });
 
+test('S342: large states that are not needed any more are removed a few at a time', async () => {
+  const store = sqliteStore(join(directory, 'large.db'), { durability: 'normal' });
+  const app = waymark({ store, work: false });
+  const agent = app.defineCustomAgent({ name: 'large' }, async (session) => {
+    await session.run(async () => {
+      session.setCustom({ text: String(session.messages.length).repeat(200_000) });
+    });
+  });
+  for (let no = 0; no < 30; no++) await agent.runText('next', { sessionId: 's' });
+  const { maintenance } = createKit({ store, close: async () => {} });
+  const prune = await countTurns(() => maintenance.prune({ keepLast: 1 }));
+  expect(prune.sum.characters).toBeGreaterThan(29 * 200_000);
+  expect(prune.most.characters).toBeLessThan(1_500_000);
+  expect(await maintenance.verify()).toEqual([]);
+  await app.close();
+});
+
 /** A session with many turns. */
 async function longSession(store: Store, turns: number, textOf: (turn: number) => string) {
   const app = waymark({ store, work: false });

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { waymark } from '../../src/index.ts';
+import { lockKey } from '../../src/store/postgres/dialect.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import { raceForTurns, scope, sessionId, takeTurn } from '../support/expired-turn.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
@@ -118,4 +119,117 @@ test('S648: with one connection, a turn runs while a long session is verified', 
   expect(names.indexOf('quick_commit_title')).toBeGreaterThan(0);
   expect(names.indexOf('quick_commit_title')).toBeLessThan(names.lastIndexOf('verify_listed'));
   await app.close();
+});
+
+/** Waits until another connection waits for a lock. */
+async function blocked(on: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await on.query(
+      "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
+    );
+    if (rows.length > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+test('S647: a document whose last snapshot goes while it is looked at is collected later', async () => {
+  const { connectionString } = postgres;
+  const store = postgresStore({ connectionString, schema: 'judged' });
+  const app = waymark({ store, work: false });
+  const agent = app.defineCustomAgent({ name: 'noted' }, async (session) => {
+    await session.run(async () => session.setCustom({ text: 'x'.repeat(100) }));
+  });
+  const { snapshotId = '' } = await agent.runText('one', { sessionId: 's' });
+  const other = new pg.Client({ connectionString });
+  await other.connect();
+  // Another process removes the snapshot: the document is noted already, so its own note changes nothing.
+  await other.query(
+    'INSERT INTO judged.trash(kind, row_id) SELECT 1, custom FROM judged.snapshots',
+  );
+  await other.query('BEGIN');
+  await other.query('DELETE FROM judged.snapshots');
+  await other.query('UPDATE judged.sessions SET head = NULL, branch_end = NULL');
+  await other.query(
+    'INSERT INTO judged.trash(kind, row_id) SELECT 1, row_id FROM judged.blobs ON CONFLICT DO NOTHING',
+  );
+  await store.maintenance?.prune({ keepLast: 5 });
+  await other.query('COMMIT');
+  await other.query('INSERT INTO judged.trash(kind, row_id) SELECT 0, row_id FROM judged.branches');
+  expect(await store.getSnapshot(scope, { snapshotId })).toBeUndefined();
+  expect(await store.maintenance?.verify()).toEqual([]);
+  expect((await other.query('SELECT * FROM judged.blobs')).rows).toEqual([]);
+  await other.end();
+  await app.close();
+});
+
+test('S647: a collection of an older version, which holds the documents, is waited for', async () => {
+  const { connectionString } = postgres;
+  const store = postgresStore({ connectionString, schema: 'older' });
+  const names: string[] = [];
+  const kit = postgresStore({
+    connectionString,
+    schema: 'older',
+    onQuery: (name) => names.push(name),
+  });
+  const app = waymark({ store, work: false });
+  const agent = app.defineCustomAgent({ name: 'plain' }, async (session) => {
+    await session.run(async () => {});
+  });
+  for (const text of ['one', 'two']) await agent.runText(text, { sessionId: 's' });
+  const other = new pg.Client({ connectionString });
+  await other.connect();
+  await other.query('BEGIN');
+  await other.query(`SELECT pg_advisory_xact_lock(${lockKey('older', 'blobs')})`);
+  const pruning = kit.maintenance?.prune({ keepLast: 1 });
+  const watcher = new pg.Client({ connectionString });
+  await watcher.connect();
+  await blocked(watcher);
+  expect(names.at(-1)).toBe('collect_share');
+  await agent.runText('three', { sessionId: 's' });
+  await other.query('COMMIT');
+  await pruning;
+  expect(await kit.maintenance?.verify()).toEqual([]);
+  await Promise.all([other.end(), watcher.end(), kit.close?.(), app.close()]);
+});
+
+test('S648: the connection of maintenance is made as those of the pool, waited for, and closed with the store', async () => {
+  const { connectionString } = postgres;
+  const made: string[] = [];
+  class OwnPool extends pg.Pool {
+    constructor(url: string) {
+      super({ connectionString: url, max: 1, connectionTimeoutMillis: 500 });
+      this.on('connect', (client) => void client.query("SET application_name = 'mine'"));
+    }
+  }
+  const pool = new OwnPool(connectionString);
+  const other = new pg.Client({ connectionString });
+  await other.connect();
+  const store = postgresStore({
+    pool,
+    schema: 'own',
+    onQuery: (name) => made.push(name),
+  });
+  const app = waymark({ store, work: false });
+  const agent = app.defineCustomAgent({ name: 'plain' }, async (session) => {
+    await session.run(async () => {});
+  });
+  await agent.runText('one', { sessionId: 's' });
+  const tasks = [
+    store.maintenance?.verify(),
+    store.maintenance?.prune({ keepLast: 1 }),
+    store.maintenance?.verify(),
+  ];
+  await Promise.all(tasks);
+  const named = "SELECT pid FROM pg_stat_activity WHERE application_name = 'mine'";
+  expect((await other.query(named)).rows).toHaveLength(2);
+  // One holds the connection, and another waits for it.
+  const last = [store.maintenance?.verify(), store.maintenance?.verify()];
+  const settled = Promise.allSettled(last);
+  await app.close();
+  const outcomes = (await settled).map((each) => each.status);
+  expect(outcomes).toContain('rejected');
+  await expect(store.maintenance?.verify()).rejects.toThrow('The store has been closed.');
+  await pool.end();
+  expect((await other.query(named)).rows).toEqual([]);
+  await other.end();
 });

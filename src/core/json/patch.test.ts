@@ -383,7 +383,7 @@ describe('produce', () => {
     });
   });
 
-  test('S645: a returned value may be new, or have parts of the draft in it, without a word on the console', () => {
+  test('a returned value may be new, or have parts of the draft in it, without a word on the console', () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     const doc = { n: 1, kept: { deep: [1, 2] } };
     const before = toJson(doc, 'it') as unknown as typeof doc;

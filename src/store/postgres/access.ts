@@ -1,13 +1,18 @@
-import type { Pool, PoolClient } from 'pg';
+import type { PoolClient } from 'pg';
 import { isWaymarkError } from '../../core/error.ts';
 import { toReadError } from '../rules/errors.ts';
 import type { Database, WriteOptions } from '../sql/database/database.ts';
 import type { Plan, Statement } from '../sql/database/query.ts';
 import { checkTables } from './check.ts';
 import { isConflict, isLost, toStoreError } from './errors.ts';
-import type { PostgresValue, Statements } from './statements.ts';
+import type { PostgresValue, Queryable, Statements } from './statements.ts';
 
-/** Reading and writing through the connections of a pool. */
+/** Connections: a pool, or something like it. */
+export interface Connections extends Queryable {
+  connect(): Promise<PoolClient>;
+}
+
+/** Reading and writing through connections. */
 export interface Access
   extends Required<Pick<Database, 'read' | 'readInSteps' | 'write' | 'check'>> {
   /** Runs one statement that is a transaction by itself, in one round trip. */
@@ -18,12 +23,12 @@ const attempts = 5;
 
 /** Access to the tables of a schema. */
 export function accessTo(
-  opened: () => Promise<Pool>,
+  opened: () => Promise<Connections>,
   statements: Statements,
   schema: string,
 ): Access {
   const inTransaction = async <Result>(
-    pool: Pool,
+    pool: Connections,
     plan: () => Plan<Result>,
     { durable = true, within }: WriteOptions,
   ): Promise<Result> => {
@@ -103,7 +108,7 @@ export function accessTo(
 }
 
 /** A connection for several statements. One that breaks between two of them says so by an event that must be heard. */
-export async function take(pool: Pool): Promise<PoolClient> {
+export async function take(pool: Connections): Promise<PoolClient> {
   const client = await pool.connect();
   client.on('error', ignore);
   return client;

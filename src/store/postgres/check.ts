@@ -1,4 +1,4 @@
-import type { ClientBase, Pool } from 'pg';
+import type { ClientBase, PoolClient } from 'pg';
 import { isWaymarkError } from '../../core/error.ts';
 import { quoteName } from './dialect.ts';
 import { toStoreError } from './errors.ts';
@@ -26,7 +26,10 @@ const scans = ['seqscan', 'indexscan', 'indexonlyscan', 'bitmapscan', 'sort'];
  * What is wrong with the tables of a schema. Reads every row, so that Postgres compares the checksums of all pages, and
  * counts the rows again by each index: a table whose file was cut only has fewer rows.
  */
-export async function checkTables(pool: Pool, schema: string): Promise<readonly string[]> {
+export async function checkTables(
+  pool: { connect(): Promise<PoolClient> },
+  schema: string,
+): Promise<readonly string[]> {
   const client = await pool.connect();
   let broken = true;
   try {

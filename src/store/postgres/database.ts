@@ -10,6 +10,7 @@ import { type Access, accessTo, give, ignore, take } from './access.ts';
 import { lockKey, postgresDialect } from './dialect.ts';
 import { toStoreError } from './errors.ts';
 import { Listener } from './listener.ts';
+import { MaintenanceConnection, type PoolParts } from './maintenance-connection.ts';
 import { migrate } from './migrate.ts';
 import { OutgoingHints } from './outgoing-hints.ts';
 import { goesThroughPooler } from './pooler.ts';
@@ -119,16 +120,10 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
   );
 
   /** A connection that maintenance has for itself: no turn waits for one of its long transactions, or for a new connection instead. */
-  let aside: Promise<Pool> | undefined;
-  const openedAside = (): Promise<Pool> => {
-    if (isClosed) return Promise.reject(closed());
-    aside ??= opened().then(
-      (pool) => hearErrorsOf(ofOne(pool)),
-      (error: unknown) => {
-        aside = undefined;
-        throw error;
-      },
-    );
+  let aside: MaintenanceConnection | undefined;
+  const openedAside = async (): Promise<MaintenanceConnection> => {
+    const pool = await opened();
+    aside ??= new MaintenanceConnection(pool, closed);
     return aside;
   };
 
@@ -149,7 +144,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
       await outgoing.settled();
       isClosed = true;
       await listener.close();
-      await (await aside?.catch(ignore))?.end();
+      await aside?.end();
       const pool = await opening?.catch(ignore);
       if (pool !== undefined) await letGo(pool);
     },
@@ -174,24 +169,11 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
   };
 }
 
-/** What a pool holds besides what its types say. */
-type PoolParts = Pool & { readonly Client: new (config: object) => Client };
-
-/** A pool for the same database with one connection, which does not keep the process from ending. */
-function ofOne(pool: Pool): Pool {
-  const { options } = pool;
-  const config = { ...options, max: 1, min: 0, allowExitOnIdle: true };
-  // A pool hides its password from those who print it.
-  if ('password' in options) Object.assign(config, { password: options.password });
-  return new (pool.constructor as new (config: object) => Pool)(config);
-}
-
-function hearErrorsOf(pool: Pool): Pool {
+function hearErrorsOf(pool: Pool): void {
   // An idle connection that breaks must not end the process; the next query gets a new one.
   pool.on('error', ignore);
   // Nor one that breaks just before the caller gets it.
   pool.on('connect', hearErrors);
-  return pool;
 }
 
 function hearErrors(client: PoolClient): void {

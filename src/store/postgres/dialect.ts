@@ -33,6 +33,12 @@ export function postgresDialect(schema: string): Dialect {
     texts: (param) => isOneOf('value', param),
     pairs: (param) => `(SELECT (value ->> 0)::bigint AS a, (value ->> 1)::bigint AS b
       FROM json_array_elements(${param}::json) AS l(value))`,
+    snapshotsOf: (param) => `json_array_elements_text(${param}::json) AS j(value)
+      CROSS JOIN LATERAL (SELECT row_id FROM @snapshots WHERE session = j.value::bigint) s`,
+    namedDocuments: (param) => `
+      SELECT j.value::bigint AS row_id FROM json_array_elements_text(${param}::json) AS j(value)
+      LEFT JOIN ${namedBy('custom')} c ON true LEFT JOIN ${namedBy('artifacts')} a ON true
+      WHERE c.row_id IS NOT NULL OR a.row_id IS NOT NULL`,
     messageRanges: (param) => `json_array_elements(${param}::json) AS j(value)
       CROSS JOIN LATERAL (SELECT id, body FROM @messages
         WHERE id >= (j.value ->> 0)::bigint AND id < (j.value ->> 1)::bigint ORDER BY id) m`,
@@ -47,6 +53,11 @@ export function postgresDialect(schema: string): Dialect {
 
 function oneRow(table: string, alias: string, condition: string): string {
   return `LATERAL (SELECT * FROM @${table} ${alias} WHERE ${condition} LIMIT 1) ${alias}`;
+}
+
+function namedBy(column: 'custom' | 'artifacts'): string {
+  return `LATERAL (SELECT s.row_id FROM @snapshots s WHERE s.${column} = j.value::bigint
+    LIMIT 1 FOR KEY SHARE OF s SKIP LOCKED)`;
 }
 
 // An array, for which an index is used. Postgres takes a subquery for a hundred rows, and rather reads a table of some ten thousand.

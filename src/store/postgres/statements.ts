@@ -1,4 +1,4 @@
-import type { ClientBase, QueryConfig } from 'pg';
+import type { QueryConfig, QueryResult } from 'pg';
 import type { Dialect } from '../sql/database/dialect.ts';
 import type { Plan, Query, SqlValue, Statement } from '../sql/database/query.ts';
 import { qualify } from './dialect.ts';
@@ -15,7 +15,9 @@ const types = {
 };
 
 /** What runs a query: a pool, or one of its connections. */
-export type Queryable = Pick<ClientBase, 'query'>;
+export interface Queryable {
+  query(config: QueryConfig): Promise<QueryResult>;
+}
 
 /** A value of a statement that is written for Postgres alone. */
 export type PostgresValue =

@@ -19,9 +19,6 @@ import { importSession } from './sessions/import-session.ts';
 import { clearSearch } from './sessions/search.ts';
 import type { SqlContext } from './sql-context.ts';
 
-/** Sessions that one transaction deletes; their snapshots go later. */
-const sessionsAtOnce = 25;
-
 /** Keeping the store small, whole and portable. */
 export function maintenanceSupport(
   context: SqlContext,
@@ -64,8 +61,9 @@ export function maintenanceSupport(
     step: ReturnType<typeof stepsOf>,
   ): Promise<void> => {
     const spent = new Map(sessions.map((each) => [each.session, each]));
-    for (let from = 0; from < sessions.length; from += sessionsAtOnce) {
-      const some = sessions.slice(from, from + sessionsAtOnce);
+    const atOnce = db.dialect.atOnce.sessions;
+    for (let from = 0; from < sessions.length; from += atOnce) {
+      const some = sessions.slice(from, from + atOnce);
       const erased = await db.write(() => eraseSpent(some, spent));
       report.snapshots += erased.snapshots;
       report.sessions += erased.sessions;

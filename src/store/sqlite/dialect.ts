@@ -18,6 +18,9 @@ export const sqliteDialect: Dialect = {
   bytes: (param) => `IN (SELECT unhex(value) FROM json_each(${param}))`,
   texts: (param) => `IN (SELECT value FROM json_each(${param}))`,
   pairs: (param) => `(SELECT value ->> 0 AS a, value ->> 1 AS b FROM json_each(${param}))`,
+  snapshotsOf: (param) => `json_each(${param}) j JOIN @snapshots s ON s.session = j.value`,
+  // There is one writer at a time.
+  namedDocuments: (param) => `SELECT value AS row_id FROM json_each(${param})`,
   messageRanges: (param) =>
     `json_each(${param}) j JOIN @messages m ON m.id >= j.value ->> 0 AND m.id < j.value ->> 1`,
   rowsAsJson: (columns) => `json_group_array(json_array(${columns.join(', ')}))`,

@@ -41,6 +41,13 @@ export interface Dialect {
   bytes(param: string): string;
   /** A table of the columns `a` and `b` with the integers in a JSON array of pairs. */
   pairs(param: string): string;
+  /** Snapshots `s` of the sessions whose numbers are in a JSON array. */
+  snapshotsOf(param: string): string;
+  /**
+   * Those of the documents in a JSON array that a snapshot names which no one is removing, as `row_id`. It stays until the transaction
+   * ends.
+   */
+  namedDocuments(param: string): string;
   /** Messages `m` in the id ranges `[from, to)` of a JSON array of pairs. */
   messageRanges(param: string): string;
   /** A JSON array of JSON arrays, one for each row. */

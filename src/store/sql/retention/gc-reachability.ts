@@ -112,7 +112,7 @@ export function* reachabilityHeld(branches: readonly number[]): Plan<Reached> {
   );
   let held = rows.filter((row) => free.has(row.session) || !isThere(row));
   if (held.length === 0 && rows.length > 0) {
-    // Nothing else is locked, so nobody waits for what this one waits for.
+    // Nothing else is locked, so that no turn of another session has to wait with it.
     held = rows.slice(0, 1);
     yield* run(lockSessions, JSON.stringify(held.map((row) => row.session)));
   }
@@ -141,8 +141,10 @@ export function* reachabilityNow(
 export function* reachabilityOfLong(branch: number): Plan<Reachability | undefined> {
   const row = yield* first(selectBranches, JSON.stringify([branch]));
   if (row === undefined) return undefined;
+  const { next_index: end } = row;
+  if (end === null) return (yield* reachedBy([row], yield* usesOf([row])))[0];
   const uses: Use[] = [];
-  for (let from = 0; from < (row.next_index ?? 0); from += batch) {
+  for (let from = 0; from < end; from += batch) {
     uses.push(...(yield* all(selectListedUses, branch, row.session, from, from + batch)));
   }
   uses.push(...(yield* all(selectOtherUses, branch, row.session)));

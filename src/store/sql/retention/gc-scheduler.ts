@@ -43,7 +43,7 @@ export class GcScheduler {
     });
   }
 
-  /** Collects garbage until the queue is empty. Maintenance does it through its own connections. */
+  /** Collects garbage until the queue is empty. Maintenance does it through its own connection. */
   now(db: Database = this.#options.db): Promise<void> {
     const round = (this.#running ?? Promise.resolve()).catch(() => {}).then(() => this.#round(db));
     const tracked = round.finally(() => {
@@ -78,13 +78,19 @@ export class GcScheduler {
 
   async #round(db: Database): Promise<void> {
     const { cipher } = this.#options;
-    while (await db.read(() => areUploadsReleased())) {
-      await db.write(() => releaseSome(), { durable: false });
-      await letOthersRun();
-    }
-    while (await db.write(() => sweepSome(cipher, db.dialect), { durable: false })) {
-      await letOthersRun();
-    }
+    do {
+      while (await db.write(() => sweepSome(cipher, db.dialect), { durable: false })) {
+        await letOthersRun();
+      }
+    } while (await this.#release(db));
+  }
+
+  /** Gives up what runs have stored that are over. Gives whether there was something. */
+  async #release(db: Database): Promise<boolean> {
+    if (!(await db.read(() => areUploadsReleased()))) return false;
+    await db.write(() => releaseSome(), { durable: false });
+    await letOthersRun();
+    return true;
   }
 
   #endTimer(): void {

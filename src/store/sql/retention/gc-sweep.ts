@@ -11,6 +11,7 @@ import { gapsOf, type Reachability, reachabilityHeld } from './gc-reachability.t
 
 const collectAlone = statement('collect_alone', (d) => d.collectAlone);
 const ownBlobs = statement('collect_own', (d) => d.ownBlobs);
+const shareBlobs = statement('collect_share', (d) => d.shareBlobs);
 const selectTrash = statement<{ kind: number; row_id: number; size: number | null }>(
   'collect_next',
   (d) => `
@@ -52,9 +53,14 @@ export function* sweepSome(cipher: Cipher, { atOnce }: Dialect): Plan<boolean> {
   if (next === undefined) return false;
   const items = found.filter((item) => item.kind === next.kind);
   const some = items.slice(0, atOnce.sessions).map((item) => item.row_id);
+  if (next.kind === trashKind.blob) {
+    // What is left is being removed by others, which have it collected again when they are done.
+    return (yield* collectBlobs(documentsOf(items, atOnce), cipher)) || found.length > items.length;
+  }
+  // Versions that do not know the lock above hold the documents while they collect.
+  yield* run(shareBlobs);
   if (next.kind === trashKind.session) yield* collectSessions(some, atOnce);
-  else if (next.kind === trashKind.branch) yield* collectBranches(some, atOnce);
-  else yield* collectBlobs(documentsOf(items, atOnce), cipher);
+  else yield* collectBranches(some, atOnce);
   return true;
 }
 
@@ -83,7 +89,7 @@ const deleteSnapshots = statement<Pointers>(
   'collect_snapshots',
   (d) => `
     DELETE FROM @snapshots WHERE row_id IN
-      (SELECT row_id FROM @snapshots WHERE session ${d.integers('$1')} LIMIT ${d.atOnce.rows})
+      (SELECT s.row_id FROM ${d.snapshotsOf('$1')} LIMIT ${d.atOnce.rows})
     RETURNING branch, custom, artifacts`,
 );
 
@@ -102,7 +108,10 @@ const deleteMessages = statement<{ id: number }>(
     DELETE FROM @messages WHERE id IN (SELECT m.id FROM ${d.messageRanges('$1')} LIMIT ${d.atOnce.rows})
     RETURNING id`,
 );
-const deleteView = statement('collect_view', 'DELETE FROM @views WHERE row_id = $1');
+const deleteView = statement(
+  'collect_view',
+  'DELETE FROM @views WHERE branch = $1 AND row_id = $2',
+);
 const deleteViewRefs = statement<{ branch: number }>(
   'collect_view_refs',
   'DELETE FROM @view_refs WHERE view = $1 RETURNING branch',
@@ -170,15 +179,15 @@ function* dropAlone(needs: readonly Reachability[]): Plan<ReadonlySet<number>> {
 /** Takes what is not needed any more out of the tree: views, the way to the parent, the branch. */
 function* rearrange(need: Reachability): Plan<void> {
   const { branch, isHeld, needsParent } = need;
-  for (const view of need.unusedViews) yield* dropView(view);
+  for (const view of need.unusedViews) yield* dropView(branch, view);
   if (!needsParent || !isHeld) yield* keepCutOfFork(branch, need);
   if (!needsParent) yield* leaveParent(branch, need);
   if (!isHeld) yield* dropBranch(branch, need);
 }
 
-function* dropView(view: number): Plan<void> {
+function* dropView(of: number, view: number): Plan<void> {
   const refs = yield* all(deleteViewRefs, view);
-  yield* run(deleteView, view);
+  yield* run(deleteView, of, view);
   for (const { branch } of refs) yield* run(insertTrash, trashKind.branch, branch);
 }
 
@@ -222,14 +231,32 @@ const selectParts = statement<{ row_id: number }>(
 const deleteParts = statement(
   'collect_part_rows',
   (d) => `
-    DELETE FROM @blob_parts WHERE part ${d.integers('$1')} AND list ${d.integers('$2')}`,
+    DELETE FROM @blob_parts WHERE part ${d.integers('$1')} AND +list ${d.integers('$2')}`,
 );
 
-/** Documents that no snapshot, no patch and no list names; then perhaps what they named. */
-function* collectBlobs(rows: readonly number[], cipher: Cipher): Plan<void> {
+// What documents name is removed by collections only, of which one works at a time.
+const selectHeld = statement<{ row_id: number }>(
+  'collect_held',
+  (d) => `
+    ${d.namedDocuments('$1')}
+    UNION SELECT b.row_id FROM @blobs b WHERE b.row_id ${d.integers('$1')} AND (
+      EXISTS (SELECT 1 FROM @blobs y WHERE y.prev = b.row_id)
+      OR EXISTS (SELECT 1 FROM @blob_parts p WHERE p.part = b.row_id))`,
+);
+const selectThere = statement<{ row_id: number }>(
+  'collect_there',
+  (d) => `SELECT b.row_id FROM @blobs b WHERE b.row_id ${d.integers('$1')}`,
+);
+
+/**
+ * Documents that no snapshot, no patch and no list names; then perhaps what they named. Gives whether any could be judged: one whose last
+ * snapshot is just being removed is neither needed nor free.
+ */
+function* collectBlobs(rows: readonly number[], cipher: Cipher): Plan<boolean> {
   yield* run(ownBlobs);
   const gone = yield* all(deleteBlobs, JSON.stringify(rows));
-  yield* done(trashKind.blob, rows);
+  const judged = yield* judgedOf(rows, new Set(gone.map((blob) => blob.row_id)));
+  yield* done(trashKind.blob, judged);
   const names = gone.flatMap(({ body }) =>
     partNamesIn(cipher.decrypt(body, documentPlace), cipher),
   );
@@ -241,4 +268,14 @@ function* collectBlobs(rows: readonly number[], cipher: Cipher): Plan<void> {
   }
   const before = gone.map((blob) => blob.prev).filter((prev) => prev !== null);
   yield* trashBlobs([...parts, ...before]);
+  return judged.length > 0;
+}
+
+/** Those that are gone, or held by something that stays. */
+function* judgedOf(rows: readonly number[], gone: ReadonlySet<number>): Plan<readonly number[]> {
+  const rest = JSON.stringify(rows.filter((row) => !gone.has(row)));
+  if (gone.size === rows.length) return rows;
+  const there = new Set((yield* all(selectThere, rest)).map((row) => row.row_id));
+  const held = new Set((yield* all(selectHeld, rest)).map((row) => row.row_id));
+  return rows.filter((row) => held.has(row) || !there.has(row));
 }
