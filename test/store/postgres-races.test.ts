@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { waymark } from '../../src/index.ts';
+import { type Store, waymark } from '../../src/index.ts';
 import { lockKey } from '../../src/store/postgres/dialect.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import { raceForTurns, scope, sessionId, takeTurn } from '../support/expired-turn.ts';
@@ -64,31 +64,59 @@ test('a commit goes by what the claim has found, and by what is there when that 
   await store.close?.();
 });
 
-test('S647: turns with a state, in sessions that are pruned, and maintenance never wait for each other', async () => {
+test('S647: turns with a state, forks, deletions and maintenance of two processes never wait for each other, and leave nothing behind', async () => {
   const { connectionString } = postgres;
   const before = await deadlocks();
   const store = postgresStore({ connectionString, schema: 'pruned' });
   const app = waymark({ store, work: false });
   const agent = app.defineCustomAgent({ name: 'noted' }, async (session) => {
     await session.run(async () => {
-      session.updateCustom((state) => ({ ...Object(state), at: session.messages.length }));
+      const { length } = session.messages;
+      session.updateCustom((state) => ({ ...Object(state), at: length % 7 }));
+      if (length % 5 === 4) session.setMessages(session.messages.slice(2));
     });
   });
   const other = postgresStore({ connectionString, schema: 'pruned' });
   let isDone = false;
-  const turns = async (sessionId: string): Promise<void> => {
-    for (let no = 0; no < 60; no++) await agent.runText(`${no}`, { sessionId });
+  const turns = async (name: string): Promise<void> => {
+    for (let round = 0; round < 6; round++) {
+      const ends = [];
+      for (let no = 0; no < 10; no++) {
+        ends.push(await agent.runText(`${no}`, { sessionId: name }));
+      }
+      // It may be pruned by now.
+      const fork = await agent.fork(ends[3 + round]?.snapshotId ?? '').catch(() => undefined);
+      if (fork !== undefined) await agent.runText('forked', { sessionId: fork.sessionId });
+      if (round % 2 === 1) await agent.deleteSession(name);
+    }
   };
-  const pruning = async (): Promise<void> => {
-    while (!isDone) await other.maintenance?.prune({ keepLast: 1 });
+  const pruning = async (which: Store): Promise<void> => {
+    while (!isDone) await which.maintenance?.prune({ keepLast: 3 });
   };
-  const collecting = pruning();
+  const collecting = [pruning(store), pruning(other)];
   await Promise.all(['a', 'b', 'c', 'd'].map(turns)).finally(() => {
     isDone = true;
   });
-  await collecting;
+  await Promise.all(collecting);
   expect(await store.maintenance?.verify()).toEqual([]);
-  await Promise.all([app.close(), other.close?.()]);
+  const { items } = await agent.listSessions();
+  for (const { sessionId: name } of items) await agent.deleteSession(name);
+  expect(await store.maintenance?.verify()).toEqual([]);
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  for (const table of [
+    'snapshots',
+    'branches',
+    'views',
+    'view_refs',
+    'messages',
+    'blobs',
+    'trash',
+  ]) {
+    const { rows } = await client.query(`SELECT * FROM pruned.${table}`);
+    expect(rows, table).toEqual([]);
+  }
+  await Promise.all([client.end(), app.close(), other.close?.()]);
   expect(await deadlocks()).toBe(before);
 });
 
