@@ -104,11 +104,10 @@ function show(what: string, { seconds, turns, longest, collection }: Measured): 
 /** An agent whose turns add one message of the user and one of the model, and change the state. */
 function chatOf(store: Store): { agent: Agent; close(): Promise<void> } {
   const app = waymark({ store, work: false });
-  const initialState = { turns: 0 };
-  const agent = app.defineCustomAgent({ name: 'chat', initialState }, async (session) => {
+  const agent = app.defineCustomAgent({ name: 'chat' }, async (session) => {
     await session.run(async () => {
       session.addMessages({ role: 'model', content: [{ text: 'm'.repeat(400) }] });
-      session.updateCustom(({ turns }) => ({ turns: turns + 1 }));
+      session.updateCustom((state) => ({ turns: Number(Object(state).turns ?? 0) + 1 }));
     });
   });
   return { agent, close: () => app.close() };
