@@ -174,13 +174,22 @@ test('S647: a document whose last snapshot goes while it is looked at is collect
   await other.query(
     'INSERT INTO judged.trash(kind, row_id) SELECT 1, custom FROM judged.snapshots',
   );
+  const plain = app.defineCustomAgent({ name: 'plain' }, async (session) => {
+    await session.run(async () => {});
+  });
+  await plain.runText('one', { sessionId: 'another' });
+  await other.query('INSERT INTO judged.trash(kind, row_id) SELECT 0, row_id FROM judged.branches');
+  await other.query('DELETE FROM judged.trash WHERE kind = 0 AND row_id = 1');
   await other.query('BEGIN');
-  await other.query('DELETE FROM judged.snapshots');
-  await other.query('UPDATE judged.sessions SET head = NULL, branch_end = NULL');
+  await other.query('DELETE FROM judged.snapshots WHERE custom IS NOT NULL');
+  await other.query("UPDATE judged.sessions SET head = NULL, branch_end = NULL WHERE id = 's'");
   await other.query(
     'INSERT INTO judged.trash(kind, row_id) SELECT 1, row_id FROM judged.blobs ON CONFLICT DO NOTHING',
   );
   await store.maintenance?.prune({ keepLast: 5 });
+  // The rest is done, and the documents wait.
+  const { rows: kinds } = await other.query('SELECT DISTINCT kind FROM judged.trash');
+  expect(kinds).toEqual([{ kind: 1 }]);
   await other.query('COMMIT');
   await other.query('INSERT INTO judged.trash(kind, row_id) SELECT 0, row_id FROM judged.branches');
   expect(await store.getSnapshot(scope, { snapshotId })).toBeUndefined();

@@ -77,12 +77,21 @@ export class GcScheduler {
   }
 
   async #round(db: Database): Promise<void> {
+    do await this.#sweep(db);
+    while (await this.#release(db));
+  }
+
+  async #sweep(db: Database): Promise<void> {
     const { cipher } = this.#options;
-    do {
-      while (await db.write(() => sweepSome(cipher, db.dialect), { durable: false })) {
-        await letOthersRun();
-      }
-    } while (await this.#release(db));
+    let without: 'documents' | undefined;
+    for (;;) {
+      const which = without;
+      const swept = await db.write(() => sweepSome(cipher, db.dialect, which), { durable: false });
+      if (swept === 'nothing') return;
+      // The others have the documents collected when they are done.
+      if (swept === 'waits') without = 'documents';
+      await letOthersRun();
+    }
   }
 
   /** Gives up what runs have stored that are over. Gives whether there was something. */

@@ -17,7 +17,7 @@ const selectTrash = statement<{ kind: number; row_id: number; size: number | nul
   (d) => `
     SELECT t.kind, t.row_id, octet_length(b.body) + COALESCE(octet_length(b.bytes), 0) AS size
     FROM @trash t LEFT JOIN @blobs b ON b.row_id = t.row_id AND t.kind = ${trashKind.blob}
-    WHERE t.kind > ${trashKind.upload} ORDER BY t.kind DESC, t.row_id DESC LIMIT ${d.atOnce.rows}`,
+    WHERE t.kind > ${trashKind.upload} AND t.kind <> $1 ORDER BY t.kind DESC, t.row_id DESC LIMIT ${d.atOnce.rows}`,
 );
 const insertTrash = statement(
   'collect_add',
@@ -42,26 +42,33 @@ export function* releaseSome(): Plan<void> {
   yield* releaseUploads();
 }
 
+/** What became of a step: it did something, there was nothing to do, or it has to wait for the transactions of others. */
+type Swept = 'some' | 'nothing' | 'waits';
+
 /**
- * Removes some of what may have become unreachable. Gives whether there may be more. Everything that is still to be looked at is in a
- * table, so that a crash forgets nothing.
+ * Removes some of what may have become unreachable, on request `without` documents. Everything that is still to be looked at is in a table,
+ * so that a crash forgets nothing.
  */
-export function* sweepSome(cipher: Cipher, { atOnce }: Dialect): Plan<boolean> {
+export function* sweepSome(
+  cipher: Cipher,
+  { atOnce }: Dialect,
+  without?: 'documents',
+): Plan<Swept> {
   yield* run(collectAlone);
-  const found = yield* all(selectTrash);
+  const skipped = without === undefined ? trashKind.upload : trashKind.blob;
+  const found = yield* all(selectTrash, skipped);
   const [next] = found;
-  if (next === undefined) return false;
+  if (next === undefined) return 'nothing';
   const items = found.filter((item) => item.kind === next.kind);
   const some = items.slice(0, atOnce.sessions).map((item) => item.row_id);
   if (next.kind === trashKind.blob) {
-    // What is left is being removed by others, which have it collected again when they are done.
-    return (yield* collectBlobs(documentsOf(items, atOnce), cipher)) || found.length > items.length;
+    return (yield* collectBlobs(documentsOf(items, atOnce), cipher)) ? 'some' : 'waits';
   }
   // Versions that do not know the lock above hold the documents while they collect.
   yield* run(shareBlobs);
   if (next.kind === trashKind.session) yield* collectSessions(some, atOnce);
   else yield* collectBranches(some, atOnce);
-  return true;
+  return 'some';
 }
 
 /** As many documents as may go at once: a large one takes as long as several. */
