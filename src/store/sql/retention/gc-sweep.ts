@@ -246,9 +246,10 @@ const selectHeld = statement<{ row_id: number }>(
   'collect_held',
   (d) => `
     ${d.namedDocuments('$1')}
-    UNION SELECT b.row_id FROM @blobs b WHERE b.row_id ${d.integers('$1')} AND (
-      EXISTS (SELECT 1 FROM @blobs y WHERE y.prev = b.row_id)
-      OR EXISTS (SELECT 1 FROM @blob_parts p WHERE p.part = b.row_id))`,
+    UNION SELECT b.row_id FROM @blobs b WHERE b.row_id ${d.integers('$1')}
+      AND EXISTS (SELECT 1 FROM @blobs y WHERE y.prev = b.row_id)
+    UNION SELECT b.row_id FROM @blobs b WHERE b.row_id ${d.integers('$1')}
+      AND EXISTS (SELECT 1 FROM @blob_parts p WHERE p.part = b.row_id)`,
 );
 const selectThere = statement<{ row_id: number }>(
   'collect_there',
