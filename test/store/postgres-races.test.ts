@@ -160,7 +160,7 @@ async function blocked(on: pg.Client): Promise<void> {
   }
 }
 
-test('S647: a document whose last snapshot goes while it is looked at is collected later', async () => {
+test('S647: a document whose last snapshot goes during a collection is collected by the next one', async () => {
   const { connectionString } = postgres;
   const store = postgresStore({ connectionString, schema: 'judged' });
   const app = waymark({ store, work: false });

@@ -90,7 +90,7 @@ export class MaintenanceConnection {
     client.once('end', () => this.#forget(client));
     await client.connect();
     // What users do with each connection of their pool.
-    for (const heard of this.#pool.listeners('connect')) heard(client);
+    for (const listener of this.#pool.listeners('connect')) listener(client);
     await options.onConnect?.(client);
     return client;
   }
