@@ -120,7 +120,7 @@ test('S117 S119 S115 S389 a prompt agent’s run is taken over at its last tool 
     'end succeeded',
   ]);
   await line.heal();
-  // The one that was frozen is told that it has lost the run, and has written nothing.
+  // The one that was frozen learns that it has lost the run, and has written nothing.
   await eventually(async () => (await first.engine.status()).running === 0);
   expect(told((await heir.getSnapshot({ sessionId }))?.state?.messages).at(-1)).toBe('model: kept');
   expect((await heir.listSnapshots(sessionId)).items).toHaveLength(1);
@@ -172,7 +172,7 @@ test('S221: a takeover continues the count of tokens and tool calls', async () =
   await line.heal();
 });
 
-test('S115 a cursor goes on behind its event, over a takeover, without gap or repeat', async () => {
+test('S115 a cursor continues behind its event, over a takeover, without gap or repeat', async () => {
   const { first, second, line, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
@@ -485,7 +485,7 @@ test('S118 S217: a caller gets the output of a turn that another worker took ove
   begun.open();
 });
 
-test('S122 S73 S43 S116 a turn of a caller that died reads expired, and the session goes on from before', async () => {
+test('S122 S73 S43 S116 a turn of a caller that died reads expired, and the session continues from before', async () => {
   const { first, second, line, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
@@ -627,7 +627,7 @@ test('S123 the context is kept with the run, and restoreContext rebuilds what is
   await line.heal();
 });
 
-test('S125 a process that starts again goes on with its own unfinished runs', async () => {
+test('S125 a process that starts again continues its own unfinished runs', async () => {
   const { clock, advance } = movableClock();
   const store = memoryStore({ clock });
   const line = mortalStore(store);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Store, waymark } from '../../src/index.ts';
 import { lockKey } from '../../src/store/postgres/dialect.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
+import { eventually } from '../support/eventually.ts';
 import { raceForTurns, scope, sessionId, takeTurn } from '../support/expired-turn.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 
@@ -120,45 +121,50 @@ test('S647: turns with a state, forks, deletions and maintenance of two processe
   expect(await deadlocks()).toBe(before);
 });
 
-test('S648: with one connection, a turn runs while a long session is verified', async () => {
-  const names: string[] = [];
-  const during: Promise<unknown>[] = [];
-  const store = postgresStore({
-    connectionString: postgres.connectionString,
-    schema: 'single',
-    max: 1,
-    onQuery(name) {
-      names.push(name);
-      if (name === 'verify_listed' && during.length === 0) {
-        during.push(agent.runText('meanwhile', { sessionId: 'other' }));
-      }
-    },
-  });
+/** An agent that adds nothing to the message of a turn. */
+function plainOn(store: Store) {
   const app = waymark({ store, work: false });
-  const agent = app.defineCustomAgent({ name: 'long' }, async (session) => {
+  const agent = app.defineCustomAgent({ name: 'plain' }, async (session) => {
     await session.run(async () => {});
   });
-  for (let no = 0; no < 900; no++) await agent.runText(`${no}`, { sessionId: 's' });
-  names.length = 0;
-  expect(await store.maintenance?.verify()).toEqual([]);
-  await Promise.all(during);
-  expect(during).toHaveLength(1);
-  // They are in one transaction of the session: on the same connection, the turn would have to wait for the last.
-  expect(names.indexOf('quick_commit_title')).toBeGreaterThan(0);
-  expect(names.indexOf('quick_commit_title')).toBeLessThan(names.lastIndexOf('verify_listed'));
-  await app.close();
-});
+  return { app, agent };
+}
 
 /** Waits until another connection waits for a lock. */
 async function blocked(on: pg.Client): Promise<void> {
-  for (;;) {
+  await eventually(async () => {
     const { rows } = await on.query(
       "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
     );
-    if (rows.length > 0) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+    return rows.length > 0;
+  }, 'somebody waits for a lock');
 }
+
+/** Locks a table that `verify` reads within a transaction, and turns do not. */
+async function stopVerify(on: pg.Client, schema: string): Promise<void> {
+  await on.query('BEGIN');
+  await on.query(`LOCK TABLE ${schema}.views IN ACCESS EXCLUSIVE MODE`);
+}
+
+test('S648: with one connection, a turn runs while verify is in a transaction', async () => {
+  const { connectionString } = postgres;
+  const store = postgresStore({ connectionString, schema: 'single', max: 1 });
+  const { app, agent } = plainOn(store);
+  await agent.runText('one', { sessionId: 's' });
+  const [other, watcher] = [
+    new pg.Client({ connectionString }),
+    new pg.Client({ connectionString }),
+  ];
+  await Promise.all([other.connect(), watcher.connect()]);
+  await stopVerify(other, 'single');
+  const verifying = store.maintenance?.verify();
+  await blocked(watcher);
+  // On the same connection it would wait for good.
+  await agent.runText('two', { sessionId: 's' });
+  await other.query('COMMIT');
+  expect(await verifying).toEqual([]);
+  await Promise.all([other.end(), watcher.end(), app.close()]);
+});
 
 test('S647: a document whose last snapshot goes during a collection is collected by the next one', async () => {
   const { connectionString } = postgres;
@@ -208,10 +214,7 @@ test('S647: a collection of an older version, which holds the documents, is wait
     schema: 'older',
     onQuery: (name) => names.push(name),
   });
-  const app = waymark({ store, work: false });
-  const agent = app.defineCustomAgent({ name: 'plain' }, async (session) => {
-    await session.run(async () => {});
-  });
+  const { app, agent } = plainOn(store);
   for (const text of ['one', 'two']) await agent.runText(text, { sessionId: 's' });
   const other = new pg.Client({ connectionString });
   await other.connect();
@@ -231,42 +234,45 @@ test('S647: a collection of an older version, which holds the documents, is wait
 
 test('S648: the connection of maintenance is made as those of the pool, waited for, and closed with the store', async () => {
   const { connectionString } = postgres;
-  const made: string[] = [];
   class OwnPool extends pg.Pool {
     constructor(url: string) {
-      super({ connectionString: url, max: 1, connectionTimeoutMillis: 500 });
+      super({
+        connectionString: url,
+        max: 1,
+        connectionTimeoutMillis: 500,
+        idleTimeoutMillis: 0,
+      });
       this.on('connect', (client) => void client.query("SET application_name = 'mine'"));
     }
   }
   const pool = new OwnPool(connectionString);
-  const other = new pg.Client({ connectionString });
-  await other.connect();
-  const store = postgresStore({
-    pool,
-    schema: 'own',
-    onQuery: (name) => made.push(name),
-  });
-  const app = waymark({ store, work: false });
-  const agent = app.defineCustomAgent({ name: 'plain' }, async (session) => {
-    await session.run(async () => {});
-  });
+  const store = postgresStore({ pool, schema: 'own' });
+  const { app, agent } = plainOn(store);
   await agent.runText('one', { sessionId: 's' });
-  const tasks = [
-    store.maintenance?.verify(),
-    store.maintenance?.prune({ keepLast: 1 }),
-    store.maintenance?.verify(),
+  const [other, watcher] = [
+    new pg.Client({ connectionString }),
+    new pg.Client({ connectionString }),
   ];
-  await Promise.all(tasks);
+  await Promise.all([other.connect(), watcher.connect()]);
+  await stopVerify(other, 'own');
+  const tasks = [store.maintenance?.verify(), store.maintenance?.prune({ keepLast: 1 })];
+  await blocked(watcher);
+  // Longer than the pool's own users may wait.
+  await new Promise((resolve) => setTimeout(resolve, 700));
   const named = "SELECT pid FROM pg_stat_activity WHERE application_name = 'mine'";
-  expect((await other.query(named)).rows).toHaveLength(2);
-  // One holds the connection, and another waits for it.
-  const last = [store.maintenance?.verify(), store.maintenance?.verify()];
-  const settled = Promise.allSettled(last);
-  await app.close();
-  const outcomes = (await settled).map((each) => each.status);
-  expect(outcomes).toContain('rejected');
+  expect((await watcher.query(named)).rows).toHaveLength(2);
+  await other.query('COMMIT');
+  await Promise.all(tasks);
+  // One that waits for the connection gets an answer when the store is closed, whichever it is.
+  await stopVerify(other, 'own');
+  const last = Promise.allSettled([store.maintenance?.verify(), store.maintenance?.verify()]);
+  await blocked(watcher);
+  const closing = app.close();
+  await other.query('COMMIT');
+  await Promise.all([last, closing]);
   await expect(store.maintenance?.verify()).rejects.toThrow('The store has been closed.');
   await pool.end();
-  expect((await other.query(named)).rows).toEqual([]);
-  await other.end();
+  const isGone = async () => (await watcher.query(named)).rows.length === 0;
+  await eventually(isGone, 'the connections end');
+  await Promise.all([other.end(), watcher.end()]);
 });

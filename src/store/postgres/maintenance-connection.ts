@@ -1,5 +1,6 @@
 import type { Client, Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 import { ignore } from './access.ts';
+import { isLost } from './errors.ts';
 
 /** Milliseconds after which it is closed when nothing uses it. */
 const idleMs = 10_000;
@@ -68,10 +69,14 @@ export class MaintenanceConnection {
   /** Runs one statement. */
   async query(config: QueryConfig): Promise<QueryResult> {
     const client = await this.connect();
+    let isBroken = false;
     try {
       return await client.query(config);
+    } catch (error) {
+      isBroken = isLost(error);
+      throw error;
     } finally {
-      client.release();
+      client.release(isBroken);
     }
   }
 

@@ -41,24 +41,25 @@ export function* discard(
   }
 }
 
+// In order: two that note the same rows in another order would wait for each other.
 const insertBranches = statement(
   'trash_branches',
   (d) => `
     INSERT INTO @trash(kind, row_id) SELECT ${trashKind.branch}, row_id FROM @branches
-    WHERE row_id ${d.integers('$1')} ON CONFLICT DO NOTHING`,
+    WHERE row_id ${d.integers('$1')} ORDER BY row_id ON CONFLICT DO NOTHING`,
 );
 const insertBlobs = statement(
   'trash_blobs',
   (d) => `
     INSERT INTO @trash(kind, row_id) SELECT ${trashKind.blob}, row_id FROM @blobs
-    WHERE row_id ${d.integers('$1')} ON CONFLICT DO NOTHING`,
+    WHERE row_id ${d.integers('$1')} ORDER BY row_id ON CONFLICT DO NOTHING`,
 );
 
 const insertSessions = statement(
   'trash_sessions',
   (d) => `
     INSERT INTO @trash(kind, row_id) SELECT ${trashKind.session}, row_id FROM @sessions
-    WHERE row_id ${d.integers('$1')} ON CONFLICT DO NOTHING`,
+    WHERE row_id ${d.integers('$1')} ORDER BY row_id ON CONFLICT DO NOTHING`,
 );
 
 /** Notes sessions, a JSON array of their numbers, that are deleted in the same transaction. */
