@@ -169,6 +169,37 @@ test('S646: prune and what it leaves are a few statements for many sessions, and
   }
 });
 
+test('S649: what turns write during a long read of SQLite is written back before the next turn', async () => {
+  const path = join(directory, 'long.db');
+  let onQuery = (_name: string): void => {};
+  const store = sqliteStore(path, { durability: 'normal', onQuery: (name) => onQuery(name) });
+  const kit = createKit({ store, close: async () => {} });
+  for (let turn = 0; turn < 1200; turn++) await kit.turn('long', { text: `${turn}` });
+  const others: Promise<unknown>[] = [];
+  onQuery = (name) => {
+    if (name !== 'verify_listed') return;
+    onQuery = () => {};
+    for (let no = 0; no < 60; no++) others.push(kit.turn(`other${no}`, { text: 'hello' }));
+  };
+  let saved = 0;
+  const verifying = kit.maintenance.verify().finally(() => {
+    saved = sessionsWithoutLog(path);
+  });
+  await Promise.all([verifying, ...others]);
+  expect(saved).toBe(61);
+  await store.close?.();
+});
+
+/** How many sessions the file of a database has without its log. */
+function sessionsWithoutLog(path: string): number {
+  const copy = `${path}.copy`;
+  cpSync(path, copy);
+  const db = new DatabaseSync(copy);
+  const count = db.prepare('SELECT count(*) AS count FROM sessions').get()?.count;
+  db.close();
+  return Number(count);
+}
+
 test('S342: large states that are not needed any more are removed a few at a time', async () => {
   const store = sqliteStore(join(directory, 'large.db'), { durability: 'normal' });
   const app = waymark({ store, work: false });

@@ -78,6 +78,10 @@ export class Connection {
     return String(this.get('PRAGMA database_list')?.file ?? '');
   }
 
+  get isOpen(): boolean {
+    return this.#db.isOpen;
+  }
+
   /** Begins to read one state of the database, which later changes do not touch. */
   beginRead(): void {
     if (!this.#db.isTransaction) this.#control.BEGIN.run();

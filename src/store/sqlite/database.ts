@@ -11,13 +11,14 @@ import { limitHeartbeats, limiting } from '../sql/runs/limit-heartbeats.ts';
 import { changeMark } from './change-mark.ts';
 import { createChangeWatch } from './change-watch.ts';
 import { checkStatements, faultsIn } from './check.ts';
-import { runInThread } from './check-thread.ts';
 import { sumOfValues } from './checksum.ts';
 import { Connection, type Synchronous } from './connection.ts';
 import { sqliteDialect } from './dialect.ts';
 import { isBusy, stillBusy, toStoreError } from './errors.ts';
+import { createLongReads, type LongReads, writeBackOften } from './long-reads.ts';
 import { migrate } from './migrate.ts';
 import { shortenLog } from './shorten-log.ts';
+import { runInThread } from './thread.ts';
 
 const busyDelays = { baseMs: 1, maxMs: 20 };
 
@@ -37,15 +38,13 @@ const patience = 30_000;
 // Free pages that are given back at a time: few enough that turns do not wait for long.
 const vacuumPages = 64;
 
-// Of the write-ahead log, in pages: small enough that writing it back never holds the thread for more than a moment.
-const checkpointEvery = 500;
-
 /** The database in one file. */
 export function sqliteDatabase(options: SqliteOptions): Database {
   const { clock, durability } = options;
   const path = String(options.path);
   let opening: Promise<void> | undefined;
   let connection: Connection | undefined;
+  let longReads: LongReads | undefined;
   // Opening one takes as long as verifying several sessions, so one is kept.
   let idleReader: Connection | undefined;
   let id = '';
@@ -69,6 +68,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
       made = new Connection(options.path, options);
       const own = made;
       id = await retry(() => prepare(own, options));
+      longReads = createLongReads(own);
       connection = own;
     } catch (error) {
       made?.close();
@@ -112,10 +112,31 @@ export function sqliteDatabase(options: SqliteOptions): Database {
     try {
       return await retry(() => {
         db.synchronous = level;
-        return db.transaction(begin, plan);
+        const result = db.transaction(begin, plan);
+        if (begin === 'BEGIN IMMEDIATE') longReads?.wrote();
+        return result;
       });
     } catch (error) {
       throw toStoreError(error, path);
+    }
+  };
+
+  const duringLongRead = <Result>(read: () => Promise<Result>): Promise<Result> =>
+    longReads === undefined ? read() : longReads.during(read);
+
+  const readOneState = async <Result>(file: string, plan: () => Plan<Result>): Promise<Result> => {
+    const reader = idleReader ?? new Connection(file, options);
+    idleReader = undefined;
+    try {
+      await retry(() => reader.beginRead());
+      const result = await reader.runInSteps(plan(), letOthersRun);
+      reader.endRead();
+      if (isClosed || idleReader !== undefined) reader.close();
+      else idleReader = reader;
+      return result;
+    } catch (error) {
+      reader.close();
+      throw error;
     }
   };
 
@@ -148,19 +169,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
       try {
         // Nothing else can open a database in memory.
         if (file === '') return await transaction('BEGIN', plan, 'NORMAL');
-        const reader = idleReader ?? new Connection(file, options);
-        idleReader = undefined;
-        try {
-          await retry(() => reader.beginRead());
-          const result = await reader.runInSteps(plan(), letOthersRun);
-          reader.endRead();
-          if (isClosed || idleReader !== undefined) reader.close();
-          else idleReader = reader;
-          return result;
-        } catch (error) {
-          reader.close();
-          throw error;
-        }
+        return await duringLongRead(() => readOneState(file, plan));
       } catch (error) {
         throw toReadError(toStoreError(error, path));
       }
@@ -169,7 +178,10 @@ export function sqliteDatabase(options: SqliteOptions): Database {
     async check(signal) {
       const db = connection ?? (await opened());
       const { file } = db;
-      const apart = file === '' ? undefined : await runInThread(file, checkStatements, signal);
+      const apart =
+        file === ''
+          ? undefined
+          : await duringLongRead(() => runInThread(file, checkStatements, { signal }));
       return faultsIn(apart ?? (await retry(() => checkStatements.map((sql) => db.all(sql)))));
     },
     sumOf: sumOfValues,
@@ -224,7 +236,7 @@ function prepare(db: Connection, options: SqliteOptions): string {
   db.exec('PRAGMA journal_mode = WAL');
   // What is erased must not stay readable in free pages.
   db.exec('PRAGMA secure_delete = ON');
-  db.exec(`PRAGMA wal_autocheckpoint = ${checkpointEvery}`);
+  writeBackOften(db);
   db.synchronous = 'FULL';
   const id = migrate(db, options);
   if (options.maxSize !== undefined) limitSize(db, options.maxSize);

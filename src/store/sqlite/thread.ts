@@ -10,29 +10,35 @@ const code = `
   const { parentPort, workerData } = require('node:worker_threads');
   const { DatabaseSync } = require('node:sqlite');
   const { crc32 } = require('node:zlib');
-  const { file, rowSum, statements } = workerData;
-  const db = new DatabaseSync(file, { readOnly: true, timeout: 10_000 });
+  const { file, readOnly, rowSum, statements } = workerData;
+  const db = new DatabaseSync(file, { readOnly, timeout: 10_000 });
   db.function(rowSum, { deterministic: true }, (row) => crc32(String(row)));
   const results = statements.map((sql) => db.prepare(sql).all());
   db.close();
   parentPort.postMessage(results);
 `;
 
+export interface ThreadOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Whether the statements may change the file. Default `false`. */
+  readonly writes?: boolean;
+}
+
 /**
- * Runs statements that read a whole file in a thread of their own: SQLite's check of a file cannot be cut into steps. Gives
- * `undefined` where no such thread can be started.
+ * Runs statements on a whole file in a thread of their own, because SQLite cannot cut them into steps: its check of a file, and
+ * writing its log back. Gives `undefined` where no such thread can be started, or if one of them fails.
  */
 export async function runInThread(
   file: string,
   statements: readonly string[],
-  signal: AbortSignal | undefined,
+  { signal, writes = false }: ThreadOptions = {},
 ): Promise<readonly Rows[] | undefined> {
   throwIfAborted(signal);
   const ended = new AbortController();
   let thread: Worker | undefined;
   try {
     return await new Promise<readonly Rows[] | undefined>((resolve) => {
-      thread = startThread({ file, rowSum, statements });
+      thread = startThread({ file, readOnly: !writes, rowSum, statements });
       if (thread === undefined) return resolve(undefined);
       thread.once('message', (results: readonly Rows[]) => resolve(results));
       thread.once('error', () => resolve(undefined));
