@@ -11,19 +11,23 @@ export interface Postgres {
   dropDatabase(name: string): Promise<void>;
   /** The address of one that was created before. */
   address(name: string): string;
-  /** Writes everything to the tables' files, and makes old files of the log ready to be used again. */
-  checkpoint(): Promise<void>;
+  /** Does for all tables of a database what Postgres does by itself a minute after many rows were written. */
+  vacuum(name: string): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts one with its default settings: commits wait for the disk. */
-export async function startPostgres(directory: string): Promise<Postgres> {
+/** Starts one with its default settings, except for those that are given: commits wait for the disk. */
+export async function startPostgres(
+  directory: string,
+  settings: readonly string[] = [],
+): Promise<Postgres> {
   const port = await freePort();
   const server = new EmbeddedPostgres({
     databaseDir: join(directory, 'postgres'),
     port,
     createPostgresUser: true,
     persistent: false,
+    postgresFlags: settings.flatMap((setting) => ['-c', setting]),
     onLog: () => {},
     onError: () => {},
   });
@@ -44,8 +48,11 @@ export async function startPostgres(directory: string): Promise<Postgres> {
       await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     },
     address,
-    async checkpoint() {
-      await admin.query('CHECKPOINT');
+    async vacuum(name) {
+      const client = new pg.Client({ connectionString: address(name) });
+      await client.connect();
+      await client.query('VACUUM ANALYZE');
+      await client.end();
     },
     async stop() {
       await admin.end();
