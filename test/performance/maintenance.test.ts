@@ -169,6 +169,63 @@ test('S646: prune and what it leaves are a few statements for many sessions, and
   }
 });
 
+test('S651: verify reads many short sessions with few statements', async () => {
+  const open = async (store: Store, queries: string[]): Promise<void> => {
+    const app = waymark({ store, work: false });
+    const agent = app.defineCustomAgent({ name: 'noted' }, async (session) => {
+      await session.run(async () => {
+        session.updateCustom(() => ({ of: session.sessionId, at: session.messages.length }));
+      });
+    });
+    for (let no = 0; no < sessions; no++) {
+      for (const text of ['one', 'two', 'three'])
+        await agent.runText(text, { sessionId: `s${no}` });
+    }
+    const { maintenance } = createKit({ store, close: async () => {} });
+    queries.length = 0;
+    expect(await maintenance.verify()).toEqual([]);
+    // Three snapshots in each session, with a message and a document: one by one they would be more than 400.
+    expect(queries.length).toBeGreaterThan(10);
+    expect(queries.length).toBeLessThan(80);
+    await app.close();
+  };
+  const queries: string[] = [];
+  const onQuery = (name: string): void => void queries.push(name);
+  await open(sqliteStore(join(directory, 'short.db'), { onQuery }), queries);
+  const postgres = await startPostgres();
+  try {
+    const { connectionString } = postgres;
+    await open(postgresStore({ connectionString, onQuery }), queries);
+  } finally {
+    await postgres.stop();
+  }
+});
+
+test.each([
+  ['a changed message', `UPDATE messages SET body = replace(body, 'two', 'new') WHERE id = $id`],
+  ['a message that is no JSON', `UPDATE messages SET body = 'damaged' WHERE id = $id`],
+  ['a message that is gone', 'DELETE FROM messages WHERE id = $id'],
+])('S651: %s is a fault of its session alone, although others are read with it', async (_, sql) => {
+  const path = join(directory, 'damaged.db');
+  const filled = sqliteStore(path);
+  await fill(filled);
+  await filled.close?.();
+  const db = new DatabaseSync(path);
+  const messages = db.prepare(`SELECT id FROM messages WHERE body LIKE '%two%' ORDER BY id`).all();
+  // What triggers call. The checksum of the row is another fault, which names no session.
+  db.function('waymark_row_sum', () => 0);
+  // The question and its answer of the second turn have the word.
+  db.prepare(sql).run({ $id: Number(messages[60]?.id) });
+  db.close();
+  const store = sqliteStore(path);
+  const { maintenance } = createKit({ store, close: async () => {} });
+  const faults = (await maintenance.verify()).filter((fault) => fault.sessionId !== undefined);
+  expect(new Set(faults.map((fault) => fault.sessionId))).toEqual(new Set(['s30']));
+  // The second and the third turn have it.
+  expect(faults.length).toBe(2);
+  await store.close?.();
+});
+
 test('S649: what turns write during a long read of SQLite is written back before the next turn', async () => {
   const path = join(directory, 'long.db');
   let onQuery = (_name: string): void => {};

@@ -1,18 +1,34 @@
+import type { Message } from '../../../protocol/message.ts';
 import { chainAfter } from '../../../session/history.ts';
-import { first, type Plan } from '../database/query.ts';
+import { all, first, type Plan, statement } from '../database/query.ts';
 import { parseLineage, selectLineage, viewOf } from './lineage.ts';
 import { lostMessages, readMessages } from './read-state.ts';
-import { cut, messageRowId, rowsPerBranch, type Segment } from './segments.ts';
+import { cut, messageRowId, rowsPerBranch, type Segment, type View } from './segments.ts';
 import type { TreeRow } from './session-states.ts';
 import type { StateContext } from './state-rows.ts';
 
 /** Messages that one statement reads: few enough that turns do not wait for long, and fewer when they are long. */
-const pages = { first: 16, most: 128, short: 64 * 1024, long: 256 * 1024 };
+const pages = { first: 16, most: 64, short: 64 * 1024, long: 256 * 1024 };
 
-/** How many lines of history are remembered at a time. */
-const remembered = 32;
+/** How many lines of history are remembered at a time: more than there are snapshots that are asked for together. */
+const remembered = 256;
+
+/** Branches that do not continue another one. */
+const selectRoots = statement<{ row_id: number }>(
+  'verify_roots',
+  (d) =>
+    `SELECT row_id FROM @branches WHERE row_id ${d.integers('$1')} AND parent IS NULL ORDER BY row_id`,
+);
 
 type Row = Pick<TreeRow, 'row_id' | 'branch' | 'branch_length' | 'view'>;
+
+/** The beginning of a page: so many messages stand before it, with this chain. */
+interface Start {
+  readonly length: number;
+  readonly chain: string;
+}
+
+const beginning: Start = { length: 0, chain: '' };
 
 /** The messages of a branch under a view, also those behind the snapshot that was asked for. */
 interface Line {
@@ -20,13 +36,18 @@ interface Line {
   /** How many messages stand before the rows of the branch, and the first of these rows. */
   readonly before: number;
   readonly from: number;
-  /** The chain over so many messages, at the beginning of each page that was read. */
-  readonly starts: { readonly length: number; readonly chain: string }[];
+  /** The beginning of each page that was read. */
+  readonly starts: Start[];
   /** The chains over the messages of the last page, one for each. */
   page: readonly string[];
+  /** How many messages will be asked for; 0 when that is not known. */
+  expected: number;
 }
 
-/** Works out the chains over histories page by page. Snapshots of one line in the order in which they were written read each message once. */
+/**
+ * Works out the chains over histories page by page. Snapshots of one line in the order in which they were written read each message once,
+ * and the messages of several short lines are read together.
+ */
 export class ChainReader {
   readonly #context: StateContext;
   readonly #lines = new Map<string, Line>();
@@ -34,6 +55,24 @@ export class ChainReader {
 
   constructor(context: StateContext) {
     this.#context = context;
+  }
+
+  /** Takes note of snapshots whose chains will be asked for. */
+  *expect(rows: readonly Row[]): Plan<void> {
+    const lengths = new Map<number, number>();
+    for (const { branch, branch_length: length, view } of rows) {
+      if (branch === null || view !== null) continue;
+      lengths.set(branch, Math.max(lengths.get(branch) ?? 0, length));
+    }
+    const unknown = [...lengths.keys()].filter((branch) => !this.#lines.has(keyOf(branch, null)));
+    if (unknown.length > 0) {
+      const roots = yield* all(selectRoots, JSON.stringify(unknown));
+      for (const { row_id: branch } of roots) this.#remember(branch, null, undefined);
+    }
+    for (const [branch, length] of lengths) {
+      const line = this.#lines.get(keyOf(branch, null));
+      if (line !== undefined) line.expected = line.before + length;
+    }
   }
 
   /** The chain over the messages of a snapshot. */
@@ -50,32 +89,51 @@ export class ChainReader {
     }
   }
 
-  /** Reads the next page, or, when it would be behind `total`, one that was read before. */
+  /** Reads the next page, or, when it would be behind `total`, one that was read before. The first pages of other lines are read with a short one. */
   *#readPage(line: Line, total: number): Plan<void> {
     const { starts, segments, page } = line;
-    const last = starts.at(-1) ?? { length: 0, chain: '' };
+    const last = starts.at(-1) ?? beginning;
     const isBehind = total <= last.length;
     const next = { length: last.length + page.length, chain: page.at(-1) ?? last.chain };
     while (isBehind && (starts.at(-1)?.length ?? 0) >= total) starts.pop();
-    const start = isBehind ? (starts.pop() ?? { length: 0, chain: '' }) : next;
-    const to = start.length + this.#pageSize;
-    const { messages, size } = yield* readMessages(cut(segments, start.length, to), this.#context);
-    if (messages.length === 0) throw lostMessages();
-    let { chain } = start;
-    line.page = messages.map((message) => {
-      chain = chainAfter(chain, message);
-      return chain;
-    });
-    starts.push(start);
+    const start = isBehind ? (starts.pop() ?? beginning) : next;
+    const others = start.length === 0 ? this.#shortLines(line) : [];
+    const to = others.length > 0 ? line.expected : start.length + this.#pageSize;
+    const lists = [
+      cut(segments, start.length, to),
+      ...others.map((other) => cut(other.segments, 0, other.expected)),
+    ];
+    const { messages, size } = yield* readMessages(lists, this.#context);
+    const [own = []] = messages;
+    if (own.length === 0) throw lostMessages();
+    turnTo(line, start, own);
+    for (const [at, other] of others.entries()) turnTo(other, beginning, messages[at + 1] ?? []);
     this.#resize(size);
   }
 
+  /** Lines that fit into one page with another one, and that nothing was read of. */
+  #shortLines(line: Line): readonly Line[] {
+    let room = this.#pageSize - line.expected;
+    if (line.expected === 0 || room <= 0) return [];
+    const found: Line[] = [];
+    for (const other of this.#lines.values()) {
+      if (room <= 0) break;
+      const { expected, starts } = other;
+      if (other === line || expected === 0 || expected > room || starts.length > 0) continue;
+      found.push(other);
+      room -= expected;
+    }
+    return found;
+  }
+
   *#lineOf(branch: number, { row_id: rowId, view: viewRowId }: Row): Plan<Line> {
-    const key = `${branch} ${viewRowId}`;
-    const line = this.#lines.get(key);
+    const line = this.#lines.get(keyOf(branch, viewRowId));
     if (line !== undefined) return line;
     const found = yield* first(selectLineage, rowId);
-    const view = viewOf(parseLineage(found?.lineage ?? null));
+    return this.#remember(branch, viewRowId, viewOf(parseLineage(found?.lineage ?? null)));
+  }
+
+  #remember(branch: number, viewRowId: number | null, view: View | undefined): Line {
     const before = view?.before ?? [];
     const from = view?.from ?? 0;
     const own: Segment = [messageRowId(branch, from), messageRowId(branch, rowsPerBranch)];
@@ -85,12 +143,13 @@ export class ChainReader {
       from,
       starts: [],
       page: [],
+      expected: 0,
     };
     for (const oldest of this.#lines.keys()) {
       if (this.#lines.size < remembered) break;
       this.#lines.delete(oldest);
     }
-    this.#lines.set(key, made);
+    this.#lines.set(keyOf(branch, viewRowId), made);
     return made;
   }
 
@@ -98,4 +157,19 @@ export class ChainReader {
     if (size > pages.long) this.#pageSize = Math.max(1, this.#pageSize >> 1);
     else if (size < pages.short) this.#pageSize = Math.min(pages.most, this.#pageSize << 1);
   }
+}
+
+function keyOf(branch: number, viewRowId: number | null): string {
+  return `${branch} ${viewRowId}`;
+}
+
+/** Makes messages the page of a line. Without any, it stays as it was. */
+function turnTo(line: Line, start: Start, messages: readonly Message[]): void {
+  if (messages.length === 0) return;
+  let { chain } = start;
+  line.page = messages.map((message) => {
+    chain = chainAfter(chain, message);
+    return chain;
+  });
+  line.starts.push(start);
 }

@@ -164,19 +164,19 @@ const selectMessages = statement<{ at: number; body: SqlValue }>(
   (d) => `SELECT m.id AS at, m.body AS body FROM ${d.messageRanges('$1')}`,
 );
 
-/** The messages in some ranges of rows, and the length of their text. */
+/** The messages in some lists of ranges of rows, a list for each, and the length of all their texts. */
 export function* readMessages(
-  segments: readonly Segment[],
+  lists: readonly (readonly Segment[])[],
   { cipher }: StateContext,
-): Plan<{ readonly messages: readonly Message[]; readonly size: number }> {
+): Plan<{ readonly messages: readonly (readonly Message[])[]; readonly size: number }> {
   const bodies = new Map<number, string>();
   let size = 0;
-  for (const { at, body } of yield* all(selectMessages, JSON.stringify(segments))) {
+  for (const { at, body } of yield* all(selectMessages, JSON.stringify(lists.flat()))) {
     const text = cipher.decrypt(body, messagePlace);
     bodies.set(at, text);
     size += text.length;
   }
-  return { messages: messagesOf(segments, bodies), size };
+  return { messages: lists.map((segments) => messagesOf(segments, bodies)), size };
 }
 
 /** The artifacts in a stored list. */

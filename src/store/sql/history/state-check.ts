@@ -8,16 +8,27 @@ import { emptyState, isStateHash } from '../../../session/session-state.ts';
 import { readDocument } from '../content/document.ts';
 import { checkFile } from '../content/files.ts';
 import { documentPlace } from '../content/places.ts';
-import { first, type Plan, type SqlValue, statement } from '../database/query.ts';
+import { all, first, type Plan, type SqlValue, statement } from '../database/query.ts';
 import { openHash } from '../snapshots/snapshot-row.ts';
 import { ChainReader } from './chain-reader.ts';
 import { readArtifactsAt } from './read-state.ts';
 import { readAlone, type TreeRow } from './session-states.ts';
 import type { StateContext } from './state-rows.ts';
 
-const selectDocument = statement<{ prev: number | null; body: SqlValue }>(
+interface DocumentRow {
+  readonly prev: number | null;
+  readonly body: SqlValue;
+}
+
+const selectDocument = statement<DocumentRow>(
   'verify_document',
   'SELECT prev, body FROM @blobs WHERE row_id = $1',
+);
+// Of two hundred snapshots: so small that all of them are read in a moment.
+const selectSmall = statement<DocumentRow & { readonly row_id: number }>(
+  'verify_documents',
+  (d) =>
+    `SELECT row_id, prev, body FROM @blobs WHERE row_id ${d.integers('$1')} AND octet_length(body) <= 500`,
 );
 
 /** What the state of a snapshot is made of. */
@@ -50,12 +61,22 @@ export class StateCheck {
   readonly #context: StateContext;
   readonly #chains: ChainReader;
   readonly #files = new Map<string, string | undefined>();
+  #documents: ReadonlyMap<number, DocumentRow> = new Map();
   #custom: Read<Json> | undefined;
   #artifacts: Read<readonly Artifact[]> | undefined;
 
   constructor(context: StateContext) {
     this.#context = context;
     this.#chains = new ChainReader(context);
+  }
+
+  /** Reads some of what the states of these snapshots are made of, which are checked next. */
+  *expect(rows: readonly StatePointers[]): Plan<void> {
+    yield* this.#chains.expect(rows);
+    const documents = new Set(rows.map((row) => row.custom).filter((rowId) => rowId !== null));
+    if (documents.size === 0) return;
+    const found = yield* all(selectSmall, JSON.stringify([...documents]));
+    this.#documents = new Map(found.map((row) => [row.row_id, row]));
   }
 
   /** What is wrong with a state; `undefined` when nothing is. */
@@ -111,10 +132,8 @@ export class StateCheck {
     const texts: string[] = [];
     let at: number | null = rowId;
     while (at !== null && at !== known?.rowId) {
-      const row: { prev: number | null; body: SqlValue } | undefined = yield* first(
-        selectDocument,
-        at,
-      );
+      const row: DocumentRow | undefined =
+        this.#documents.get(at) ?? (yield* first(selectDocument, at));
       if (row === undefined) return undefined;
       texts.push(this.#context.cipher.decrypt(row.body, documentPlace));
       at = row.prev;

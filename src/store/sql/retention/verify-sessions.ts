@@ -95,8 +95,9 @@ export function* verifySessions(
     ...rows.map((row) => row.head),
     ...runs.map((run) => run.checkpoint),
   ]);
+  const states = new StateCheck(context);
   for (const group of groupsOf(rows, batch))
-    faults.push(...(yield* verifyStates(group, held, context)));
+    faults.push(...(yield* verifyStates(group, held, states, context)));
   for (const row of yield* runsOf(sessions)) {
     const message = problemOf(() => toRecord(row, cipher));
     const fault = { kind: 'run', sessionId: row.session_id, snapshotId: uuidText(row.id) } as const;
@@ -114,11 +115,12 @@ export function* verifySessions(
 function* verifyStates(
   sessions: readonly CheckedSession[],
   held: ReadonlySet<number | null>,
+  states: StateCheck,
   context: StateContext,
 ): Plan<readonly Fault[]> {
-  const states = new StateCheck(context);
   const faults: Fault[] = [];
   const check = function* (rows: readonly CheckedSnapshot[]): Plan<void> {
+    yield* states.expect(rows);
     for (const row of rows) faults.push(...(yield* snapshotFaults(row, held, states, context)));
   };
   const [only] = sessions;
