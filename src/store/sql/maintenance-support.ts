@@ -83,7 +83,7 @@ export function maintenanceSupport(
         if (report.snapshots > 0) await clean();
         throw error;
       }
-      const forgot = await gcScheduler.forgetRequests();
+      const forgot = await gcScheduler.forgetRequests(db);
       if (forgot || report.snapshots > 0) await clean();
       else await gcScheduler.now(db);
       return report;

@@ -63,10 +63,9 @@ export class GcScheduler {
     if (now >= this.#forgetRequestsAt) await this.forgetRequests();
   }
 
-  /** Forgets the request ids whose time is over. Gives whether there were any. */
-  async forgetRequests(): Promise<boolean> {
-    const { db, clock } = this.#options;
-    this.#forgetRequestsAt = clock.now() + requestsEvery;
+  /** Forgets the request ids whose time is over. Gives whether there were any. Maintenance does it through its own connection. */
+  async forgetRequests(db: Database = this.#options.db): Promise<boolean> {
+    this.#forgetRequestsAt = this.#options.clock.now() + requestsEvery;
     return await db.write(() => forgetRequests(), { durable: false });
   }
 
