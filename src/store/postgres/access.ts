@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import { isWaymarkError } from '../../core/error.ts';
+import { betweenSteps } from '../rules/between-steps.ts';
 import { toReadError } from '../rules/errors.ts';
 import type { Database, WriteOptions } from '../sql/database/database.ts';
 import type { Plan, Statement } from '../sql/database/query.ts';
@@ -21,21 +22,36 @@ export interface Access
 
 const attempts = 5;
 
+const noSync = 'SET LOCAL synchronous_commit TO off';
+
+/**
+ * For transactions that look at many rows. Where most rows of a table are alike, Postgres expects to come across such a row soon and reads
+ * the table from its beginning, which takes a second for the few rows that differ.
+ */
+const byIndex = 'SET LOCAL enable_seqscan TO off; SET LOCAL jit TO off';
+
+interface AccessOptions {
+  readonly opened: () => Promise<Connections>;
+  readonly statements: Statements;
+  readonly schema: string;
+  /** Whether everything is done in transactions that find rows by indexes, as in maintenance. Default `false`. */
+  readonly isByIndex?: boolean;
+}
+
 /** Access to the tables of a schema. */
-export function accessTo(
-  opened: () => Promise<Connections>,
-  statements: Statements,
-  schema: string,
-): Access {
+export function accessTo({ opened, statements, schema, isByIndex = false }: AccessOptions): Access {
+  const begin = (kind: string, ...settings: readonly string[]): string =>
+    [kind, ...settings, ...(isByIndex ? [byIndex] : [])].join('; ');
+
   const inTransaction = async <Result>(
     pool: Connections,
     plan: () => Plan<Result>,
-    { durable = true, within }: WriteOptions,
+    { durable = true, within }: WriteOptions = {},
   ): Promise<Result> => {
     const client = await take(pool);
     let broken: unknown;
     try {
-      await client.query(durable ? 'BEGIN' : 'BEGIN; SET LOCAL synchronous_commit TO off');
+      await client.query(durable ? begin('BEGIN') : begin('BEGIN', noSync));
       const result = await statements.run(client, plan());
       await within?.({ query: (text, values) => client.query(text, [...values]) });
       await client.query('COMMIT');
@@ -59,11 +75,11 @@ export function accessTo(
     },
     async read(plan) {
       const pool = await opened();
-      // Without a transaction, for the sake of the round trips: what was read in pieces while something was removed does
+      // Turns read without a transaction, for the sake of the round trips: what was read in pieces while something was removed does
       // not fit its hash, and is read again.
       for (let left = attempts; ; left--) {
         try {
-          return await statements.run(pool, plan());
+          return isByIndex ? await inTransaction(pool, plan) : await statements.run(pool, plan());
         } catch (thrown) {
           const error = toReadError(thrown);
           const isTorn = isWaymarkError(error) && error.status === 'DATA_LOSS';
@@ -76,8 +92,8 @@ export function accessTo(
       const client = await take(pool);
       let broken: unknown;
       try {
-        await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-        const result = await statements.run(client, plan());
+        await client.query(begin('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'));
+        const result = await statements.run(client, plan(), betweenSteps);
         await client.query('COMMIT');
         return result;
       } catch (error) {
@@ -91,7 +107,7 @@ export function accessTo(
       const pool = await opened();
       for (let left = attempts; ; left--) {
         try {
-          if (options.single === true) return await statements.run(pool, plan());
+          if (options.single === true && !isByIndex) return await statements.run(pool, plan());
           return await inTransaction(pool, plan, options);
         } catch (error) {
           if (!isConflict(error) || left <= 1) throw toStoreError(error);

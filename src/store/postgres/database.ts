@@ -152,7 +152,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
 
   return {
     ...common,
-    ...accessTo(opened, statements, schema),
+    ...accessTo({ opened, statements, schema }),
     get id() {
       return id;
     },
@@ -161,7 +161,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
     sender,
     forMaintenance: {
       ...common,
-      ...accessTo(openedAside, statements, schema),
+      ...accessTo({ opened: openedAside, statements, schema, isByIndex: true }),
       get id() {
         return id;
       },

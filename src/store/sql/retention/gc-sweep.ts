@@ -15,9 +15,10 @@ const shareBlobs = statement('collect_share', (d) => d.shareBlobs);
 const selectTrash = statement<{ kind: number; row_id: number; size: number | null }>(
   'collect_next',
   (d) => `
-    SELECT t.kind, t.row_id, octet_length(b.body) + COALESCE(octet_length(b.bytes), 0) AS size
-    FROM @trash t LEFT JOIN @blobs b ON b.row_id = t.row_id AND t.kind = ${trashKind.blob}
-    WHERE t.kind > ${trashKind.upload} AND t.kind <> $1 ORDER BY t.kind DESC, t.row_id DESC LIMIT ${d.atOnce.rows}`,
+    SELECT t.kind, t.row_id, (SELECT octet_length(b.body) + COALESCE(octet_length(b.bytes), 0) FROM @blobs b
+      WHERE b.row_id = t.row_id AND t.kind = ${trashKind.blob}) AS size
+    FROM @trash t WHERE t.kind > ${trashKind.upload} AND t.kind <> $1
+    ORDER BY t.kind DESC, t.row_id DESC LIMIT ${d.atOnce.rows}`,
 );
 const insertTrash = statement(
   'collect_add',
