@@ -174,7 +174,7 @@ test('S651: verify reads many short sessions with few statements', async () => {
     const app = waymark({ store, work: false });
     const agent = app.defineCustomAgent({ name: 'noted' }, async (session) => {
       await session.run(async () => {
-        session.updateCustom(() => ({ of: session.sessionId, at: session.messages.length }));
+        session.updateCustom(() => ({ of: session.id, at: session.messages.length }));
       });
     });
     for (let no = 0; no < sessions; no++) {
