@@ -4,12 +4,12 @@ import type { FinishReason } from '../../protocol/turn.ts';
 import type { RetentionPolicy } from '../contract/store.ts';
 import { pausing } from './maintenance-steps.ts';
 
-/** What retention must know of a snapshot. */
-export interface RetainedSnapshot {
+/** What retention must know of a snapshot. A store may name snapshots by numbers of its own. */
+export interface RetainedSnapshot<Id extends string | number = string> {
   /** The id of the snapshot. */
-  readonly snapshotId: string;
+  readonly snapshotId: Id;
   /** The id of its parent. */
-  readonly parentId?: string | undefined;
+  readonly parentId?: Id | undefined;
   /** -1: the head, saved without being listed. */
   readonly index: number;
   /** `pending` means that a run works on it; one that will not end any more is `expired`. */
@@ -25,27 +25,27 @@ export interface RetainedSnapshot {
 }
 
 /** One session as retention sees it. */
-export interface RetainedSession {
+export interface RetainedSession<Id extends string | number = string> {
   /** The session. */
   readonly sessionId: string;
   /** Milliseconds since the epoch. */
   readonly updatedAt: number;
   /** The listed snapshots and an unlisted head, in any order. */
-  readonly snapshots: readonly RetainedSnapshot[];
+  readonly snapshots: readonly RetainedSnapshot<Id>[];
   /** The id of its head. */
-  readonly headId?: string | undefined;
+  readonly headId?: Id | undefined;
   /** The snapshot that the open run was claimed from, and the one it continues from. */
-  readonly held: readonly (string | undefined)[];
+  readonly held: readonly (Id | undefined)[];
   /** A run holds it. */
   readonly running: boolean;
 }
 
 /** The snapshots to delete, and the new parents of the remaining ones. */
-export interface Selection {
+export interface Selection<Id extends string | number = string> {
   /** The ids of the snapshots to delete. */
-  readonly victims: ReadonlySet<string>;
+  readonly victims: ReadonlySet<Id>;
   /** Snapshot id to its new parent; `undefined`: it has become a root. */
-  readonly reparented: ReadonlyMap<string, string | undefined>;
+  readonly reparented: ReadonlyMap<Id, Id | undefined>;
   /** Nothing but an old head would be left, and the policy says that such a session goes as a whole. */
   readonly dropSession: boolean;
 }
@@ -79,19 +79,19 @@ export function selectVictims(
 }
 
 /** Like {@link selectVictims}, with a pause now and then: a session may have any number of snapshots. */
-export function* selectInSteps(
-  session: RetainedSession,
+export function* selectInSteps<Id extends string | number>(
+  session: RetainedSession<Id>,
   policy: RetentionPolicy,
   now: number,
-): Generator<undefined, Selection> {
-  if (policy.keepSessions?.includes(session.sessionId)) return nothing;
+): Generator<undefined, Selection<Id>> {
+  if (policy.keepSessions?.includes(session.sessionId)) return nothing();
   const tree = yield* toTree(session.snapshots);
   const chosen = new Set(named(tree, policy, now));
   yield;
   for (const id of needed(tree, session)) chosen.add(id);
   yield;
   const kept = yield* hangingTogether(tree, chosen);
-  const victims = new Set<string>();
+  const victims = new Set<Id>();
   for (const id of pausing(tree.byId.keys())) {
     if (id === undefined) yield;
     else if (!kept.has(id)) victims.add(id);
@@ -104,25 +104,29 @@ export function* selectInSteps(
   };
 }
 
-const nothing: Selection = { victims: new Set(), reparented: new Map(), dropSession: false };
-
-interface Tree {
-  /** Oldest first. */
-  readonly inOrder: readonly RetainedSnapshot[];
-  readonly byId: ReadonlyMap<string, RetainedSnapshot>;
-  /** The end of the first successful turn that continued from this one. */
-  readonly firstAnswer: ReadonlyMap<string, RetainedSnapshot>;
+function nothing<Id extends string | number>(): Selection<Id> {
+  return { victims: new Set(), reparented: new Map(), dropSession: false };
 }
 
-function* toTree(snapshots: readonly RetainedSnapshot[]): Generator<undefined, Tree> {
+interface Tree<Id extends string | number> {
+  /** Oldest first. */
+  readonly inOrder: readonly RetainedSnapshot<Id>[];
+  readonly byId: ReadonlyMap<Id, RetainedSnapshot<Id>>;
+  /** The end of the first successful turn that continued from this one. */
+  readonly firstAnswer: ReadonlyMap<Id, RetainedSnapshot<Id>>;
+}
+
+function* toTree<Id extends string | number>(
+  snapshots: readonly RetainedSnapshot<Id>[],
+): Generator<undefined, Tree<Id>> {
   const inOrder = snapshots.toSorted((a, b) => orderOf(a) - orderOf(b));
   yield;
-  const byId = new Map<string, RetainedSnapshot>();
+  const byId = new Map<Id, RetainedSnapshot<Id>>();
   for (const each of pausing(inOrder)) {
     if (each === undefined) yield;
     else byId.set(each.snapshotId, each);
   }
-  const firstAnswer = new Map<string, RetainedSnapshot>();
+  const firstAnswer = new Map<Id, RetainedSnapshot<Id>>();
   for (const each of pausing(inOrder)) {
     if (each === undefined) yield;
     if (each?.status !== 'succeeded' || !endsTurn(each.event)) continue;
@@ -134,10 +138,10 @@ function* toTree(snapshots: readonly RetainedSnapshot[]): Generator<undefined, T
 }
 
 /** The snapshots that a turn continued from: above the snapshots within the turn, and with those that were edited. */
-function startsOf(
-  { parentId }: RetainedSnapshot,
-  byId: ReadonlyMap<string, RetainedSnapshot>,
-): readonly string[] {
+function startsOf<Id extends string | number>(
+  { parentId }: RetainedSnapshot<Id>,
+  byId: ReadonlyMap<Id, RetainedSnapshot<Id>>,
+): readonly Id[] {
   if (parentId === undefined) return [];
   const parent = byId.get(parentId);
   if (parent === undefined || endsTurn(parent.event)) return [parentId];
@@ -145,19 +149,19 @@ function startsOf(
 }
 
 // What is not listed is the newest.
-function orderOf({ index }: RetainedSnapshot): number {
+function orderOf({ index }: RetainedSnapshot<string | number>): number {
   return index < 0 ? Number.MAX_SAFE_INTEGER : index;
 }
 
 /** What the policy itself keeps. */
-function named(
-  { inOrder }: Tree,
+function named<Id extends string | number>(
+  { inOrder }: Tree<Id>,
   { keepLast, olderThan, keepLabelled = true }: RetentionPolicy,
   now: number,
-): string[] {
+): Id[] {
   const listed = inOrder.filter((each) => each.index >= 0);
   const from = keepLast === undefined ? 0 : listed.length - keepLast;
-  const stays = (each: RetainedSnapshot, place: number): boolean =>
+  const stays = (each: RetainedSnapshot<Id>, place: number): boolean =>
     (keepLabelled && each.label !== undefined) ||
     (place >= from && !isOld(each.updatedAt, olderThan, now));
   return listed.filter(stays).map((each) => each.snapshotId);
@@ -168,28 +172,33 @@ function isOld(updatedAt: number, olderThan: number | undefined, now: number): b
 }
 
 /** What stays whatever the policy says. */
-function needed({ inOrder, byId, firstAnswer }: Tree, { headId, held }: RetainedSession): string[] {
+function needed<Id extends string | number>(
+  { inOrder, byId, firstAnswer }: Tree<Id>,
+  { headId, held }: RetainedSession<Id>,
+): Id[] {
   // An edit is answered with the snapshot that it edits.
-  const isAnswered = (each: RetainedSnapshot): boolean => {
-    const edited = isInterruptedEdit(each) ? byId.get(each.parentId ?? '') : undefined;
+  const isAnswered = (each: RetainedSnapshot<Id>): boolean => {
+    const { parentId } = each;
+    const isEdit = parentId !== undefined && isInterruptedEdit(each);
+    const edited = isEdit ? byId.get(parentId) : undefined;
     return firstAnswer.has(each.snapshotId) || (edited !== undefined && isAnswered(edited));
   };
-  const isOpen = (each: RetainedSnapshot): boolean =>
+  const isOpen = (each: RetainedSnapshot<Id>): boolean =>
     each.status === 'pending' ||
     (each.status === 'succeeded' && each.finishReason === 'interrupted' && !isAnswered(each));
   const open = inOrder.filter(isOpen).map((each) => each.snapshotId);
   return [headId, ...held, ...open].filter((id) => id !== undefined);
 }
 
-function isInterruptedEdit({ event, finishReason }: RetainedSnapshot): boolean {
+function isInterruptedEdit({ event, finishReason }: RetainedSnapshot<string | number>): boolean {
   return event === 'edit' && finishReason === 'interrupted';
 }
 
-function* hangingTogether(
-  { byId, firstAnswer }: Tree,
-  ids: Iterable<string>,
-): Generator<undefined, Set<string>> {
-  const kept = new Set<string>();
+function* hangingTogether<Id extends string | number>(
+  { byId, firstAnswer }: Tree<Id>,
+  ids: Iterable<Id>,
+): Generator<undefined, Set<Id>> {
+  const kept = new Set<Id>();
   for (const id of ids) if (byId.has(id)) kept.add(id);
   // A set that grows while it is walked: what is added is visited as well.
   for (const id of pausing(kept)) {
@@ -208,13 +217,13 @@ function* hangingTogether(
   return kept;
 }
 
-function* reparent(
-  { inOrder }: Tree,
-  victims: ReadonlySet<string>,
-): Generator<undefined, Map<string, string | undefined>> {
-  const moved = new Map<string, string | undefined>();
+function* reparent<Id extends string | number>(
+  { inOrder }: Tree<Id>,
+  victims: ReadonlySet<Id>,
+): Generator<undefined, Map<Id, Id | undefined>> {
+  const moved = new Map<Id, Id | undefined>();
   // Parents come first in this order, so the parent of a deleted snapshot is known before it is needed.
-  const survivors = new Map<string, string | undefined>();
+  const survivors = new Map<Id, Id | undefined>();
   for (const each of pausing(inOrder)) {
     if (each === undefined) {
       yield;
@@ -229,12 +238,12 @@ function* reparent(
   return moved;
 }
 
-function isSpent(
-  session: RetainedSession,
+function isSpent<Id extends string | number>(
+  session: RetainedSession<Id>,
   { olderThan, keepLabelled = true }: RetentionPolicy,
   now: number,
-  kept: ReadonlySet<string>,
-  { byId }: Tree,
+  kept: ReadonlySet<Id>,
+  { byId }: Tree<Id>,
 ): boolean {
   if (session.running || !isOld(session.updatedAt, olderThan, now)) return false;
   const rest = [...kept].filter((id) => id !== session.headId);

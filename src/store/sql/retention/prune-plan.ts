@@ -8,7 +8,6 @@ import {
 } from '../../rules/retention.ts';
 import { all, type Plan, type SqlValue, statement } from '../database/query.ts';
 import { type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
-import { uuidText } from '../values/bytes.ts';
 import { code, fromEvent, fromFinish, fromStatus } from '../values/codes.ts';
 import { groupsOf } from './session-groups.ts';
 
@@ -32,8 +31,8 @@ export const usedColumns = 'z.row_id, z.next_index, z.head, r.start, r.base, r.o
 interface SnapshotRow {
   readonly session: number;
   readonly row_id: number;
-  /** `null`: a checkpoint, which is its run's. */
-  readonly id: Uint8Array | null;
+  /** 0: a checkpoint, which is its run's. */
+  readonly has_id: number;
   readonly parent: number | null;
   readonly idx: number | null;
   readonly status: number;
@@ -50,7 +49,8 @@ const selectSessions = statement<SessionRow>(
     FROM @sessions z LEFT JOIN @runs r ON r.session = z.row_id
     WHERE z.row_id ${d.integers('$1')} ORDER BY z.row_id`,
 );
-const columns = 'session, row_id, id, parent, idx, status, event, finish, label, updated_at';
+const columns = `session, row_id, CASE WHEN id IS NULL THEN 0 ELSE 1 END AS has_id, parent, idx, status, event, finish, label,
+  updated_at`;
 const selectAll = statement<SnapshotRow>(
   'prune_snapshots',
   (d) =>
@@ -76,10 +76,13 @@ export interface PrunePlan {
   readonly labelled: ReadonlySet<number>;
   /** The parents of all rows, as long as nothing is removed, and the rows that hang on each victim. */
   readonly parents: Map<number, number | null>;
-  readonly children: ReadonlyMap<number, readonly number[]>;
+  readonly children: ReadonlyMap<number, Children>;
   /** The session itself may go. */
   readonly spent: boolean;
 }
+
+/** The rows that hang on a victim: most often one, for which there need not be a list. */
+export type Children = number | readonly number[];
 
 /** Snapshots that one statement reads. */
 const batch = 400;
@@ -90,27 +93,27 @@ export interface LookedAt {
   readonly rows: readonly SeenSnapshot[];
 }
 
-/** A snapshot as it was when it was looked at. A session may have many, so that of the row only what is needed is kept. */
-class SeenSnapshot implements RetainedSnapshot {
+/**
+ * A snapshot as it was when it was looked at. A session may have many, and turns wait while V8 moves them: of the row only what is needed is
+ * kept, and snapshots are named by their rows.
+ */
+class SeenSnapshot implements RetainedSnapshot<number> {
   readonly session: number;
-  readonly rowId: number;
-  readonly parent: number | null;
-  /** `undefined`: a checkpoint, which is its run's. */
-  readonly id: string | undefined;
+  readonly snapshotId: number;
+  readonly parentId: number | undefined;
+  readonly isCheckpoint: boolean;
   readonly index: number;
   readonly status: RetainedSnapshot['status'];
   readonly event: RetainedSnapshot['event'];
   readonly finishReason: RetainedSnapshot['finishReason'];
   readonly label: string | undefined;
   readonly updatedAt: number;
-  /** Known when all snapshots of the session are. */
-  parentId: string | undefined;
 
   constructor(row: SnapshotRow, ownSnapshot: number | null) {
     this.session = row.session;
-    this.rowId = row.row_id;
-    this.parent = row.parent;
-    this.id = row.id === null ? undefined : uuidText(row.id);
+    this.snapshotId = row.row_id;
+    this.parentId = row.parent ?? undefined;
+    this.isCheckpoint = row.has_id === 0;
     this.index = row.idx ?? -1;
     // One that will not end any more.
     const isExpired = row.status === code.pending && row.row_id !== ownSnapshot;
@@ -119,11 +122,6 @@ class SeenSnapshot implements RetainedSnapshot {
     this.finishReason = fromFinish(row.finish);
     this.label = row.label === null ? undefined : 'labelled';
     this.updatedAt = row.updated_at;
-    this.parentId = undefined;
-  }
-
-  get snapshotId(): string {
-    return this.id ?? '';
   }
 }
 
@@ -183,34 +181,29 @@ function* planOf(
   rows: readonly SeenSnapshot[],
   policy: RetentionPolicy,
 ): Generator<undefined, PrunePlan> {
-  const byRowId = new Map<number, SeenSnapshot>();
-  for (const row of pausing(rows)) {
-    if (row === undefined) yield;
-    else byRowId.set(row.rowId, row);
-  }
-  const retained = yield* toRetained(session, rows, byRowId);
+  const retained = yield* toRetained(session, rows);
   const { victims, dropSession } = yield* selectInSteps(retained, policy, session.now);
-  const isVictim = (row: SeenSnapshot | undefined): boolean =>
-    row?.id !== undefined && victims.has(row.id);
   const doomed: number[] = [];
   const labelled = new Set<number>();
   const parents = new Map<number, number | null>();
-  const children = new Map<number, number[]>();
+  const children = new Map<number, number | number[]>();
   for (const row of pausing(rows)) {
     if (row === undefined) {
       yield;
       continue;
     }
-    const { rowId, parent } = row;
-    parents.set(rowId, parent);
-    if (isVictim(row)) {
+    const { snapshotId: rowId, parentId: parent } = row;
+    parents.set(rowId, parent ?? null);
+    if (victims.has(rowId)) {
       doomed.push(rowId);
       if (row.label !== undefined) labelled.add(rowId);
     }
-    if (parent === null || !isVictim(byRowId.get(parent))) continue;
-    const siblings = children.get(parent);
-    if (siblings === undefined) children.set(parent, [rowId]);
-    else siblings.push(rowId);
+    if (parent !== undefined && victims.has(parent)) {
+      const siblings = children.get(parent);
+      if (siblings === undefined) children.set(parent, rowId);
+      else if (typeof siblings === 'number') children.set(parent, [siblings, rowId]);
+      else siblings.push(rowId);
+    }
   }
   return {
     session: session.row_id,
@@ -224,25 +217,25 @@ function* planOf(
   };
 }
 
+/** Children as a list. */
+export function listOf(children: Children): readonly number[] {
+  return typeof children === 'number' ? [children] : children;
+}
+
 function* toRetained(
   session: SessionRow,
   rows: readonly SeenSnapshot[],
-  byRowId: ReadonlyMap<number, SeenSnapshot>,
-): Generator<undefined, RetainedSession> {
-  const idOf = (rowId: number | null): string | undefined =>
-    rowId === null ? undefined : byRowId.get(rowId)?.id;
-  const snapshots: RetainedSnapshot[] = [];
+): Generator<undefined, RetainedSession<number>> {
+  const snapshots: SeenSnapshot[] = [];
   for (const row of pausing(rows)) {
     if (row === undefined) yield;
-    if (row?.id === undefined) continue;
-    row.parentId = idOf(row.parent);
-    snapshots.push(row);
+    else if (!row.isCheckpoint) snapshots.push(row);
   }
   return {
     sessionId: session.id,
     updatedAt: session.updated_at,
-    headId: idOf(session.head),
-    held: [idOf(session.start), idOf(session.base)],
+    headId: session.head ?? undefined,
+    held: [session.start ?? undefined, session.base ?? undefined],
     running: isHeld(session),
     snapshots,
   };

@@ -6,6 +6,7 @@ import { scopeKey } from '../values/scope.ts';
 import { type CutRow, keepCutsOfSnapshots } from './cuts.ts';
 import { discardAll, type Pointers, pointerColumns } from './gc-queue.ts';
 import {
+  listOf,
   lookAtSessions,
   type PrunePlan,
   planPrune,
@@ -194,7 +195,7 @@ function* isUsed({ plan, victims }: Move, now: UsedRows): Plan<boolean> {
 function movesOf({ plan, victims }: Portion): ReadonlyMap<number, number | null> {
   const moves = new Map<number, number | null>();
   for (const victim of victims) {
-    for (const child of plan.children.get(victim) ?? []) {
+    for (const child of listOf(plan.children.get(victim) ?? [])) {
       if (victims.has(child)) continue;
       let up: number | null = victim;
       while (up !== null && victims.has(up)) up = plan.parents.get(up) ?? null;
