@@ -166,6 +166,22 @@ test('S648: with one connection, a turn runs while verify is in a transaction', 
   await Promise.all([other.end(), watcher.end(), app.close()]);
 });
 
+test('S648: maintenance waits for turns, but not for good', async () => {
+  const { connectionString } = postgres;
+  const pool = new pg.Pool({ connectionString });
+  const store = postgresStore({ pool, schema: 'used' });
+  const { app, agent } = plainOn(store);
+  for (const text of ['one', 'two', 'three']) await agent.runText(text, { sessionId: 's' });
+  const used = await pool.connect();
+  const tasks = Array.from({ length: 12 }, () => store.maintenance?.verify());
+  expect(await Promise.all(tasks)).toEqual(tasks.map(() => []));
+  expect(await store.maintenance?.prune({ keepLast: 1 })).toEqual({ snapshots: 2, sessions: 0 });
+  expect(pool.listenerCount('release')).toBe(0);
+  used.release();
+  await app.close();
+  await pool.end();
+});
+
 test('S647: a document whose last snapshot goes during a collection is collected by the next one', async () => {
   const { connectionString } = postgres;
   const store = postgresStore({ connectionString, schema: 'judged' });

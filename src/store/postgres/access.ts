@@ -11,6 +11,8 @@ import type { PostgresValue, Queryable, Statements } from './statements.ts';
 /** Connections: a pool, or something like it. */
 export interface Connections extends Queryable {
   connect(): Promise<PoolClient>;
+  /** Waits a little for those who are more urgent. */
+  giveWay?(): Promise<void>;
 }
 
 /** Reading and writing through connections. */
@@ -79,6 +81,7 @@ export function accessTo({ opened, statements, schema, isByIndex = false }: Acce
       // not fit its hash, and is read again.
       for (let left = attempts; ; left--) {
         try {
+          await pool.giveWay?.();
           return isByIndex ? await inTransaction(pool, plan) : await statements.run(pool, plan());
         } catch (thrown) {
           const error = toReadError(thrown);
@@ -93,7 +96,7 @@ export function accessTo({ opened, statements, schema, isByIndex = false }: Acce
       let broken: unknown;
       try {
         await client.query(begin('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'));
-        const result = await statements.run(client, plan(), betweenSteps);
+        const result = await statements.run(client, plan(), () => rest(pool));
         await client.query('COMMIT');
         return result;
       } catch (error) {
@@ -108,6 +111,7 @@ export function accessTo({ opened, statements, schema, isByIndex = false }: Acce
       for (let left = attempts; ; left--) {
         try {
           if (options.single === true && !isByIndex) return await statements.run(pool, plan());
+          await pool.giveWay?.();
           return await inTransaction(pool, plan, options);
         } catch (error) {
           if (!isConflict(error) || left <= 1) throw toStoreError(error);
@@ -121,6 +125,12 @@ export function accessTo({ opened, statements, schema, isByIndex = false }: Acce
       });
     },
   };
+}
+
+/** Lets turns run between two steps of a long read. */
+async function rest(pool: Connections): Promise<void> {
+  await betweenSteps();
+  await pool.giveWay?.();
 }
 
 /** A connection for several statements. One that breaks between two of them says so by an event that must be heard. */

@@ -5,6 +5,9 @@ import { isLost } from './errors.ts';
 /** Milliseconds after which it is closed when nothing uses it. */
 const idleMs = 10_000;
 
+/** Milliseconds that a step waits for turns at most. */
+const longestWait = 5;
+
 /** As the package `pg` makes it; its types do not say that. */
 type Made = Client & { ref(): void; unref(): void };
 
@@ -26,6 +29,7 @@ export class MaintenanceConnection {
   #turn: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #timer: NodeJS.Timeout | undefined;
+  #released: Promise<void> | undefined;
   #isClosed = false;
 
   constructor(pool: Pool, closed: () => Error) {
@@ -80,6 +84,16 @@ export class MaintenanceConnection {
     }
   }
 
+  /** Resolves when no turn uses the pool, or after a few milliseconds. */
+  async giveWay(): Promise<void> {
+    const pool = this.#pool;
+    const until = performance.now() + longestWait;
+    while (pool.totalCount > pool.idleCount && performance.now() < until) {
+      this.#released ??= this.#nextRelease();
+      await this.#released;
+    }
+  }
+
   /** Closes it when those who use it are done. Those who wait for it get an error. */
   async end(): Promise<void> {
     this.#isClosed = true;
@@ -98,6 +112,20 @@ export class MaintenanceConnection {
     for (const listener of this.#pool.listeners('connect')) listener(client);
     await options.onConnect?.(client);
     return client;
+  }
+
+  /** Resolves when a connection goes back to the pool, or after a few milliseconds. */
+  #nextRelease(): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        this.#pool.off('release', end);
+        this.#released = undefined;
+        resolve();
+      };
+      const timer = setTimeout(end, longestWait);
+      this.#pool.on('release', end);
+    });
   }
 
   #drop(client: Made): void {
