@@ -25,11 +25,12 @@ export function writeBackOften(db: Connection): void {
  * write back all of it, and wait for the disk.
  */
 export function createLongReads(db: Connection): LongReads {
+  const { file } = db;
   let readers = 0;
   let writes = 0;
 
   const writeBack = async (): Promise<void> => {
-    await runInThread(db.file, ['PRAGMA wal_checkpoint(PASSIVE)'], { writes: true });
+    await runInThread(file, ['PRAGMA wal_checkpoint(PASSIVE)'], { writes: true });
     // Another read may have become long since.
     if (writes < many && db.isOpen) writeBackOften(db);
   };
