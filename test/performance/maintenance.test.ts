@@ -217,12 +217,42 @@ test.each([
   // The question and its answer of the second turn have the word.
   db.prepare(sql).run({ $id: Number(messages[60]?.id) });
   db.close();
-  const store = sqliteStore(path);
+  const queries: string[] = [];
+  const store = sqliteStore(path, { onQuery: (name) => queries.push(name) });
   const { maintenance } = createKit({ store, close: async () => {} });
   const faults = (await maintenance.verify()).filter((fault) => fault.sessionId !== undefined);
   expect(new Set(faults.map((fault) => fault.sessionId))).toEqual(new Set(['s30']));
   // The second and the third turn have it.
   expect(faults.length).toBe(2);
+  // Those that were to be read with it are read alone, once.
+  expect(queries.length).toBeLessThan(150);
+  await store.close?.();
+});
+
+test('S651: a state that is a change of itself is reported', async () => {
+  const path = join(directory, 'circular.db');
+  const filled = sqliteStore(path);
+  const app = waymark({ store: filled, work: false });
+  const agent = app.defineCustomAgent({ name: 'noted' }, async (session) => {
+    await session.run(async () => {
+      const note = 'n'.repeat(5000);
+      session.updateCustom(() => ({ note, at: session.messages.length }));
+    });
+  });
+  for (const text of ['one', 'two', 'three']) await agent.runText(text, { sessionId: 's' });
+  await app.close();
+  const db = new DatabaseSync(path);
+  db.function('waymark_row_sum', () => 0);
+  const { changes } = db.prepare('UPDATE blobs SET prev = row_id WHERE prev IS NOT NULL').run();
+  expect(changes).toBe(2);
+  db.close();
+  const store = sqliteStore(path);
+  const { maintenance } = createKit({ store, close: async () => {} });
+  const faults = (await maintenance.verify()).filter((fault) => fault.sessionId === 's');
+  expect(faults.map(({ message }) => message.slice(0, 35))).toEqual([
+    'A stored state is a change of itsel',
+    'A stored state is a change of itsel',
+  ]);
   await store.close?.();
 });
 

@@ -7,6 +7,12 @@ const idleMs = 10_000;
 
 /** Milliseconds that a step waits for turns at most. */
 const longestWait = 5;
+/** So many steps wait in vain at most: an app may keep a connection of its pool for good. */
+const mostInVain = 50;
+
+// As it is when this is loaded: tests may replace it later.
+const { setTimeout: startTimer } = globalThis;
+const aMillisecond = (): Promise<void> => new Promise((resolve) => void startTimer(resolve, 1));
 
 /** As the package `pg` makes it; its types do not say that. */
 type Made = Client & { ref(): void; unref(): void };
@@ -29,7 +35,8 @@ export class MaintenanceConnection {
   #turn: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #timer: NodeJS.Timeout | undefined;
-  #released: Promise<void> | undefined;
+  /** How often it waited in vain for others, one time after the other. */
+  #inVain = 0;
   #isClosed = false;
 
   constructor(pool: Pool, closed: () => Error) {
@@ -84,14 +91,14 @@ export class MaintenanceConnection {
     }
   }
 
-  /** Resolves when no turn uses the pool, or after a few milliseconds. */
+  /** Resolves when no turn uses the pool, or after a few milliseconds. If it always is in use, it is not waited for any more. */
   async giveWay(): Promise<void> {
-    const pool = this.#pool;
-    const until = performance.now() + longestWait;
-    while (pool.totalCount > pool.idleCount && performance.now() < until) {
-      this.#released ??= this.#nextRelease();
-      await this.#released;
+    for (let left = longestWait; this.#isPoolUsed(); left--) {
+      if (left === 0) this.#inVain++;
+      if (left === 0 || this.#inVain >= mostInVain) return;
+      await aMillisecond();
     }
+    this.#inVain = 0;
   }
 
   /** Closes it when those who use it are done. Those who wait for it get an error. */
@@ -114,18 +121,8 @@ export class MaintenanceConnection {
     return client;
   }
 
-  /** Resolves when a connection goes back to the pool, or after a few milliseconds. */
-  #nextRelease(): Promise<void> {
-    return new Promise((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        this.#pool.off('release', end);
-        this.#released = undefined;
-        resolve();
-      };
-      const timer = setTimeout(end, longestWait);
-      this.#pool.on('release', end);
-    });
+  #isPoolUsed(): boolean {
+    return this.#pool.totalCount > this.#pool.idleCount;
   }
 
   #drop(client: Made): void {

@@ -7,6 +7,9 @@ const checkpointEvery = 500;
 // Transactions during one read after which the log is too long for a turn to write it back.
 const many = 50;
 
+// How often the log is written back after one read.
+const rounds = 3;
+
 /** What keeps the log from being written back in one go by the first turn after a long read. */
 export interface LongReads {
   /** Runs a read that may take long. The log that has grown meanwhile is written back in a thread. */
@@ -28,11 +31,18 @@ export function createLongReads(db: Connection): LongReads {
   const { file } = db;
   let readers = 0;
   let writes = 0;
+  let isWritingBack = false;
 
+  /** Writes the log back, and again if that took so long that it has grown. */
   const writeBack = async (): Promise<void> => {
-    await runInThread(file, ['PRAGMA wal_checkpoint(PASSIVE)'], { writes: true });
+    isWritingBack = true;
+    for (let left = rounds; left > 0 && writes >= many && db.isOpen; left--) {
+      writes = 0;
+      await runInThread(file, ['PRAGMA wal_checkpoint(PASSIVE)'], { writes: true });
+    }
+    isWritingBack = false;
     // Another read may have become long since.
-    if (writes < many && db.isOpen) writeBackOften(db);
+    if (db.isOpen && (readers === 0 || writes < many)) writeBackOften(db);
   };
 
   return {
@@ -42,15 +52,14 @@ export function createLongReads(db: Connection): LongReads {
         return await read();
       } finally {
         readers--;
-        if (readers === 0) {
-          const isLong = writes >= many;
-          writes = 0;
-          if (isLong) await writeBack();
+        if (readers === 0 && !isWritingBack) {
+          if (writes >= many) await writeBack();
+          if (readers === 0) writes = 0;
         }
       }
     },
     wrote() {
-      if (readers === 0) return;
+      if (readers === 0 && !isWritingBack) return;
       writes++;
       if (writes === many) db.exec('PRAGMA wal_autocheckpoint = 0');
     },

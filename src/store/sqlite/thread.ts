@@ -9,9 +9,13 @@ type Rows = readonly Readonly<Record<string, SqlValue>>[];
 const code = `
   const { parentPort, workerData } = require('node:worker_threads');
   const { DatabaseSync } = require('node:sqlite');
+  const { pathToFileURL } = require('node:url');
   const { crc32 } = require('node:zlib');
   const { file, readOnly, rowSum, statements } = workerData;
-  const db = new DatabaseSync(file, { readOnly, timeout: 10_000 });
+  // One that is gone meanwhile is not made again.
+  const address = pathToFileURL(file);
+  address.searchParams.set('mode', readOnly ? 'ro' : 'rw');
+  const db = new DatabaseSync(address, { readOnly, timeout: 10_000 });
   db.function(rowSum, { deterministic: true }, (row) => crc32(String(row)));
   const results = statements.map((sql) => db.prepare(sql).all());
   db.close();

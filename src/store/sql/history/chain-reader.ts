@@ -1,3 +1,4 @@
+import { isWaymarkError } from '../../../core/error.ts';
 import type { Message } from '../../../protocol/message.ts';
 import { chainAfter } from '../../../session/history.ts';
 import { all, first, type Plan, statement } from '../database/query.ts';
@@ -98,17 +99,29 @@ export class ChainReader {
     while (isBehind && (starts.at(-1)?.length ?? 0) >= total) starts.pop();
     const start = isBehind ? (starts.pop() ?? beginning) : next;
     const others = start.length === 0 ? this.#shortLines(line) : [];
-    const to = others.length > 0 ? line.expected : start.length + this.#pageSize;
-    const lists = [
-      cut(segments, start.length, to),
-      ...others.map((other) => cut(other.segments, 0, other.expected)),
-    ];
-    const { messages, size } = yield* readMessages(lists, this.#context);
+    if (others.length > 0 && (yield* this.#readTogether([line, ...others]))) return;
+    const to = start.length + this.#pageSize;
+    const { messages, size } = yield* readMessages([cut(segments, start.length, to)], this.#context);
     const [own = []] = messages;
     if (own.length === 0) throw lostMessages();
     turnTo(line, start, own);
-    for (const [at, other] of others.entries()) turnTo(other, beginning, messages[at + 1] ?? []);
     this.#resize(size);
+  }
+
+  /** Reads short lines. Gives whether the first of them has been read. */
+  *#readTogether(lines: readonly Line[]): Plan<boolean> {
+    try {
+      const lists = lines.map((line) => cut(line.segments, 0, line.expected));
+      const { messages, size } = yield* readMessages(lists, this.#context);
+      for (const [at, line] of lines.entries()) turnTo(line, beginning, messages[at] ?? []);
+      this.#resize(size);
+      return messages[0]?.length !== 0;
+    } catch (error) {
+      if (!isWaymarkError(error)) throw error;
+      // Something in one of them cannot be read: each is read alone.
+      for (const line of lines) line.expected = 0;
+      return false;
+    }
   }
 
   /** Lines that fit into one page with another one, and that nothing was read of. */

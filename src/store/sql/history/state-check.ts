@@ -1,4 +1,4 @@
-import { isWaymarkError } from '../../../core/error.ts';
+import { isWaymarkError, WaymarkError } from '../../../core/error.ts';
 import { carryHashes } from '../../../core/json/hash.ts';
 import type { Json } from '../../../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../../../core/json/patch.ts';
@@ -47,6 +47,12 @@ export type StatePointers = Pick<
   | 'state_hash'
 >;
 
+// It must not be read as a whole: that would never end.
+const circular = new WaymarkError(
+  'DATA_LOSS',
+  'A stored state is a change of itself: the database was damaged or changed by hand. Restore it from a backup, or continue from another snapshot.',
+);
+
 /** A document that was read, by its row. */
 interface Read<Value> {
   readonly rowId: number;
@@ -81,7 +87,12 @@ export class StateCheck {
 
   /** What is wrong with a state; `undefined` when nothing is. */
   *check(row: StatePointers): Plan<string | undefined> {
-    if (yield* this.#fits(row)) return undefined;
+    try {
+      if (yield* this.#fits(row)) return undefined;
+    } catch (error) {
+      if (error === circular) return circular.message;
+      throw error;
+    }
     // The whole state says what is wrong with it.
     const read = yield* readAlone(row, this.#context);
     return read.kind === 'damaged' ? read.message : undefined;
@@ -119,6 +130,7 @@ export class StateCheck {
       const artifacts = yield* this.#artifactsOf(row.artifacts);
       return isStateHash({ history: { chain: () => chain }, custom, artifacts }, hash);
     } catch (error) {
+      if (error === circular) throw error;
       if (isWaymarkError(error) || error instanceof SyntaxError) return false;
       throw error;
     }
@@ -131,7 +143,10 @@ export class StateCheck {
     }
     const texts: string[] = [];
     let at: number | null = rowId;
+    const seen = new Set<number>();
     while (at !== null && at !== known?.rowId) {
+      if (seen.has(at)) throw circular;
+      seen.add(at);
       const row: DocumentRow | undefined =
         this.#documents.get(at) ?? (yield* first(selectDocument, at));
       if (row === undefined) return undefined;

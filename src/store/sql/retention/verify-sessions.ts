@@ -37,10 +37,10 @@ const selectSessions = statement<CheckedSession>(
     FROM ${sessionTables} WHERE z.row_id ${d.integers('$1')} ORDER BY z.row_id`,
 );
 const snapshots = (d: Dialect): string => `
-  SELECT ${d.now} AS now, ${snapshotColumns}, s.row_id, s.session, s.parent, p.row_id AS parent_row, s.branch,
-    s.branch_length, s.view, s.custom, s.artifacts
+  SELECT ${d.now} AS now, ${snapshotColumns}, s.row_id, s.session, s.parent, s.branch, s.branch_length, s.view,
+    s.custom, s.artifacts, CASE WHEN p.session = s.session THEN p.row_id END AS parent_row
   FROM @snapshots s ${d.lookup('sessions', 'z', 'z.row_id = s.session')}
-  ${d.lookupOptional('snapshots', 'p', 'p.row_id = s.parent AND p.session = s.session')}
+  ${d.lookupOptional('snapshots', 'p', 'p.row_id = s.parent')}
   LEFT JOIN @runs r ON r.own_snapshot = s.row_id AND r.session = z.row_id`;
 const selectAll = statement<CheckedSnapshot>(
   'verify_snapshots',
