@@ -101,7 +101,10 @@ export class ChainReader {
     const others = start.length === 0 ? this.#shortLines(line) : [];
     if (others.length > 0 && (yield* this.#readTogether([line, ...others]))) return;
     const to = start.length + this.#pageSize;
-    const { messages, size } = yield* readMessages([cut(segments, start.length, to)], this.#context);
+    const { messages, size } = yield* readMessages(
+      [cut(segments, start.length, to)],
+      this.#context,
+    );
     const [own = []] = messages;
     if (own.length === 0) throw lostMessages();
     turnTo(line, start, own);
