@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { memoryStore, type Store, systemClock, waymark } from 'waymark';
+import { type Json, memoryStore, type Store, systemClock, waymark } from 'waymark';
 import { fileStore } from 'waymark/file';
 import { postgresStore } from 'waymark/postgres';
 import { sqliteStore } from 'waymark/sqlite';
@@ -130,75 +130,69 @@ function transactionsIn(queries: readonly string[]): readonly (readonly string[]
   return found.filter((names) => names.length > 2);
 }
 
-test('S646: prune and what it leaves are a few statements for many sessions, and few sessions at a time', async () => {
-  const open = async (store: Store, queries: string[]): Promise<void> => {
+type Maintenance = ReturnType<typeof createKit>['maintenance'];
+
+/** Fills each SQL store with short sessions that have a state, and checks its maintenance, with the statements since then. */
+async function onSqlStores(
+  stateOf: (at: number, sessionId: string) => Json,
+  check: (maintenance: Maintenance, queries: readonly string[]) => Promise<void>,
+): Promise<void> {
+  const queries: string[] = [];
+  const onQuery = (name: string): void => void queries.push(name);
+  const run = async (store: Store): Promise<void> => {
     const app = waymark({ store, work: false });
     const agent = app.defineCustomAgent({ name: 'noted' }, async (session) => {
       await session.run(async () => {
-        session.updateCustom((state) => ({ ...Object(state), at: session.messages.length }));
+        session.updateCustom(() => stateOf(session.messages.length, session.id));
       });
     });
     for (let no = 0; no < sessions; no++) {
       for (const text of ['one', 'two', 'three'])
         await agent.runText(text, { sessionId: `s${no}` });
     }
-    const { maintenance } = createKit({ store, close: async () => {} });
     queries.length = 0;
-    await maintenance.prune({ keepLast: 1 });
-    const transactions = transactionsIn(queries);
-    // Three steps, of sessions, documents and branches, with 15 sessions or 100 documents each at least.
-    expect(transactions.length).toBeGreaterThanOrEqual(6);
-    expect(transactions.length).toBeLessThanOrEqual(16);
-    expect(Math.max(...transactions.map((names) => names.length))).toBeLessThanOrEqual(12);
-    const documents = transactions.filter((names) => names.includes('collect_own'));
-    expect(documents.length).toBeGreaterThanOrEqual(1);
-    // Who removes documents, for which all turns with a state wait, does not wait for sessions.
-    expect(documents.flat().filter((name) => /session|branch/.test(name))).toEqual([]);
-    expect(await maintenance.verify()).toEqual([]);
+    await check(createKit({ store, close: async () => {} }).maintenance, queries);
     await app.close();
   };
-  const queries: string[] = [];
-  const onQuery = (name: string): void => void queries.push(name);
-  await open(sqliteStore(join(directory, 'collected.db'), { onQuery }), queries);
+  await run(sqliteStore(join(directory, 'short.db'), { onQuery }));
   const postgres = await startPostgres();
   try {
     const { connectionString } = postgres;
-    await open(postgresStore({ connectionString, onQuery }), queries);
+    await run(postgresStore({ connectionString, onQuery }));
   } finally {
     await postgres.stop();
   }
+}
+
+test('S646: prune and what it leaves are a few statements for many sessions, and few sessions at a time', async () => {
+  await onSqlStores(
+    (at) => ({ at }),
+    async (maintenance, queries) => {
+      await maintenance.prune({ keepLast: 1 });
+      const transactions = transactionsIn(queries);
+      // Three steps, of sessions, documents and branches, with 15 sessions or 100 documents each at least.
+      expect(transactions.length).toBeGreaterThanOrEqual(6);
+      expect(transactions.length).toBeLessThanOrEqual(16);
+      expect(Math.max(...transactions.map((names) => names.length))).toBeLessThanOrEqual(12);
+      const documents = transactions.filter((names) => names.includes('collect_own'));
+      expect(documents.length).toBeGreaterThanOrEqual(1);
+      // Who removes documents, for which all turns with a state wait, does not wait for sessions.
+      expect(documents.flat().filter((name) => /session|branch/.test(name))).toEqual([]);
+      expect(await maintenance.verify()).toEqual([]);
+    },
+  );
 });
 
 test('S651: verify reads many short sessions with few statements', async () => {
-  const open = async (store: Store, queries: string[]): Promise<void> => {
-    const app = waymark({ store, work: false });
-    const agent = app.defineCustomAgent({ name: 'noted' }, async (session) => {
-      await session.run(async () => {
-        session.updateCustom(() => ({ of: session.id, at: session.messages.length }));
-      });
-    });
-    for (let no = 0; no < sessions; no++) {
-      for (const text of ['one', 'two', 'three'])
-        await agent.runText(text, { sessionId: `s${no}` });
-    }
-    const { maintenance } = createKit({ store, close: async () => {} });
-    queries.length = 0;
-    expect(await maintenance.verify()).toEqual([]);
-    // Three snapshots in each session, with a message and a document: one by one they would be more than 400.
-    expect(queries.length).toBeGreaterThan(10);
-    expect(queries.length).toBeLessThan(80);
-    await app.close();
-  };
-  const queries: string[] = [];
-  const onQuery = (name: string): void => void queries.push(name);
-  await open(sqliteStore(join(directory, 'short.db'), { onQuery }), queries);
-  const postgres = await startPostgres();
-  try {
-    const { connectionString } = postgres;
-    await open(postgresStore({ connectionString, onQuery }), queries);
-  } finally {
-    await postgres.stop();
-  }
+  await onSqlStores(
+    (at, of) => ({ at, of }),
+    async (maintenance, queries) => {
+      expect(await maintenance.verify()).toEqual([]);
+      // Three snapshots in each session, with a message and a document: one by one they would be more than 400.
+      expect(queries.length).toBeGreaterThan(10);
+      expect(queries.length).toBeLessThan(80);
+    },
+  );
 });
 
 test.each([

@@ -89,7 +89,7 @@ test('S526: turns, reads, lists, branches and retention find their rows by an in
   await agent.listSnapshots('one');
   await agent.listSessions({ limit: 2 });
   await agent.restore(ids[0] ?? '');
-  await agent.runText('another way', { sessionId: 'one' });
+  await agent.runText('a different answer', { sessionId: 'one' });
   await agent.fork(ids[4] ?? '', { sessionId: 'fork' });
   await agent.runText('on the fork', { sessionId: 'fork' });
   await store.maintenance?.prune({ keepLast: 1 });

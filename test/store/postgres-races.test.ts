@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Store, waymark } from '../../src/index.ts';
 import { lockKey } from '../../src/store/postgres/dialect.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
+import { MaintenanceConnection } from '../../src/store/postgres/maintenance-connection.ts';
 import { eventually } from '../support/eventually.ts';
 import { raceForTurns, scope, sessionId, takeTurn } from '../support/expired-turn.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
@@ -130,6 +131,12 @@ function plainOn(store: Store) {
   return { app, agent };
 }
 
+async function connected(): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: postgres.connectionString });
+  await client.connect();
+  return client;
+}
+
 /** Waits until another connection waits for a lock. */
 async function blocked(on: pg.Client): Promise<void> {
   await eventually(async () => {
@@ -137,7 +144,7 @@ async function blocked(on: pg.Client): Promise<void> {
       "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
     );
     return rows.length > 0;
-  }, 'somebody waits for a lock');
+  }, 'a connection waits for a lock');
 }
 
 /** Locks a table that `verify` reads within a transaction, and turns do not. */
@@ -151,11 +158,7 @@ test('S648: with one connection, a turn runs while verify is in a transaction', 
   const store = postgresStore({ connectionString, schema: 'single', max: 1 });
   const { app, agent } = plainOn(store);
   await agent.runText('one', { sessionId: 's' });
-  const [other, watcher] = [
-    new pg.Client({ connectionString }),
-    new pg.Client({ connectionString }),
-  ];
-  await Promise.all([other.connect(), watcher.connect()]);
+  const [other, watcher] = [await connected(), await connected()];
   await stopVerify(other, 'single');
   const verifying = store.maintenance?.verify();
   await blocked(watcher);
@@ -164,6 +167,33 @@ test('S648: with one connection, a turn runs while verify is in a transaction', 
   await other.query('COMMIT');
   expect(await verifying).toEqual([]);
   await Promise.all([other.end(), watcher.end(), app.close()]);
+});
+
+test('S648: a step of maintenance waits for those who use the pool, and no longer after many waits in vain', async () => {
+  const pool = new pg.Pool({ connectionString: postgres.connectionString });
+  const maintenance = new MaintenanceConnection(pool, () => new Error('closed'));
+  /** Whether a step waits for a timer. */
+  const waits = async (): Promise<boolean> => {
+    let isOver = false;
+    const waiting = maintenance.giveWay().then(() => {
+      isOver = true;
+    });
+    // Enough for promises, and nothing else runs meanwhile.
+    for (let ticks = 0; ticks < 20; ticks++) await undefined;
+    const isWaiting = !isOver;
+    await waiting;
+    return isWaiting;
+  };
+  expect(await waits()).toBe(false);
+  const used = await pool.connect();
+  for (let step = 0; step < 50; step++) expect(await waits()).toBe(true);
+  expect(await waits()).toBe(false);
+  used.release();
+  expect(await waits()).toBe(false);
+  const again = await pool.connect();
+  expect(await waits()).toBe(true);
+  again.release();
+  await pool.end();
 });
 
 test('S648: maintenance waits for turns, but not for good', async () => {
@@ -264,11 +294,7 @@ test('S648: the connection of maintenance is made as those of the pool, waited f
   const store = postgresStore({ pool, schema: 'own' });
   const { app, agent } = plainOn(store);
   await agent.runText('one', { sessionId: 's' });
-  const [other, watcher] = [
-    new pg.Client({ connectionString }),
-    new pg.Client({ connectionString }),
-  ];
-  await Promise.all([other.connect(), watcher.connect()]);
+  const [other, watcher] = [await connected(), await connected()];
   await stopVerify(other, 'own');
   const tasks = [store.maintenance?.verify(), store.maintenance?.prune({ keepLast: 1 })];
   await blocked(watcher);

@@ -11,7 +11,7 @@ import type { PostgresValue, Queryable, Statements } from './statements.ts';
 /** Connections: a pool, or something like it. */
 export interface Connections extends Queryable {
   connect(): Promise<PoolClient>;
-  /** Waits a little for those who are more urgent. */
+  /** Waits a few milliseconds for turns. */
   giveWay?(): Promise<void>;
 }
 
@@ -81,7 +81,7 @@ export function accessTo({ opened, statements, schema, isByIndex = false }: Acce
       // not fit its hash, and is read again.
       for (let left = attempts; ; left--) {
         try {
-          await pool.giveWay?.();
+          if (pool.giveWay !== undefined) await pool.giveWay();
           return isByIndex ? await inTransaction(pool, plan) : await statements.run(pool, plan());
         } catch (thrown) {
           const error = toReadError(thrown);
@@ -111,7 +111,7 @@ export function accessTo({ opened, statements, schema, isByIndex = false }: Acce
       for (let left = attempts; ; left--) {
         try {
           if (options.single === true && !isByIndex) return await statements.run(pool, plan());
-          await pool.giveWay?.();
+          if (pool.giveWay !== undefined) await pool.giveWay();
           return await inTransaction(pool, plan, options);
         } catch (error) {
           if (!isConflict(error) || left <= 1) throw toStoreError(error);

@@ -23,7 +23,7 @@ export function postgresDialect(schema: string): Dialect {
     lockFree: (alias) => `FOR UPDATE OF ${alias} SKIP LOCKED`,
     shareBlobs: `SELECT pg_advisory_xact_lock_shared(${blobs})`,
     ownBlobs: `SELECT pg_advisory_xact_lock(${blobs})`,
-    // Through the pool, too, rows are found by indexes.
+    // A collection that follows a turn uses the pool, whose transactions do not have the settings of maintenance.
     collectAlone: `SELECT pg_advisory_xact_lock(${garbage}), set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)`,
     lookup: (table, alias, condition) => `CROSS JOIN ${oneRow(table, alias, condition)}`,
     lookupOptional: (table, alias, condition) =>

@@ -91,7 +91,7 @@ export class MaintenanceConnection {
     }
   }
 
-  /** Resolves when no turn uses the pool, or after a few milliseconds. If it always is in use, it is not waited for any more. */
+  /** Resolves when no turn uses the pool, or after a few milliseconds. If the pool is always in use, steps no longer wait. */
   async giveWay(): Promise<void> {
     for (let left = longestWait; this.#isPoolUsed(); left--) {
       if (left === 0) this.#inVain++;

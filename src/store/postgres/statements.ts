@@ -75,7 +75,7 @@ export class Statements {
       // A statement that had to wait for a lock gets the new version of that row, but of all others those of when it began.
       if (statement.underLock === true) await this.query(on, statement, values);
       const rows = await this.query(on, statement, values);
-      await wait?.();
+      if (wait !== undefined) await wait();
       step = plan.next(rows);
     }
     return step.value;

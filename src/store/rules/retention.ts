@@ -4,7 +4,7 @@ import type { FinishReason } from '../../protocol/turn.ts';
 import type { RetentionPolicy } from '../contract/store.ts';
 import { pausing } from './maintenance-steps.ts';
 
-/** What retention must know of a snapshot. A store may name snapshots by numbers of its own. */
+/** What retention must know of a snapshot. A store may use numbers as ids. */
 export interface RetainedSnapshot<Id extends string | number = string> {
   /** The id of the snapshot. */
   readonly snapshotId: Id;
