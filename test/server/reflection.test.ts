@@ -158,3 +158,24 @@ function rawGet(
       .end();
   });
 }
+
+test('S688 with auth, the context of an action is the one of auth; without it, that of the caller', async () => {
+  const guarded = await startServer({
+    reflection: true,
+    auth: () => ({ principal: 'ann', context: { role: 'reader' } }),
+  });
+  const contextAt = async (url: string, key: string, input: object): Promise<string> => {
+    const context = { role: 'admin', paid: true, owner: 'bob', init: {}, context: { paid: true } };
+    return await (await post(`${url}/api/runAction`, { key, input, context })).text();
+  };
+  for (const [key, input] of [
+    ['/agent/chat', userInput('who am i')],
+    ['/tool/whoami', {}],
+  ] as const) {
+    const seen = await contextAt(guarded.url, key, input);
+    expect(seen).toContain('reader');
+    expect(seen).not.toMatch(/admin|paid|bob/);
+    expect(await contextAt(server.url, key, input)).toContain('admin');
+  }
+  await guarded.close();
+});

@@ -58,8 +58,9 @@ function mountReflection(router: Router, serverContext: ServerContext): void {
   router.post('/api/runAction', async (c) => {
     const body = await readBody(c, runBody, { what: 'action call', ...serverContext });
     const caller = c.get('caller');
-    // Whose sessions they are is for `auth` to say, not for the caller.
-    const { owner: _, ...context } = body.context ?? {};
+    // Who calls, and what for, is for `auth` to say, not for the caller.
+    const { owner: _, ...given } = body.context ?? {};
+    const context = serverContext.options.auth ? {} : given;
     const { key } = body;
     const asked = { request: c.req.raw, caller, operation: 'runAction', action: key } as const;
     await checkCall(serverContext, asked);
