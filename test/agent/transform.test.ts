@@ -236,7 +236,28 @@ test('S95 S99 a client-held state is signed after its transform', async () => {
   expect(await chat.runText('b', { state: must(state) })).toMatchObject({ finishReason: 'stop' });
 });
 
-test('S99 a signature is for one agent, one secret and one content', async () => {
+function marked(
+  { messages = [] }: State,
+  snapshotId: string | null,
+): NonNullable<State['messages']> {
+  return messages.map((message) => ({ ...message, metadata: { ...message.metadata, snapshotId } }));
+}
+
+test('S687 snapshot ids that a transform adds to a client-held state are signed with it', async () => {
+  await using app = openApp({ storeless: true });
+  const chat = app.defineAgent({
+    name: 'chat',
+    clientState: { secret: 'a'.repeat(32) },
+    model: scriptedModel({ patterns: [], otherwise: 'ok' }),
+    transform: { state: (state) => ({ ...state, messages: marked(state, 'mine') }) },
+  });
+  const state = must((await chat.runText('a')).state) as State;
+  await chat.runText('b', { state });
+  const changed = { ...state, messages: marked(state, 'other') };
+  await refused(chat.runText('b', { state: changed }), 'PERMISSION_DENIED');
+});
+
+test('S99 S687 a signature is for one agent, one secret and one content, snapshot ids included', async () => {
   await using app = openApp({ storeless: true });
   const model = scriptedModel({ patterns: [], otherwise: 'ok' });
   const define = (name: string, secret: string) =>
@@ -249,6 +270,8 @@ test('S99 a signature is for one agent, one secret and one content', async () =>
     { ...state, custom: { admin: true } },
     { ...state, messages: state.messages?.slice(1) ?? [] },
     { ...state, artifacts: [{ name: 'a', parts: [] }] },
+    { ...state, messages: marked(state, 'x') },
+    { ...state, messages: marked(state, null) },
     { ...state, seal: `${state.seal?.slice(1)}0` },
     { ...state, seal: '' },
     (({ seal: _, ...rest }) => rest)(state),

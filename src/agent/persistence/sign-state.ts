@@ -44,7 +44,7 @@ export function signState(
   const [first = ''] = secretsOf(secret);
   const time = now.toString(36);
   const subject = { agent, owner: bindOwner ? owner : undefined, time };
-  const content = hashState(fromPlainState(state));
+  const content = withMarks(hashState(fromPlainState(state)), state);
   return `${time}.${macOf(first, subject, { sessionId: state.sessionId, content })}`;
 }
 
@@ -70,7 +70,9 @@ export function checkSignature(
     });
   const plain = fromPlainState(rest);
   // Versions up to 0.1 signed the former hash.
-  const isGenuine = isSigned(hashState(plain)) || isSigned(formerHashState(plain));
+  const isGenuine =
+    isSigned(withMarks(hashState(plain), rest)) ||
+    isSigned(withMarks(formerHashState(plain), rest));
   if (!isGenuine) {
     throw new WaymarkError(
       'PERMISSION_DENIED',
@@ -83,6 +85,14 @@ export function checkSignature(
       `The state is older than agent "${agent}" accepts. Start a new conversation.`,
     );
   }
+}
+
+/** A hash together with what it leaves out: the snapshot ids that the messages name. Most states name none. */
+function withMarks(hash: string, { messages = [] }: State): string {
+  const marks = messages.flatMap(({ metadata }, place) =>
+    metadata?.snapshotId === undefined ? [] : [[place, metadata.snapshotId]],
+  );
+  return marks.length === 0 ? hash : `${hash} ${JSON.stringify(marks)}`;
 }
 
 function secretsOf(secret: ClientStateOptions['secret']): readonly string[] {
