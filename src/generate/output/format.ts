@@ -33,6 +33,11 @@ export function badOutput(
   return new WaymarkError(
     'UNAVAILABLE',
     `The model was asked for ${format} output, but its answer ${problem}. The answer: ${JSON.stringify(shown)}. Send the message again, or use a model with structured output.`,
-    { details: { format, retryable: true }, cause },
+    {
+      details: { format, retryable: true },
+      cause,
+      // What the model said is content, which an agent may hide from its callers.
+      publicMessage: `The model was asked for ${format} output, but its answer does not have that form. Send the message again, or use a model with structured output.`,
+    },
   );
 }
