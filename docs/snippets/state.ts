@@ -107,6 +107,23 @@ app.defineAgent({
   transform: {
     state: ({ custom: _, ...rest }) => rest, // the custom state stays on the server
     chunk: (chunk) => (chunk.status === undefined ? chunk : undefined),
+    title: (title) => title, // without this hook, no titles are sent
+  },
+});
+// #endregion
+
+// #region redact
+const redact = (text: string): string => text.replaceAll(/\b(?:\d{4} ?){4}\b/g, '****');
+const redactAll = <Value>(value: Value): Value => JSON.parse(redact(JSON.stringify(value)));
+
+app.defineAgent({
+  name: 'cards',
+  transform: {
+    state: redactAll, // messages, custom state and artifacts, wherever they are read
+    chunk: redactAll, // what is streamed
+    output: redactAll, // structured outputs
+    title: redact,
+    error: redactAll, // the message and details of failed turns
   },
 });
 // #endregion

@@ -8,8 +8,10 @@ import type { ToolContext } from '../../generate/tool-context.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import type { Input, Output } from '../../protocol/turn.ts';
 import { addUsage } from '../../protocol/usage.ts';
+import { toPlainState } from '../../session/session-state.ts';
 import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream } from '../connection/turn-stream.ts';
+import { transformAnswer } from '../persistence/transform.ts';
 import type { Agent } from '../spec/agent.ts';
 import { markReported } from '../spec/reported-errors.ts';
 import { invocationOf } from '../turn/agent-session.ts';
@@ -124,14 +126,14 @@ async function finishedBefore(
   const found = await spec.turnStore.load(scope, { sessionId: idempotencyKey });
   if (found === undefined) return undefined;
   const { snapshot, state } = found;
-  const message = state.history.at(-1);
+  const { history, artifacts } = state;
+  const message = history.at(-1);
   // The attempt that started it was lost with its count.
   if (parent.turn !== undefined) parent.turn.usage = addUsage(parent.turn.usage, snapshot.usage);
   return {
     sessionId: snapshot.sessionId,
     snapshotId: snapshot.snapshotId,
-    ...(message && { message }),
-    artifacts: [...state.artifacts],
+    ...transformAnswer(spec.transform, () => toPlainState(state), { message, artifacts }),
     ...(snapshot.finishReason && { finishReason: snapshot.finishReason }),
   };
 }

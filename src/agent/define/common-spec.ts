@@ -9,11 +9,11 @@ import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { namedStore } from '../persistence/named-store.ts';
 import { checkClientState } from '../persistence/sign-state.ts';
-import { reportingTransform } from '../persistence/transform.ts';
+import { completeTransform } from '../persistence/transform.ts';
 import { clientTurnStore, turnStoreOf } from '../persistence/turn-store.ts';
 import { storedState } from '../spec/init.ts';
 import type { AgentOptionsBase } from '../spec/options.ts';
-import type { AgentLimits, AgentSpec } from '../spec/spec.ts';
+import type { AgentLimits, AgentSpec, Transform } from '../spec/spec.ts';
 import { titleBy } from '../spec/title.ts';
 
 /** What an agent's definition needs from the app. */
@@ -45,10 +45,12 @@ export function commonSpec(
     concurrency: options.concurrency ?? 'reject',
     limits: options.limits ?? {},
     titleOf: titleBy(options.title),
-    transform: reportingTransform(transform, (error) =>
-      host.report(error, { phase: 'transform', agent: name }),
+    transform: completeTransform(
+      transform,
+      (error) => host.report(error, { phase: 'transform', agent: name }),
+      initialState,
     ),
-    transformReportingTo: (report) => reportingTransform(transform, report),
+    transformReportingTo: (report) => completeTransform(transform, report, initialState),
     ...(options.clientState && { clientState: options.clientState }),
     ...(stateSchema && { stateSchema }),
     ...(options.status && { statusSchema: options.status }),
@@ -69,6 +71,7 @@ function checkOptions(
     clientState,
     concurrency,
     limits = {},
+    transform = {},
   }: AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
   store: Store | SnapshotStore | undefined,
 ): void {
@@ -91,6 +94,7 @@ function checkOptions(
     );
   }
   checkAgentLimits(name, limits, store);
+  checkNames(transform, transformNames, `\`transform\` of agent "${name}"`);
   if (clientState !== undefined) checkClientState(name, clientState);
   const claims = store !== undefined && 'runs' in store && store.runs !== undefined;
   if (concurrency !== undefined && concurrency !== 'reject' && !claims) {
@@ -100,6 +104,14 @@ function checkOptions(
     );
   }
 }
+
+const transformNames = {
+  state: true,
+  chunk: true,
+  output: true,
+  title: true,
+  error: true,
+} satisfies Record<keyof Transform, true>;
 
 function checkAgentLimits(
   name: string,

@@ -2,7 +2,7 @@ import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
 import type { WaitingSession } from '../../protocol/requests.ts';
 import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { ListOptions, Scope, TimelineSupport } from '../../store/contract/store.ts';
-import { transformState } from '../persistence/transform.ts';
+import { transformState, transformTitle } from '../persistence/transform.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { isInForeground } from '../turn/idempotency-key.ts';
 
@@ -38,7 +38,8 @@ export async function readWaiting(
   const shown = session?.state && transformState(transform, session.state);
   const requests = pendingInterrupts(shown?.messages ?? []);
   if (session === undefined || session.running !== undefined || requests.length === 0) return [];
-  const { title, headId, updatedAt } = session;
+  const { headId, updatedAt } = session;
+  const title = transformTitle(transform, session.title);
   return [
     {
       sessionId,

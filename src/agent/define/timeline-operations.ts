@@ -3,15 +3,17 @@ import { WaymarkError } from '../../core/error.ts';
 import { reportDeletedSession } from '../../core/span-sink.ts';
 import { checkId } from '../../protocol/lookup.ts';
 import { checkMessagePage, withPage } from '../../protocol/message-page.ts';
+import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { diffStates } from '../../session/diff.ts';
 import { fromPlainState } from '../../session/session-state.ts';
 import type { ExpectHead, Scope, TimelineSupport } from '../../store/contract/store.ts';
 import type { AgentHost } from '../persistence/host.ts';
-import { transformSnapshot, transformState } from '../persistence/transform.ts';
+import { showsSessions, transformSession, transformSnapshot } from '../persistence/transform.ts';
 import type { CallOptions, InvokeOptions } from '../spec/agent.ts';
 import { type AgentSpec, scopeOf } from '../spec/spec.ts';
 import { editSnapshot } from './edit-snapshot.ts';
+import { listShown } from './list-shown.ts';
 import { listWaiting } from './list-waiting.ts';
 import { nameFork } from './name-fork.ts';
 import type { RunOperations } from './run-operations.ts';
@@ -29,11 +31,13 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
     scopeOf(spec, owner),
   ];
   const leaving = (snapshot: Snapshot): Snapshot => transformSnapshot(spec.transform, snapshot);
+  const shown = (session: SessionInfo): SessionInfo => transformSession(spec.transform, session);
   return {
     async listSnapshots(sessionId, { owner, ...options } = {}) {
       checkId(sessionId, 'a session id');
       const [sessions, scope] = use(owner);
-      return await sessions.listSnapshots(scope, sessionId, withoutSignal(options));
+      const page = await sessions.listSnapshots(scope, sessionId, withoutSignal(options));
+      return { ...page, items: page.items.map(leaving) };
     },
     async getSession(sessionId, { owner, messages } = {}) {
       checkId(sessionId, 'a session id');
@@ -41,15 +45,13 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
       const [sessions, scope] = use(owner);
       const options = { state: true, ...(messages && { messages }) };
       const session = await sessions.getSession(scope, sessionId, options);
-      if (session?.state === undefined) return session;
-      const { state, ...rest } = withPage(session, messages);
-      if (state === undefined) return rest;
-      const shown = transformState(spec.transform, state);
-      return shown === undefined ? rest : { ...rest, state: shown };
+      return session && shown(withPage(session, messages));
     },
     async listSessions({ owner, ...options } = {}) {
       const [sessions, scope] = use(owner);
-      return await sessions.listSessions(scope, withoutSignal(options));
+      const wanted = withoutSignal(options);
+      if (showsSessions(spec.transform)) return await sessions.listSessions(scope, wanted);
+      return await listShown(sessions, scope, wanted, shown);
     },
     async listInterrupts({ owner, ...options } = {}) {
       const [sessions, scope] = use(owner);
@@ -58,7 +60,7 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
     async updateSession(sessionId, change, { owner } = {}) {
       checkId(sessionId, 'a session id');
       const [sessions, scope] = use(owner);
-      return await sessions.updateSession(scope, sessionId, change);
+      return shown(await sessions.updateSession(scope, sessionId, change));
     },
     async deleteSession(sessionId, { owner } = {}) {
       checkId(sessionId, 'a session id');

@@ -45,14 +45,14 @@ test('a staged event is seen with its commit, before those that came meanwhile, 
   const log = createLog();
   cursor.follow(log.buffer);
   await log.takeAlong(async () => {
-    const staged = log.stage(chunkOf(1));
+    const staged = log.stage(chunkOf(1), chunkOf(1));
     log.push(chunkOf(2), chunkOf(2));
     expect(cursor.hasNext).toBe(false);
     log.publishStaged(staged);
   });
   expect(statuses(cursor.take())).toEqual([1, 2]);
   const failing = log.takeAlong(async () => {
-    log.stage(chunkOf(3));
+    log.stage(chunkOf(3), chunkOf(3));
     log.push(chunkOf(4), chunkOf(4));
     throw new Error('not saved');
   });
@@ -184,7 +184,7 @@ test('whatever the order of events, reads, drops and reconnects: each event is s
             const during = value++;
             expected.push(staged, during);
             await log.takeAlong(async () => {
-              const event = log.stage(chunkOf(staged));
+              const event = log.stage(chunkOf(staged), chunkOf(staged));
               log.push(chunkOf(during), chunkOf(during));
               log.publishStaged(event);
             });

@@ -108,8 +108,8 @@ export class EventLog {
   }
 
   /** Numbers an event without showing it: what it reports has not been saved yet. */
-  stage(chunk: Chunk): LogEvent {
-    this.#staged = this.#number(chunk, chunk);
+  stage(chunk: Chunk, shown: Chunk | undefined): LogEvent {
+    this.#staged = this.#number(chunk, shown);
     return this.#staged;
   }
 

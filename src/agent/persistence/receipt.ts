@@ -6,7 +6,7 @@ import type { State } from '../../protocol/state.ts';
 import { type Output, output as outputShape } from '../../protocol/turn.ts';
 import type { RequestRecord } from '../../store/contract/store.ts';
 import type { Transform } from '../spec/spec.ts';
-import { transformState } from './transform.ts';
+import { transformAnswer, transformError } from './transform.ts';
 
 const { sessionId: _sessionId, state: _state, ...kept } = outputShape.entries;
 
@@ -35,18 +35,12 @@ export function outputOfReceipt(
   sessionId: string,
   snapshot: Snapshot | undefined,
 ): Output {
-  const { message, artifacts = snapshot?.state?.artifacts ?? [], ...rest } = receipt;
-  const state: State = {
-    ...snapshot?.state,
-    messages: message === undefined ? [] : [message],
-    artifacts,
-  };
-  const shown = transformState(transform, state);
-  const last = shown?.messages?.at(-1);
+  const { message, artifacts = snapshot?.state?.artifacts, output, error, ...rest } = receipt;
+  const state = (): State => snapshot?.state ?? {};
   return {
     sessionId,
     ...rest,
-    ...(last && { message: last }),
-    ...(shown?.artifacts && shown.artifacts.length > 0 && { artifacts: shown.artifacts }),
+    ...transformAnswer(transform, state, { message, artifacts, output }),
+    ...(error && { error: transformError(transform, error) }),
   };
 }

@@ -1,21 +1,37 @@
-import { messageOf, WaymarkError } from '../../core/error.ts';
+import {
+  type ErrorBody,
+  isWaymarkError,
+  messageOf,
+  publicMessageOf,
+  toPublicError,
+  WaymarkError,
+} from '../../core/error.ts';
 import { diffJson } from '../../core/json/diff.ts';
-import { type Json, toJson } from '../../core/json/json.ts';
+import { type Json, jsonEqual, toJson } from '../../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../../core/json/patch.ts';
+import { findJson } from '../../generate/output/find-json.ts';
+import type { Message } from '../../protocol/message.ts';
+import { textOf } from '../../protocol/messages/text.ts';
 import { withoutRecords } from '../../protocol/messages/tool-record.ts';
+import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Artifact, State } from '../../protocol/state.ts';
-import type { Chunk } from '../../protocol/turn.ts';
+import type { Chunk, Output } from '../../protocol/turn.ts';
 import { markReported } from '../spec/reported-errors.ts';
 import type { Transform } from '../spec/spec.ts';
 
-/** The same transform, whose errors go to `report` and are marked as reported. */
-export function reportingTransform(
+/**
+ * The exit of an agent: the hooks of its definition and, beside a `state` hook, those that it lacks, so that nothing passes that
+ * was not transformed. Their errors go to `report` and are marked as reported.
+ */
+export function completeTransform(
   transform: Transform,
   report: (error: unknown) => void,
+  /** The custom state that a state hook gets where none is known. */
+  custom: Json | undefined,
 ): Transform {
-  const { state, chunk } = transform;
-  if (state === undefined && chunk === undefined) return transform;
+  const { state, chunk, output, title, error } = transform;
+  if (!(state ?? chunk ?? output ?? title ?? error)) return transform;
   const guard =
     <Value>(what: string, fn: (value: Value) => Value | undefined) =>
     (value: Value): Value | undefined => {
@@ -26,10 +42,39 @@ export function reportingTransform(
         throw transformFailed(what, cause);
       }
     };
+  const guarded = state && guard('state', state);
   return {
-    ...(state && { state: guard('state', state) }),
+    ...(guarded && { state: guarded, title: () => undefined, error: textsBy(guarded, custom) }),
     ...(chunk && { chunk: guard('chunk', chunk) }),
+    ...(output && { output: guard('output', output) }),
+    ...(title && { title: guard('title', title) }),
+    ...(error && { error: guard('error', error) }),
   };
+}
+
+/** Passes the texts of an error through the state hook, as the text of a message. */
+function textsBy(
+  state: NonNullable<Transform['state']>,
+  custom: Json | undefined,
+): NonNullable<Transform['error']> {
+  const shown = (text: string): string => {
+    const messages = [{ role: 'model' as const, content: [{ text }] }];
+    const given = { ...noState, messages, ...(custom !== undefined && { custom }) };
+    return textOf(state(structuredClone(given))?.messages?.at(-1));
+  };
+  return ({ status, message, details }) => {
+    const said = shown(message);
+    // A text with an escape may look like another one to the hook.
+    const json = details === undefined ? '' : JSON.stringify(details);
+    const facts = json === '' || json.includes('\\') ? undefined : findJson(shown(json));
+    if (said === '') return undefined;
+    return { status, message: said, ...(facts !== undefined && { details: facts }) };
+  };
+}
+
+/** Whether the states or titles of sessions leave as they are, and with them what a search finds. */
+export function showsSessions({ state, title }: Transform): boolean {
+  return state === undefined && title === undefined;
 }
 
 /**
@@ -52,11 +97,106 @@ function withoutEffects(state: State): State {
 
 /** A snapshot as it may leave. */
 export function transformSnapshot(transform: Transform, snapshot: Snapshot): Snapshot {
-  const { state, ...rest } = snapshot;
-  if (state === undefined) return snapshot;
-  const changed = transformState(transform, state);
-  return changed === undefined ? rest : { ...rest, state: changed };
+  if (transform.state === undefined && transform.error === undefined) return snapshot;
+  const { state, error, ...rest } = snapshot;
+  const shown = state && transformState(transform, state);
+  return {
+    ...rest,
+    ...(error && { error: transformError(transform, error) }),
+    ...(shown && { state: shown }),
+  };
 }
+
+/** A session as it may leave. */
+export function transformSession(transform: Transform, session: SessionInfo): SessionInfo {
+  if (showsSessions(transform)) return session;
+  const { state, title, ...rest } = session;
+  const shown = state && transformState(transform, state);
+  const named = transformTitle(transform, title);
+  return { ...rest, ...(named !== undefined && { title: named }), ...(shown && { state: shown }) };
+}
+
+/** The title of a session as it may leave. */
+export function transformTitle(
+  transform: Transform,
+  title: string | undefined,
+): string | undefined {
+  return title === undefined || transform.title === undefined ? title : transform.title(title);
+}
+
+/** What a turn has come to. */
+export interface Answer {
+  readonly message?: Message | undefined;
+  readonly artifacts?: readonly Artifact[] | undefined;
+  readonly output?: Json | undefined;
+}
+
+/** What a turn has come to, as it may leave; `whole` reads the state that it belongs to. */
+export function transformAnswer(
+  transform: Transform,
+  whole: () => State,
+  answer: Answer,
+): Pick<Output, 'message' | 'artifacts' | 'output'> {
+  if (transform.state === undefined && transform.output === undefined) return asFields(answer);
+  const { message, artifacts = [], output } = answer;
+  const shown = transformState(transform, {
+    ...whole(),
+    messages: message === undefined ? [] : [message],
+    artifacts: [...artifacts],
+  });
+  const last = shown?.messages?.at(-1);
+  const value =
+    output === undefined || transform.output !== undefined || transform.state === undefined
+      ? transformOutput(transform, output)
+      : // Without a hook of its own, the output is what the transformed message says.
+        jsonEqual(findJson(textOf(message)), output)
+        ? findJson(textOf(last))
+        : undefined;
+  return asFields({ message: last, artifacts: shown?.artifacts, output: value });
+}
+
+function asFields({
+  message,
+  artifacts = [],
+  output,
+}: Answer): Pick<Output, 'message' | 'artifacts' | 'output'> {
+  return {
+    ...(message && { message }),
+    ...(output !== undefined && { output }),
+    ...(artifacts.length > 0 && { artifacts: [...artifacts] }),
+  };
+}
+
+/** A structured output as it may leave where its message is not known. */
+function transformOutput(transform: Transform, output: Json | undefined): Json | undefined {
+  if (output === undefined) return undefined;
+  if (transform.output === undefined) return transform.state === undefined ? output : undefined;
+  return transform.output(structuredClone(output));
+}
+
+/** The error of a turn as it may leave. In this process it keeps its message, its stack and its cause. */
+export function transformError<Failure extends NonNullable<Output['error']>>(
+  transform: Transform,
+  error: Failure,
+): Failure {
+  if (transform.error === undefined) return error;
+  const { status, ...body } = structuredClone(toPublicError(error)) as ErrorBody;
+  const { message, details } = transform.error({ status, ...body }) ?? { message: hiddenReason };
+  if (!isWaymarkError(error)) {
+    return { status, message, ...(details !== undefined && { details }) } as unknown as Failure;
+  }
+  if (message === publicMessageOf(error) && jsonEqual(details, error.details)) return error;
+  const { cause, stack } = error;
+  const shown = new WaymarkError(status, error.message, {
+    cause: cause ?? error,
+    publicMessage: message,
+    details,
+  });
+  if (stack !== undefined) shown.stack = stack;
+  return shown as WaymarkError & Failure;
+}
+
+const hiddenReason = 'The turn failed. The transform of the agent hides the reason.';
 
 /**
  * Chunks as they may leave, in the order of one stream. Patches of the custom state, and artifacts, are what the state
@@ -67,13 +207,15 @@ export function createChunkTransform(
   /** The custom state, as far as it is known besides the chunks. */
   knownCustom: () => Json | undefined = () => undefined,
 ): (chunk: Chunk) => Chunk | undefined {
-  if (transform.state === undefined && transform.chunk === undefined) return (chunk) => chunk;
+  const { state, chunk: hook, output } = transform;
+  if (state === undefined && hook === undefined && output === undefined) return (chunk) => chunk;
   const filter = stateFilter(transform, knownCustom);
   return (chunk) => {
-    const { turnStart, turnEnd, snapshotCreated, ...content } = chunk;
-    if (Object.keys(content).length === 0) return chunk;
+    const { turnStart, turnEnd: end, snapshotCreated, ...content } = chunk;
+    const turnEnd = end && shownEnd(transform, end);
+    if (Object.keys(content).length === 0) return turnEnd === end ? chunk : { ...chunk, turnEnd };
     const shown = filter(content);
-    const changed = transform.chunk === undefined ? shown : transform.chunk(structuredClone(shown));
+    const changed = hook === undefined ? shown : hook(structuredClone(shown));
     const leaving = {
       ...changed,
       ...(turnStart && { turnStart }),
@@ -82,6 +224,21 @@ export function createChunkTransform(
     };
     return Object.keys(leaving).length === 0 ? undefined : leaving;
   };
+}
+
+function shownEnd(
+  transform: Transform,
+  turnEnd: NonNullable<Chunk['turnEnd']>,
+): NonNullable<Chunk['turnEnd']> {
+  const { output, ...rest } = turnEnd;
+  if (output === undefined) return turnEnd;
+  try {
+    const shown = transformOutput(transform, output);
+    return { ...rest, ...(shown !== undefined && { output: shown }) };
+  } catch {
+    // The turn is saved or about to be, and its end is always sent. The output of the call rejects.
+    return rest;
+  }
 }
 
 /** What of a chunk is state, as the state transform lets it out. */

@@ -12,7 +12,7 @@ export type ErrorPhase =
   | 'tool'
   /** The snapshot policy. */
   | 'policy'
-  /** A state or chunk transform. */
+  /** A hook of the transform. */
   | 'transform'
   /** A hook such as `onFinish`. */
   | 'hook'

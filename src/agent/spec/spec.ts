@@ -1,3 +1,4 @@
+import type { ErrorBody } from '../../core/error.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Schema } from '../../core/schema/schema.ts';
 import type { GenerateSettings } from '../../generate/generate-options.ts';
@@ -21,12 +22,21 @@ import type { TurnStore } from './turn-store.ts';
 /** What happens to a turn on a busy session. */
 export type Concurrency = 'reject' | 'wait' | 'fork';
 
-/** Changes what clients receive. The handler, the tools and the store see the original. */
+/**
+ * Changes what callers receive. The handler, the tools and the store see the original. With `state`, whatever has no hook of its own
+ * leaves only as far as `state` lets it.
+ */
 export interface Transform {
   /** Gets a copy of the state; return `undefined` to omit it. */
   readonly state?: (state: State) => State | undefined;
   /** Gets a copy of the chunk; return `undefined` to omit it. `turnStart`, `snapshotCreated` and `turnEnd` are always sent. */
   readonly chunk?: (chunk: Chunk) => Chunk | undefined;
+  /** Gets a copy of the structured output; return `undefined` to omit it. @default with `state`, only the JSON that the transformed message has */
+  readonly output?: (output: Json) => Json | undefined;
+  /** Gets the title of a session; return `undefined` to omit it. @default with `state`, no title */
+  readonly title?: (title: string) => string | undefined;
+  /** Gets the error of a failed turn; return `undefined` to send its status only. @default with `state`, its texts as those of a message */
+  readonly error?: (error: ErrorBody) => ErrorBody | undefined;
 }
 
 /** Limits of a turn, a session and an owner. */
@@ -90,6 +100,7 @@ export interface AgentSpec {
   readonly limits: AgentLimits;
   /** The title of a session after its first turn; `undefined`: none. */
   titleOf(state: SessionState): string | undefined;
+  /** The agent's transform, complete: with hooks for what its definition has none for. */
   readonly transform: Transform;
   /** The same transform, whose errors go to `report` instead of to the app. */
   transformReportingTo(report: (error: unknown) => void): Transform;

@@ -10,7 +10,8 @@ const maxUnbroken = 1_000;
 
 /** Takes the chunks of an invocation to the log of its run, where the caller's cursor and watchers read them. */
 export class ChunkSink {
-  readonly #transform: (chunk: Chunk) => Chunk | undefined;
+  /** A chunk as the caller may see it. */
+  readonly shown: (chunk: Chunk) => Chunk | undefined;
   readonly #signal: AbortSignal;
   #caller: CallerCursor | undefined;
   #log: EventLog | undefined;
@@ -22,7 +23,7 @@ export class ChunkSink {
     readonly signal: AbortSignal;
   }) {
     this.#caller = options.caller;
-    this.#transform = options.leave;
+    this.shown = options.leave;
     this.#signal = options.signal;
   }
 
@@ -48,7 +49,7 @@ export class ChunkSink {
   push(chunk: Chunk): void {
     let shown: Chunk | undefined;
     try {
-      shown = this.#transform(chunk);
+      shown = this.shown(chunk);
     } finally {
       // An event is logged even when its transform throws: only the caller does not see it.
       if (this.#log !== undefined) {
@@ -60,7 +61,7 @@ export class ChunkSink {
 
   /** Sends a chunk to the caller alone. */
   deliver(chunk: Chunk): void {
-    const shown = this.#transform(chunk);
+    const shown = this.shown(chunk);
     if (shown !== undefined) this.#show(shown);
   }
 

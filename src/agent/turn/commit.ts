@@ -30,7 +30,7 @@ export async function commit(
   const { snapshotId } = write;
   let listed: ListedState | undefined;
   if (write.end && write.finishReason === 'interrupted') await armDeadline(invocation, snapshotId);
-  const committed = await writeWithEvents(run, chunk, (events) => {
+  const committed = await writeWithEvents(invocation, run, chunk, (events) => {
     // Read here: the state may change while earlier events are written.
     const stateHash = working.hash();
     if (write.listed !== false) {
@@ -68,17 +68,21 @@ export async function release(
   requests?: RequestOutcome,
 ): Promise<void> {
   const { turnStore } = invocation.spec;
-  await writeWithEvents(run, chunk, (events) => turnStore.release(run.turnBase, events, requests));
+  await writeWithEvents(invocation, run, chunk, (events) =>
+    turnStore.release(run.turnBase, events, requests),
+  );
 }
 
 /** Writes together with the events that the store does not have yet, and publishes the chunk after that. */
 function writeWithEvents<Value>(
+  { chunkSink }: InvocationState,
   { log }: ActiveRun,
   chunk: Chunk,
   write: (events: readonly RunEvent[] | undefined) => Promise<Value>,
 ): Promise<Value> {
   return log.takeAlong(async (unwritten) => {
-    const event = Object.keys(chunk).length === 0 ? undefined : log.stage(chunk);
+    const event =
+      Object.keys(chunk).length === 0 ? undefined : log.stage(chunk, chunkSink.shown(chunk));
     const value = await write(log.durable ? [...unwritten, ...(event ? [event] : [])] : undefined);
     if (event !== undefined) log.publishStaged(event);
     return value;

@@ -51,7 +51,7 @@ export async function endDetachedTurn(
   if (outcome.kind !== 'done' || run.detached?.ended !== undefined) return outcome;
   invocation.lineage = inputDone(invocation.lineage, working.state);
   const end = endChunk(turn, outcome.finishReason);
-  run.log.push(end, end);
+  run.log.push(end, invocation.chunkSink.shown(end));
   if (run.detached !== undefined) run.detached.inputsDone++;
   if (inbox.queued.length > 0) await checkpoint(invocation, run, false);
   return outcome;

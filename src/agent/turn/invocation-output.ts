@@ -4,7 +4,7 @@ import type { State } from '../../protocol/state.ts';
 import { finishReason as finishReasonShape, type Output } from '../../protocol/turn.ts';
 import { toPlainState } from '../../session/session-state.ts';
 import { signState } from '../persistence/sign-state.ts';
-import { transformState } from '../persistence/transform.ts';
+import { transformAnswer, transformError, transformState } from '../persistence/transform.ts';
 import type { AgentResult } from '../spec/handler.ts';
 import type { InvocationState } from './invocation-state.ts';
 
@@ -29,12 +29,13 @@ export function parseResult(result: AgentResult | undefined): HandlerResult | un
 
 /** The output of an invocation, after its transforms. */
 export function outputOf(invocation: InvocationState, result: HandlerResult | undefined): Output {
-  const { spec, control, position, progress, lineage } = invocation;
+  const { spec, control, position, progress, lineage, working, transform } = invocation;
   const { failure, last } = invocation.ending;
   const { snapshotIds, usage } = progress;
   const { fallbackSnapshotId } = lineage;
-  const { message, artifacts } = resultOf(invocation, result);
-  const output = result?.output ?? last?.output;
+  const { message, artifacts } = result ?? invocation.result();
+  const answer = failure === undefined ? { message, output: result?.output ?? last?.output } : {};
+  const whole = (): State => toPlainState(working.state, { sessionId: position.sessionId });
   const state = spec.store === undefined ? clientHeld(invocation) : undefined;
   // A stop between two turns changes nothing about the one that has ended.
   const ended = last?.finishReason ?? (control.cause && 'aborted');
@@ -44,36 +45,11 @@ export function outputOf(invocation: InvocationState, result: HandlerResult | un
     ...(fallbackSnapshotId !== undefined && { snapshotId: fallbackSnapshotId }),
     ...(snapshotIds.length > 0 && { snapshotIds: [...snapshotIds] }),
     ...(state && { state }),
-    ...(message && failure === undefined && { message }),
-    ...(output !== undefined && failure === undefined && { output }),
-    ...(artifacts && artifacts.length > 0 && { artifacts: [...artifacts] }),
+    ...transformAnswer(transform, whole, { ...answer, artifacts }),
     ...(finishReason && { finishReason }),
     ...(Object.keys(usage).length > 0 && { usage }),
     // Callers in this process get message, stack and cause. As JSON it has only what remote clients may see.
-    ...(failure && { error: failure }),
-  };
-}
-
-function resultOf(
-  invocation: InvocationState,
-  result: HandlerResult | undefined,
-): Pick<State, 'artifacts'> & Pick<Output, 'message'> {
-  const { transform, position, working } = invocation;
-  const own = invocation.result();
-  const message = result === undefined ? own.message : result.message;
-  const artifacts = result === undefined ? own.artifacts : result.artifacts;
-  const plain = { ...(message && { message }), ...(artifacts && { artifacts: [...artifacts] }) };
-  if (transform.state === undefined) return plain;
-  const whole = toPlainState(working.state, { sessionId: position.sessionId });
-  const shown = transformState(transform, {
-    ...whole,
-    messages: message === undefined ? [] : [message],
-    artifacts: [...(artifacts ?? [])],
-  });
-  const last = shown?.messages?.at(-1);
-  return {
-    ...(last && { message: last }),
-    ...(shown?.artifacts && { artifacts: shown.artifacts }),
+    ...(failure && { error: transformError(transform, failure) }),
   };
 }
 

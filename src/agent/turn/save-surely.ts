@@ -90,7 +90,8 @@ export async function endElsewhere(
     const { finishReason = 'unknown', snapshotIds } = output;
     const snapshotId = snapshotIds?.includes(runId) ? runId : undefined;
     const chunk = endChunk(turn, finishReason, snapshotId);
-    await chunkSink.relay(chunk, log.stage(chunk));
+    const shown = chunkSink.shown(chunk) ?? {};
+    await chunkSink.relay(shown, log.stage(chunk, shown));
   }
   return { kind: 'elsewhere', output };
 }

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import { finishReason } from '../../protocol/turn.ts';
@@ -39,12 +40,18 @@ export async function describeTool(name: string, agent: Agent, { kind }: Era): P
     title: agent.name,
     description: agent.description ?? `Talks to the agent "${agent.name}".`,
     inputSchema,
-    outputSchema: outputSchemaOf(await structuredOutput(agent)),
+    outputSchema: outputSchemaOf(isTransformed(agent) ? {} : await structuredOutput(agent)),
     annotations: { title: agent.name, openWorldHint: true },
     // Since 2026-07-28 the server decides which calls are tasks.
     ...(kind === 'legacy' &&
       agent.metadata.detachable && { execution: { taskSupport: 'optional' } }),
   };
+}
+
+/** Whether an output may leave in another form than its schema says. */
+function isTransformed(agent: Agent): boolean {
+  const { state, output } = internalsOf(agent).spec.transform;
+  return state !== undefined || output !== undefined;
 }
 
 function outputSchemaOf(output: JsonSchema | undefined): Fields {

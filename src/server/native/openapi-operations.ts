@@ -100,7 +100,8 @@ export const operations: Readonly<Record<string, OperationInfo>> &
       ...page,
       {
         name: 'query',
-        description: 'Looks in id, title, metadata and the text of messages.',
+        description:
+          'Looks in id, title, metadata and the text of messages. With a transform of the agent: in id, title and metadata.',
         schema: { type: 'string' },
       },
       {

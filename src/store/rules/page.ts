@@ -13,12 +13,7 @@ export function pageOf<Item>(
   keyOf: (item: Item) => Key,
   { limit = 50, cursor }: ListOptions,
 ): Page<Item> {
-  if (!Number.isInteger(limit) || limit < 1) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      `The limit ${limit} is not a positive whole number.`,
-    );
-  }
+  checkLimit(limit);
   const after = cursor === undefined ? undefined : parseCursor(cursor);
   const from =
     after === undefined ? 0 : sorted.findIndex((item) => compare(keyOf(item), after) > 0);
@@ -27,6 +22,12 @@ export function pageOf<Item>(
   const last = items.at(-1);
   if (last === undefined || from + limit >= sorted.length) return { items };
   return { items, next: JSON.stringify(keyOf(last)) };
+}
+
+/** Refuses a number of items that is none. */
+export function checkLimit(limit: number): void {
+  if (Number.isInteger(limit) && limit >= 1) return;
+  throw new WaymarkError('INVALID_ARGUMENT', `The limit ${limit} is not a positive whole number.`);
 }
 
 function compare([a, textA]: Key, [b, textB]: Key): number {
