@@ -2,7 +2,6 @@ import type {
   CallToolRequest,
   CallToolResult,
   InputRequiredResult,
-  Progress,
 } from '@modelcontextprotocol/client';
 import { linkSignals } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
@@ -12,6 +11,7 @@ import type { ToolContext } from '../generate/tool-context.ts';
 import type { OpenClient } from './connection.ts';
 import { toMcpError } from './errors.ts';
 import { FollowedTask } from './follow-task.ts';
+import { ProgressStream } from './progress.ts';
 import {
   answersOf,
   type Elicitation,
@@ -29,7 +29,6 @@ type Result = CallToolResult | InputRequiredResult;
 
 // However much progress a server reports.
 const longestCallMs = 30 * 60_000;
-const progressEveryMs = 100;
 // Rounds in which a server only wants its own state back.
 const mostRounds = 10;
 
@@ -231,6 +230,7 @@ async function request(
   const { name } = definition;
   const { signal } = context;
   const params: CallToolRequest['params'] = { name, arguments: input, ...more };
+  const progress = new ProgressStream(about.clock, context);
   try {
     return await client.callTool(params, {
       signal,
@@ -238,7 +238,7 @@ async function request(
       resetTimeoutOnProgress: true,
       maxTotalTimeout: longestCallMs,
       // A server may take a client that wants to see progress for one that wants no task.
-      ...(!about.tasks && { onprogress: progressOf(context) }),
+      ...(!about.tasks && { onprogress: (report) => progress.report(report) }),
       // Without the output schema: the package would also ask it of a result that asks for input.
       toolDefinition: withoutOutput,
       allowInputRequired: true,
@@ -247,26 +247,13 @@ async function request(
     if (isUnknownTool(error)) about.onUnknownTool();
     const doing = `the call to "${name}"`;
     throw toMcpError(open.endedBy() ?? error, { server: about.server, doing, signal });
+  } finally {
+    progress.end();
   }
 }
 
 function isInputRequired(result: Result): result is InputRequiredResult {
   return 'resultType' in result && result.resultType === 'input_required';
-}
-
-/** Shows progress to readers, but not more often than they can read it. */
-function progressOf(context: ToolContext): (progress: Progress) => void {
-  let last = Number.NEGATIVE_INFINITY;
-  return ({ progress, total, message }) => {
-    const now = performance.now();
-    if (now - last < progressEveryMs && progress !== total) return;
-    last = now;
-    void context.stream({
-      progress,
-      ...(total !== undefined && { total }),
-      ...(message !== undefined && { message }),
-    });
-  };
 }
 
 function isUnknownTool(error: unknown): boolean {

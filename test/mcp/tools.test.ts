@@ -8,7 +8,8 @@ import {
   waymark,
 } from '../../src/index.ts';
 import { type McpSource, mcp } from '../../src/mcp/index.ts';
-import { type ScriptStep, scriptedModel } from '../../src/testing/index.ts';
+import { fakeClock, type ScriptStep, scriptedModel } from '../../src/testing/index.ts';
+import { eventually } from '../support/eventually.ts';
 import { rawServer } from './support/raw.ts';
 
 const apps: App[] = [];
@@ -304,3 +305,25 @@ function destructive(metadata: object = {}): boolean {
   const { mcp: about } = metadata as { mcp?: { annotations?: { destructiveHint?: boolean } } };
   return about?.annotations?.destructiveHint === true;
 }
+
+test('S730 the last progress of several that come together is streamed after 100 ms', async () => {
+  const clock = fakeClock();
+  const { agent } = open([call('raw_progress')], [rawServer('raw', '', { clock })]);
+  const caller = new AbortController();
+  const seen: unknown[] = [];
+  const turn = agent.stream('Go', { signal: caller.signal });
+  const reading = (async () => {
+    for await (const { modelChunk } of turn.stream) {
+      for (const part of modelChunk?.content ?? []) {
+        if ('toolResponse' in part) seen.push(part.toolResponse.output);
+      }
+    }
+  })();
+  await eventually(async () => {
+    await clock.advance(100);
+    expect(seen.at(-1)).toEqual({ progress: 4, total: 9 });
+  });
+  expect(seen[0]).toEqual({ progress: 1, total: 9 });
+  caller.abort();
+  await Promise.allSettled([reading, turn.output]);
+});

@@ -40,6 +40,7 @@ let tools: Record<string, unknown>[] = [
     'wrong',
     'environment',
     'ask',
+    'progress',
   ].map((name) => ({ name, inputSchema: object })),
 ];
 if (behaviour === 'collide') {
@@ -193,10 +194,19 @@ function onAnswer({ id, result, error }: Message): void {
   else send({ id: call.id, result: text(answers.join(' ')) });
 }
 
+/** Reports four steps at once, and never answers. */
+function reportProgress({ params = {} }: Message): void {
+  const { progressToken } = params._meta as { readonly progressToken: unknown };
+  for (let progress = 1; progress <= 4; progress++) {
+    send({ method: 'notifications/progress', params: { progressToken, progress, total: 9 } });
+  }
+}
+
 createInterface({ input: process.stdin }).on('line', (line) => {
   const message = JSON.parse(line) as Message;
   if (message.method === undefined) return onAnswer(message);
   if (message.params?.name === 'ask') return ask(message.id, []);
+  if (message.params?.name === 'progress') return reportProgress(message);
   if (message.id === undefined) return;
   const answered = answer(message);
   if (answered) send({ id: message.id, ...answered });
