@@ -15,6 +15,8 @@ export const genAi = {
   inputTokens: 'gen_ai.usage.input_tokens',
   outputTokens: 'gen_ai.usage.output_tokens',
   cacheReadTokens: 'gen_ai.usage.cache_read.input_tokens',
+  cacheWriteTokens: 'gen_ai.usage.cache_write.input_tokens',
+  /** The earlier name of `cacheWriteTokens`, which backends still read. */
   cacheCreationTokens: 'gen_ai.usage.cache_creation.input_tokens',
   reasoningTokens: 'gen_ai.usage.reasoning.output_tokens',
   tokenType: 'gen_ai.token.type',

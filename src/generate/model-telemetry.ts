@@ -68,6 +68,7 @@ export class ModelWatch {
       [genAi.inputTokens]: usage?.inputTokens,
       [genAi.outputTokens]: usage?.outputTokens,
       [genAi.cacheReadTokens]: usage?.cachedInputTokens,
+      [genAi.cacheWriteTokens]: usage?.cacheWriteTokens,
       [genAi.cacheCreationTokens]: usage?.cacheWriteTokens,
       [genAi.reasoningTokens]: usage?.reasoningTokens,
       [genAi.timeToFirstChunk]: this.#firstChunk,

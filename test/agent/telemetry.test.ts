@@ -112,6 +112,7 @@ test('S385 S386 spans have the attributes of the GenAI conventions, field by fie
     'gen_ai.usage.input_tokens': 40,
     'gen_ai.usage.output_tokens': 16,
     'gen_ai.usage.cache_read.input_tokens': 12,
+    'gen_ai.usage.cache_write.input_tokens': 8,
     'gen_ai.usage.cache_creation.input_tokens': 8,
     'gen_ai.usage.reasoning.output_tokens': 4,
   });
@@ -135,6 +136,7 @@ test('S385 S386 spans have the attributes of the GenAI conventions, field by fie
     'gen_ai.usage.input_tokens': 10,
     'gen_ai.usage.output_tokens': 4,
     'gen_ai.usage.cache_read.input_tokens': 3,
+    'gen_ai.usage.cache_write.input_tokens': 2,
     'gen_ai.usage.cache_creation.input_tokens': 2,
     'gen_ai.usage.reasoning.output_tokens': 1,
   });

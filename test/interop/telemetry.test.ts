@@ -37,6 +37,7 @@ const tokens = {
   'gen_ai.usage.input_tokens': 1000,
   'gen_ai.usage.output_tokens': 100,
   'gen_ai.usage.cache_read.input_tokens': 300,
+  'gen_ai.usage.cache_write.input_tokens': 200,
   'gen_ai.usage.cache_creation.input_tokens': 200,
   'gen_ai.usage.reasoning.output_tokens': 40,
 };
@@ -82,6 +83,7 @@ const expected = {
     'gen_ai.usage.input_tokens': 4000,
     'gen_ai.usage.output_tokens': 400,
     'gen_ai.usage.cache_read.input_tokens': 1200,
+    'gen_ai.usage.cache_write.input_tokens': 800,
     'gen_ai.usage.cache_creation.input_tokens': 800,
     'gen_ai.usage.reasoning.output_tokens': 160,
   },

@@ -421,6 +421,24 @@ describe('streams', () => {
     }
   });
 
+  test('count the tokens that were read from and written to the cache (S350)', async () => {
+    const app = waymark({ store: memoryStore() });
+    const usage = { inputTokens: 10, cachedInputTokens: 3, cacheWriteTokens: 2 };
+    app.defineAgent({ name: 'desk', model: scriptedModel([{ text: 'ok', usage }]) });
+    const server = await startServer({ app, openai: true });
+    try {
+      const response = await post(`${server.url}/openai/v1/responses`, {
+        model: 'desk',
+        input: 'x',
+      });
+      expect(await response.json()).toMatchObject({
+        usage: { input_tokens_details: { cached_tokens: 3, cache_write_tokens: 2 } },
+      });
+    } finally {
+      await server.close();
+    }
+  });
+
   test('say what failed, without its cause', async () => {
     const events = await allEvents(
       await post(`${url}/responses`, { model: 'desk', input: 'fail', stream: true }),

@@ -58,6 +58,7 @@ function usedAttributes({ progress, lastModel, ending }: InvocationState): SpanA
     [genAi.inputTokens]: usage.inputTokens,
     [genAi.outputTokens]: usage.outputTokens,
     [genAi.cacheReadTokens]: usage.cachedInputTokens,
+    [genAi.cacheWriteTokens]: usage.cacheWriteTokens,
     [genAi.cacheCreationTokens]: usage.cacheWriteTokens,
     [genAi.reasoningTokens]: usage.reasoningTokens,
     ...(ending.last && { [genAi.finishReasons]: [ending.last.finishReason] }),

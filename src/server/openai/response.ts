@@ -137,10 +137,14 @@ function toUsage({
   totalTokens = inputTokens + outputTokens,
   reasoningTokens = 0,
   cachedInputTokens = 0,
+  cacheWriteTokens = 0,
 }: Usage): object {
   return {
     input_tokens: inputTokens,
-    input_tokens_details: { cached_tokens: cachedInputTokens, cache_write_tokens: 0 },
+    input_tokens_details: {
+      cached_tokens: cachedInputTokens,
+      cache_write_tokens: cacheWriteTokens,
+    },
     output_tokens: outputTokens,
     output_tokens_details: { reasoning_tokens: reasoningTokens },
     total_tokens: totalTokens,
