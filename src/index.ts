@@ -220,6 +220,7 @@ export type {
   Input,
   ModelChunk,
   Output,
+  Reset,
   Resume,
   Usage,
 } from './protocol/turn.ts';

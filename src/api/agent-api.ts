@@ -12,6 +12,7 @@ import type { DeadRun, RunInfo } from '../protocol/run.ts';
 import type { Page, SessionInfo } from '../protocol/session.ts';
 import type { SnapshotStatus } from '../protocol/snapshot.ts';
 import type { Artifact } from '../protocol/state.ts';
+import type { Reset } from '../protocol/turn.ts';
 import type {
   ListOptions,
   Lookup,
@@ -62,10 +63,10 @@ export interface ApiInvokeOptions<Types extends AgentTypes = WireTypes> extends 
    */
   readonly ifHead?: SnapshotRef | null;
   /**
-   * Called, in order with the chunks, when another process has taken over the turn: chunks since its last checkpoint are no
-   * longer valid and are sent again. Never called for a turn that runs in this process.
+   * Called, in order with the chunks, when another process has taken over the turn; `reset` names the messages that no longer
+   * stand. Never called for a turn that runs in this process: its stream has a `reset` chunk instead.
    */
-  readonly onReset?: (attempt: number) => void;
+  readonly onReset?: (attempt: number, reset: Readonly<Reset>) => void;
 }
 
 /** Which of the runs to list. */

@@ -7,7 +7,7 @@ import type { SteerResult } from '../protocol/requests.ts';
 import type { SessionInfo } from '../protocol/session.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
 import type { State } from '../protocol/state.ts';
-import type { Chunk, Input, Output } from '../protocol/turn.ts';
+import type { Chunk, Input, Output, Reset } from '../protocol/turn.ts';
 import type { OutputAccessors, StateAccessors } from './describe.ts';
 import type { ResumeInput } from './resume-input.ts';
 import type { SnapshotRef } from './snapshot-ref.ts';
@@ -161,8 +161,8 @@ export interface AgentConnection<Types extends AgentTypes = WireTypes> {
 /** Position in a run's events after which to continue: `attempt.sequence`. */
 export type EventId = string;
 
-/** An event of `watch`. `reset`: another worker took over the run, and events since its last checkpoint are sent again. */
+/** An event of `watch`. `reset`: another worker took over the run; it names the messages that no longer stand. */
 export type WatchEvent<Types extends AgentTypes = WireTypes> =
   | { readonly type: 'chunk'; readonly id: EventId; readonly chunk: ChunkOf<Types> }
-  | { readonly type: 'reset'; readonly id: EventId; readonly attempt: number }
+  | ({ readonly type: 'reset'; readonly id: EventId } & Readonly<Reset>)
   | { readonly type: 'end'; readonly snapshot: SnapshotOf<Types> };

@@ -1,13 +1,13 @@
 import type { ErrorBody, WaymarkError } from '../core/error.ts';
 import type { SseEvents } from '../protocol/frames.ts';
-import type { Chunk, Output } from '../protocol/turn.ts';
+import type { Chunk, Output, Reset } from '../protocol/turn.ts';
 import { fromErrorBody } from './remote-error.ts';
 import { createSseParser, type SseMessage } from './sse-parser.ts';
 
 /** What a run tells, whichever line it came over. `output` and `error` are the last. */
 export type RunEvent =
   | { readonly type: 'chunk'; readonly id?: string; readonly chunk: Chunk }
-  | { readonly type: 'reset'; readonly id: string; readonly attempt: number }
+  | ({ readonly type: 'reset'; readonly id: string } & Readonly<Reset>)
   | { readonly type: 'output'; readonly output: Output }
   | { readonly type: 'error'; readonly error: WaymarkError };
 
@@ -43,8 +43,8 @@ function toRunEvent({ event, data, id }: SseMessage): RunEvent | undefined {
       return id === undefined ? { type: 'chunk', chunk } : { type: 'chunk', id, chunk };
     }
     case 'reset': {
-      const { attempt }: SseEvents['reset'] = JSON.parse(data);
-      return { type: 'reset', id: id ?? '', attempt };
+      const reset: SseEvents['reset'] = JSON.parse(data);
+      return { ...reset, type: 'reset', id: id ?? '' };
     }
     case 'output':
       return { type: 'output', output: JSON.parse(data) };

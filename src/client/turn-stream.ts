@@ -98,7 +98,7 @@ export function chunksOf<Types extends AgentTypes>(
   return {
     async *[Symbol.asyncIterator]() {
       for await (const event of events) {
-        if (event.type === 'reset') onReset?.(event.attempt);
+        if (event.type === 'reset') onReset?.(event.attempt, event);
         else yield event.chunk as ChunkOf<Types>;
       }
     },

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import type { ErrorBody } from '../core/error.ts';
-import type { Chunk, Output } from './turn.ts';
+import type { Chunk, Output, Reset } from './turn.ts';
 import { init, input } from './turn.ts';
 
 /**
@@ -9,13 +9,13 @@ import { init, input } from './turn.ts';
  * - `chunk` and `reset` carry an `id:` (`attempt.sequence`) wherever the run can be watched; a line that is lost is
  *   taken up by `GET …/snapshots/:id/events` with that id as `Last-Event-ID`, where `:id` is the `snapshotId` of the
  *   `turnStart` chunk.
- * - `reset`: another process took the run over. Of this turn, only what came before its last checkpoint still stands;
- *   what follows comes again.
+ * - `reset`: another process took over the run. Messages of turn `turnIndex` with this `index` or a higher one, and
+ *   those of later turns, no longer stand. The next message of the turn has this index.
  * - `output` and `error` are final. A stream that ends without one of them was cut, and is to be taken up again.
  */
 export interface SseEvents {
   readonly chunk: Chunk;
-  readonly reset: { readonly attempt: number };
+  readonly reset: Readonly<Reset>;
   readonly output: Output;
   readonly error: ErrorBody;
 }
@@ -54,7 +54,7 @@ export type ClientFrame = v.InferOutput<typeof clientFrame>;
  */
 export type ServerFrame =
   | { readonly type: 'chunk'; readonly seq: number; readonly id?: string; readonly chunk: Chunk }
-  | { readonly type: 'reset'; readonly seq: number; readonly id: string; readonly attempt: number }
+  | ({ readonly type: 'reset'; readonly seq: number; readonly id: string } & Readonly<Reset>)
   /** Nothing, but that the line is open: a page does not see the pings of its browser's WebSocket. */
   | { readonly type: 'alive'; readonly seq: number }
   | { readonly type: 'accepted'; readonly seq: number; readonly ref: string | number }

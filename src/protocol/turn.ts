@@ -110,10 +110,19 @@ export const patchOperation = v.object({
 export const modelChunk = v.object({
   /** The sender: `model`, or `tool` for results of tools. */
   role: v.optional(role),
-  /** The place of the message among those of the turn. */
+  /** The place of the message among those that the turn adds after its input, from 0; a steered message counts. */
   index: v.optional(v.number()),
   /** The new parts. */
   content: v.array(part),
+});
+
+export const reset = v.object({
+  /** The number of the worker's attempt, from 1. */
+  attempt: v.number(),
+  /** The turn that continues. Later turns of the run no longer stand. Absent in runs of earlier versions, as is `index`. */
+  turnIndex: v.optional(v.number()),
+  /** Messages of that turn with this index or a higher one no longer stand; the next message has this index. */
+  index: v.optional(v.number()),
 });
 
 const turnStart = v.object({
@@ -151,6 +160,8 @@ export const chunk = v.object({
   snapshotCreated: v.optional(v.string()),
   /** A message that was added to the running turn; `metadata.steered.id` is the id that its sender gave it. */
   steered: v.optional(message),
+  /** Another worker has taken over the run and continues from its last checkpoint. */
+  reset: v.optional(reset),
   /** The turn has ended and is saved. */
   turnEnd: v.optional(turnEnd),
   /** The sub-agent this chunk comes from. */
@@ -200,6 +211,8 @@ export interface TurnSettings extends v.InferOutput<typeof turnSettings> {}
 export interface Input extends v.InferOutput<typeof agentInput> {}
 /** A piece of a model's answer as it streams. */
 export interface ModelChunk extends v.InferOutput<typeof modelChunk> {}
+/** A takeover by another worker: which of the streamed messages no longer stand. */
+export interface Reset extends v.InferOutput<typeof reset> {}
 /** One item of an agent's stream; one or more of its fields are set. */
 export interface Chunk extends v.InferOutput<typeof chunk> {}
 /** How an invocation ended. */

@@ -4,6 +4,7 @@ import type { Json } from '../core/json/json.ts';
 import { applyKnownPatch, type JsonPatch } from '../core/json/patch.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
+import type { Reset } from '../protocol/turn.ts';
 import { type WaitingInterrupt, waitingInterrupts } from './interrupts.ts';
 import { LiveTurn, steeredId } from './live-turn.ts';
 import { MessageViews } from './message-view.ts';
@@ -128,6 +129,7 @@ export class Conversation<Types extends AgentTypes> {
     artifact,
     customPatch,
     steered,
+    reset,
     turnEnd,
   }: ChunkOf<Types>): void {
     if (artifact) this.#artifacts = withArtifact(this.#artifacts, artifact);
@@ -136,6 +138,7 @@ export class Conversation<Types extends AgentTypes> {
       return;
     }
     this.#live ??= new LiveTurn();
+    if (reset) this.takenOver(reset);
     if (turnStart) {
       this.#sessionId = turnStart.sessionId;
       this.#live.start(turnStart.turnIndex);
@@ -172,8 +175,8 @@ export class Conversation<Types extends AgentTypes> {
     this.set({ steering: this.#facts.steering.filter((message) => steeredId(message) !== id) });
   }
 
-  takenOver(): void {
-    this.#live?.reset();
+  takenOver(reset: Reset): void {
+    this.#live?.reset(reset);
     this.#subAgents = new SubAgents();
     this.set({ takeovers: this.#facts.takeovers + 1 });
   }

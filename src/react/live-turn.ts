@@ -1,7 +1,13 @@
 import { isJsonObject } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import { appendParts } from '../protocol/messages/append-parts.ts';
-import type { ModelChunk } from '../protocol/turn.ts';
+import type { ModelChunk, Reset } from '../protocol/turn.ts';
+
+/** The turn of a streamed message and its index in the turn, where they are known. */
+interface Place {
+  readonly turnIndex: number | undefined;
+  readonly index: number | undefined;
+}
 
 /**
  * What is known of a turn while it runs: what was sent, and the messages its chunks add up to so far. Every change makes
@@ -10,10 +16,12 @@ import type { ModelChunk } from '../protocol/turn.ts';
 export class LiveTurn {
   #messages: readonly Message[];
   readonly #sent: readonly Message[];
-  // The place the model gave its last message; a chunk of another place begins a new one.
-  #index: number | undefined;
-  // A detached run works off several inputs: where the messages of its current turn begin.
-  #turn: { readonly index: number; readonly from: number } | undefined;
+  /** The places of the messages after those that were sent. */
+  #places: readonly Place[] = [];
+  /** Whether the next chunk of the last message's index continues that message. */
+  #isOpen = false;
+  // A detached run works off several inputs: its current turn.
+  #turnIndex: number | undefined;
 
   constructor(sent: readonly Message[] = []) {
     this.#sent = sent;
@@ -26,48 +34,72 @@ export class LiveTurn {
 
   /** The answer that is being written; `undefined` while there is none. */
   get answer(): Message | undefined {
-    const last = this.#messages.length > this.#sent.length ? this.#messages.at(-1) : undefined;
+    const last = this.#places.length > 0 ? this.#messages.at(-1) : undefined;
     return last?.role === 'model' ? last : undefined;
   }
 
   add({ role = 'model', index, content }: ModelChunk): void {
-    const last = this.#messages.length > this.#sent.length ? this.#messages.at(-1) : undefined;
-    if (last?.role === role && this.#index === index) {
+    const last = this.#isOpen ? this.#messages.at(-1) : undefined;
+    if (last?.role === role && this.#places.at(-1)?.index === index) {
       this.#messages = [
         ...this.#messages.slice(0, -1),
         { ...last, content: appendParts([...last.content], content) },
       ];
-    } else {
-      this.#index = index;
-      this.#messages = [...this.#messages, { role, content: appendParts([], content) }];
+      return;
     }
+    this.#push({ role, content: appendParts([], content) }, index);
+    this.#isOpen = true;
   }
 
   /** A message was added to the running turn. After a takeover it may come again. */
   steer(message: Message): void {
     const id = steeredId(message);
-    const known = this.#messages.filter((other) => id === undefined || steeredId(other) !== id);
-    this.#messages = [...known, message];
-    this.#index = undefined;
+    if (id !== undefined) this.#keep((_, other) => steeredId(other) !== id);
+    const last = this.#places.at(-1);
+    // What earlier turns have left comes before the messages of this one.
+    const index = last?.turnIndex === this.#turnIndex ? (last?.index ?? -1) + 1 : -1;
+    this.#push(message, index);
+    this.#isOpen = false;
   }
 
   /** A turn begins; or begins again, after a takeover, and nothing that came of it stands. */
   start(turnIndex: number): void {
-    if (this.#turn?.index === turnIndex) this.#messages = this.#messages.slice(0, this.#turn.from);
-    this.#turn = { index: turnIndex, from: this.#messages.length };
-    this.#index = undefined;
+    this.#keep((place) => place.turnIndex !== turnIndex);
+    this.#turnIndex = turnIndex;
   }
 
-  /**
-   * Another process took the turn over: what came after the last checkpoint comes again. Checkpoints are made when all
-   * tools of a model message have answered and with messages that were added, so what came after the last of these goes.
-   */
-  reset(): void {
-    const lastTool = this.#messages.findLastIndex(
-      (message) => message.role === 'tool' || steeredId(message) !== undefined,
+  /** Another process took over the run: drops the messages that no longer stand. */
+  reset({
+    turnIndex = this.#turnIndex ?? 0,
+    index: first = this.#checkpoint(),
+  }: Partial<Reset>): void {
+    this.#keep(
+      ({ turnIndex: turn = turnIndex, index = 0 }) =>
+        turn < turnIndex || (turn === turnIndex && index < first),
     );
-    this.#messages = this.#messages.slice(0, Math.max(lastTool + 1, this.#sent.length));
-    this.#index = undefined;
+    this.#turnIndex = turnIndex;
+  }
+
+  /** The index after the last checkpoint, of a server that does not tell it: checkpoints follow tools and added messages. */
+  #checkpoint(): number {
+    const isSaved = (message: Message): boolean =>
+      message.role === 'tool' || steeredId(message) !== undefined;
+    const last = this.#messages.slice(this.#sent.length).findLastIndex(isSaved);
+    return (this.#places[last]?.index ?? -1) + 1;
+  }
+
+  #push(message: Message, index: number | undefined): void {
+    this.#messages = [...this.#messages, message];
+    this.#places = [...this.#places, { turnIndex: this.#turnIndex, index }];
+  }
+
+  #keep(stands: (place: Place, message: Message) => boolean): void {
+    this.#isOpen = false;
+    const streamed = this.#messages.slice(this.#sent.length);
+    const isKept = this.#places.map((place, at) => stands(place, streamed[at] as Message));
+    if (!isKept.includes(false)) return;
+    this.#messages = [...this.#sent, ...streamed.filter((_, at) => isKept[at])];
+    this.#places = this.#places.filter((_, at) => isKept[at]);
   }
 }
 

@@ -2,7 +2,7 @@ import type { AgentTypes, OutputOf, SnapshotOf } from '../api/types.ts';
 import type { RemoteRunOptions } from '../client/index.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
-import type { Input } from '../protocol/turn.ts';
+import type { Input, Reset } from '../protocol/turn.ts';
 import { type FlowContext, showFailure } from './flow-context.ts';
 import { addTurn, type SessionData, sessionDataOfSnapshot } from './session-data.ts';
 
@@ -26,8 +26,8 @@ export async function runOwnTurn<Types extends AgentTypes>(
   conversation.begin(sent);
   publisher.publish();
   try {
-    const onReset = (): void => {
-      if (!flow.aborted) conversation.takenOver();
+    const onReset = (_: number, reset: Reset): void => {
+      if (!flow.aborted) conversation.takenOver(reset);
     };
     const { stream, output } = agent.stream(input, { ...init, signal: stop, onReset });
     output.catch(() => {}); // the stream fails with it
@@ -58,7 +58,7 @@ export async function followOtherRun<Types extends AgentTypes>(
       if (event.type === 'chunk') show(flowContext, event.chunk);
       else if (event.type === 'end') endRun(flowContext, event.snapshot);
       else {
-        conversation.takenOver();
+        conversation.takenOver(event);
         publisher.publishSoon();
       }
     }

@@ -472,7 +472,7 @@ describe('streams', () => {
         modelChunk: { role: 'tool', content: [{ toolResponse: { name: 'x', output: 1 } }] },
       }),
       encoder.chunk(text('ab') as Any),
-      encoder.reset(2),
+      encoder.reset({ attempt: 2 }),
       encoder.chunk(text('abcdef') as Any),
       encoder.end({
         output: { sessionId: 's', snapshotId, finishReason: 'stop' },

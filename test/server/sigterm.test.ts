@@ -120,9 +120,9 @@ describe.each(['sqlite', 'postgres'] as const)('SIGTERM under load on %s', (kind
       for (const { events, cuts } of moving) {
         expect(cuts).toBe(1);
         const reset = events.findIndex(({ event }) => event === 'reset');
-        expect(events[reset]?.data).toEqual({ attempt: 2 });
+        expect(events[reset]?.data).toEqual({ attempt: 2, turnIndex: 0, index: 0 });
         expectRising(events.slice(0, reset), 1);
-        expectWhole(events.slice(reset + 1), 2);
+        expectWhole(events.slice(reset), 2);
       }
       const { items } = await agent.listRuns();
       expect(items).toEqual([]);
@@ -140,8 +140,8 @@ function expectWhole(events: readonly SseEvent[], attempt: number): void {
 }
 
 function expectRising(events: readonly SseEvent[], attempt: number): void {
-  const chunks = events.filter(({ event }) => event === 'chunk');
-  expect(chunks.map(({ id }) => id)).toEqual(chunks.map((_, at) => `${attempt}.${at}`));
+  const numbered = events.filter(({ event }) => event === 'chunk' || event === 'reset');
+  expect(numbered.map(({ id }) => id)).toEqual(numbered.map((_, at) => `${attempt}.${at}`));
 }
 
 function split<T>(all: readonly T[]): [T[], T[]] {

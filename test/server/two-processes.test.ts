@@ -82,7 +82,7 @@ describe.each(['sqlite', 'postgres'] as const)('two processes on one %s', (kind)
     });
     const rest = await allEvents(again);
     const reset = rest.findLastIndex(({ event }) => event === 'reset');
-    expect(rest[reset]?.data).toEqual({ attempt: 2 });
+    expect(rest[reset]?.data).toEqual({ attempt: 2, turnIndex: 0, index: 0 });
     expect(textOf(rest.slice(reset))).toBe(piecesUpTo(30));
     expect(rest.at(-1)).toMatchObject({
       event: 'output',

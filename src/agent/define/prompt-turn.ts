@@ -69,6 +69,8 @@ export function handlerOf(
     );
 }
 
+type ModelChunkSink = HandlerIo['respond']['modelChunk'];
+
 /** One turn: the model answers the conversation, with tools, and what it says is added as it becomes whole. */
 async function answer(call: {
   readonly input: Input;
@@ -100,7 +102,7 @@ async function answer(call: {
     ...(io.model !== undefined && { model: io.model }),
     signal: turn.signal,
     context: io.context,
-    onChunk: io.respond.modelChunk,
+    onChunk: numberedFrom(running.firstIndex, io.respond.modelChunk),
   });
   try {
     const { messages, finishReason, output } = await generation.response;
@@ -110,4 +112,9 @@ async function answer(call: {
     running.appendGenerated(generation.messages);
     throw error;
   }
+}
+
+/** Continues the numbers of a turn's messages, where the turn has some already. */
+function numberedFrom(first: number, send: ModelChunkSink): ModelChunkSink {
+  return first === 0 ? send : (chunk) => send({ ...chunk, index: first + (chunk.index ?? 0) });
 }

@@ -14,7 +14,7 @@ import type { InvocationState } from '../turn/invocation-state.ts';
 import { resumedAt, upgradedTo } from '../turn/lineage.ts';
 import { requestMarks } from '../turn/requests.ts';
 import { leavingInbox } from '../turn/take-steering.ts';
-import type { Turn } from '../turn/turn-state.ts';
+import { countAdded, type Turn } from '../turn/turn-state.ts';
 import { internalsOf } from './create-agent.ts';
 
 export interface ResumeOptions {
@@ -73,6 +73,7 @@ export async function resumeRun(
   for (const input of record.inputs.slice(record.inputsDone)) invocation.inbox.push(input);
   invocation.inbox.close();
   const refusal = failure ?? (await misfitOf(invocation));
+  tellReset(invocation, run, record);
   if (refusal !== undefined) invocation.failures.report(refusal, 'run');
   if (refusal === undefined) await goOn(running, taken);
   else if (run.detached === undefined) await failAccepted(invocation, run, refusal, deadLetter);
@@ -83,6 +84,15 @@ export async function resumeRun(
   }
   if (run.detached?.trouble !== undefined) onTrouble?.(run.detached.trouble);
   return run.detached === undefined || run.detached.over === true ? 'ended' : 'left';
+}
+
+/** Tells watchers which of the messages that they got no longer stand. */
+function tellReset(invocation: InvocationState, run: ActiveRun, record: RunRecord): void {
+  const { working, position } = invocation;
+  const input = record.midTurn ? record.inputs[record.inputsDone] : undefined;
+  const index = input === undefined ? 0 : countAdded(working.state.history, input);
+  const turnIndex = position.turnIndex + 1;
+  invocation.chunkSink.push({ reset: { attempt: run.log.attempt, turnIndex, index } });
 }
 
 /** Ends a turn that a server accepted, and that is not worked on any more, with a failed snapshot. */
@@ -175,6 +185,7 @@ function continuedTurn(invocation: InvocationState, record: RunRecord): Turn | u
     parentId,
   });
   turn.hasSnapshots = invocation.lineage.nextParentId !== parentId;
+  turn.firstIndex = countAdded(invocation.working.state.history, input);
   invocation.startTurn(turn);
   return turn;
 }

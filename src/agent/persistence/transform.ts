@@ -211,7 +211,7 @@ export function createChunkTransform(
   if (state === undefined && hook === undefined && output === undefined) return (chunk) => chunk;
   const filter = stateFilter(transform, knownCustom);
   return (chunk) => {
-    const { turnStart, turnEnd: end, snapshotCreated, ...content } = chunk;
+    const { turnStart, turnEnd: end, snapshotCreated, reset, ...content } = chunk;
     const turnEnd = end && shownEnd(transform, end);
     if (Object.keys(content).length === 0) return turnEnd === end ? chunk : { ...chunk, turnEnd };
     const shown = filter(content);
@@ -219,6 +219,7 @@ export function createChunkTransform(
     const leaving = {
       ...changed,
       ...(turnStart && { turnStart }),
+      ...(reset && { reset }),
       ...(snapshotCreated !== undefined && { snapshotCreated }),
       ...(turnEnd && { turnEnd }),
     };

@@ -38,11 +38,14 @@ export async function* watchRun(
   let last = hidden === undefined ? cursor : undefined;
   for await (const event of eventsOf(watching, last)) {
     const seen = hidden !== undefined && !isAfter(event, hidden);
+    const { reset } = event.chunk;
     if (!seen && last !== undefined && event.attempt > last.attempt) {
-      // A client that reconnects with this id gets the reset again.
-      yield { type: 'reset', id: toEventId(last), attempt: event.attempt };
+      // Workers of earlier versions wrote no event for it: a client that reconnects with this id gets the reset again.
+      const id = toEventId(reset === undefined ? last : event);
+      yield { attempt: event.attempt, ...reset, type: 'reset', id };
     }
     last = event;
+    if (reset !== undefined) continue;
     const chunk = leave(event.chunk);
     if (chunk === undefined || seen) continue;
     yield { type: 'chunk', id: toEventId(event), chunk };

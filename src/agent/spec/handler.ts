@@ -81,7 +81,10 @@ export interface Responder<Status = unknown> {
   artifact(artifact: Artifact): Promise<void>;
   /** A chunk with several fields. */
   send(
-    chunk: Omit<Chunk, 'status' | 'turnStart' | 'turnEnd' | 'snapshotCreated' | 'customPatch'> & {
+    chunk: Omit<
+      Chunk,
+      'status' | 'turnStart' | 'turnEnd' | 'reset' | 'snapshotCreated' | 'customPatch'
+    > & {
       status?: Status;
     },
   ): Promise<void>;
@@ -107,6 +110,8 @@ export interface RunningTurn {
   readonly state: SessionState;
   /** Another worker started the turn and saved a checkpoint: the answers to interrupts are in the state already. */
   readonly isContinued: boolean;
+  /** The index of the next message that the turn adds. */
+  readonly firstIndex: number;
   /** Adds the messages of a generate call that the turn has not added yet. */
   appendGenerated(messages: readonly Message[]): void;
   reportPromptError(error: unknown): void;

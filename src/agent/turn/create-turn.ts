@@ -34,6 +34,7 @@ export function createTurn(
     usage: spent?.usage ?? {},
     toolCalls: spent?.toolCalls ?? 0,
     generated: 0,
+    firstIndex: 0,
     hasSnapshots: false,
     isSteered: false,
     toolIterations: 0,

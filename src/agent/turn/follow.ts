@@ -40,7 +40,11 @@ export async function followRun(
     for await (const event of watchRun(watching, place)) {
       if (event.type === 'end') return { snapshot: event.snapshot as Snapshot, told };
       place = event.id;
-      if (event.type === 'reset') continue;
+      if (event.type === 'reset') {
+        const { type: _, id, ...reset } = event;
+        await chunkSink.relay({ reset }, parseEventId(id));
+        continue;
+      }
       const { agent, turnEnd } = event.chunk;
       if (agent === undefined && turnEnd !== undefined) told = true;
       await chunkSink.relay(event.chunk, parseEventId(event.id));

@@ -15,7 +15,7 @@ import type { Turn } from './turn-state.ts';
 
 const plainKeys: ReadonlySet<string> = new Set(['role', 'index', 'content']);
 
-const ownFields = ['turnStart', 'turnEnd', 'snapshotCreated', 'customPatch'] as const;
+const ownFields = ['turnStart', 'turnEnd', 'reset', 'snapshotCreated', 'customPatch'] as const;
 
 /** Creates what a handler sends chunks with. */
 export function createResponder(options: {

@@ -137,7 +137,7 @@ async function isSteered(invocation: InvocationState, turn: Turn): Promise<boole
   const messages = await takeSteering(invocation);
   if (messages.length === 0) return false;
   turn.isSteered = false;
-  continueTurn(turn);
+  continueTurn(turn, messages.length);
   await checkpointTurn(invocation, turn);
   return true;
 }

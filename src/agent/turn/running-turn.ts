@@ -11,6 +11,7 @@ export function runningTurn(invocation: InvocationState): RunningTurn {
   return {
     state: working.state,
     isContinued: turn.continued,
+    firstIndex: turn.firstIndex,
     appendGenerated: (messages) => appendGenerated(invocation, turn, messages),
     reportPromptError: (error) => failures.report(error, 'prompt'),
   };

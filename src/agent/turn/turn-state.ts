@@ -25,6 +25,8 @@ export interface Turn {
   toolCalls: number;
   /** How many messages of its generate call are in the state already. */
   generated: number;
+  /** How many messages the turn added after its input before its present generate call: the index of the next one. */
+  firstIndex: number;
   /** Whether there are snapshots within it, which are not the head before it has ended. */
   hasSnapshots: boolean;
   /** Its end was refused because of messages in its inbox. */
@@ -55,10 +57,25 @@ export function waitsForSteering(outcome: Outcome): boolean {
   return outcome.kind === 'done' && outcome.finishReason !== 'interrupted';
 }
 
-/** Prepares a turn for another generate call over the state as it is. */
-export function continueTurn(turn: Turn): void {
+/** Prepares a turn for another generate call over the state as it is, after messages were added to it. */
+export function continueTurn(turn: Turn, added: number): void {
   turn.continued = true;
+  turn.firstIndex += turn.generated + added;
   turn.generated = 0;
+}
+
+/** How many messages a state has that the turn of an input added after its input. */
+export function countAdded(history: History, { message }: Input): number {
+  const isBefore = ({ role, metadata }: Message): boolean =>
+    message === undefined
+      ? metadata?.answered !== undefined
+      : role === 'user' && metadata?.steered === undefined;
+  for (let at = history.length - 1; at >= 0; at--) {
+    const found = history.at(at);
+    // The first message of a turn that answers an interrupt belongs to the turn.
+    if (found && isBefore(found)) return history.length - at - (message === undefined ? 0 : 1);
+  }
+  return 0;
 }
 
 /** The last message that is not a tool's, and the tool messages after it: enough to find open tool requests. */

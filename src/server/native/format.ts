@@ -17,8 +17,8 @@ function encode(event: FeedEvent): string {
     case 'chunk':
       return sseEvent({ event: 'chunk', id: event.id, data: chunkJson(event.chunk) });
     case 'reset': {
-      const { id, attempt } = event;
-      return sseEvent({ event: 'reset', id, data: JSON.stringify({ attempt }) });
+      const { type: _, id, ...reset } = event;
+      return sseEvent({ event: 'reset', id, data: JSON.stringify(reset) });
     }
     case 'output':
       return sseEvent({ event: 'output', data: JSON.stringify(event.output) });

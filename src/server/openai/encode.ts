@@ -1,7 +1,7 @@
 import type { Interrupt } from '../../api/interrupts.ts';
 import type { Part } from '../../protocol/message.ts';
 import { textOf } from '../../protocol/messages/text.ts';
-import type { Chunk, Output } from '../../protocol/turn.ts';
+import type { Chunk, Output, Reset } from '../../protocol/turn.ts';
 import type { OpenAiError } from './errors.ts';
 import { toCallId, toItemId } from './ids.ts';
 import {
@@ -50,6 +50,8 @@ interface OpenText {
   readonly kind: TextKind;
   readonly id: string;
   readonly index: number;
+  /** The index of its message in the turn. */
+  readonly message: number;
   text: string;
 }
 
@@ -64,6 +66,9 @@ export class ResponseEncoder {
   #snapshotId: string | undefined;
   /** Items of the answer as it stands. */
   #items: Item[] = [];
+  /** The index of each item's message in the turn. */
+  #places: number[] = [];
+  #message = 0;
   /** How many items the stream has had, also those that a takeover has made invalid. */
   #sent = 0;
   #attempt = 1;
@@ -88,24 +93,28 @@ export class ResponseEncoder {
     // What a sub-agent says goes to its caller.
     if (agent !== undefined) return [];
     if (turnStart) this.#start(turnStart.snapshotId);
+    this.#message = modelChunk?.index ?? this.#message;
     for (const part of modelChunk?.content ?? []) this.#part(part);
     // The model answers a message that was added with another one.
     if (steered) this.#close();
     return this.#take();
   }
 
-  /** Another process has taken over the turn: what came after its last checkpoint comes again. */
-  reset(attempt: number): readonly ResponseEvent[] {
-    if (attempt > this.#attempt) this.#startAttempt(attempt);
+  /** Another process has taken over the turn: messages from `index` on come again. */
+  reset({ attempt, index }: Reset): readonly ResponseEvent[] {
+    if (attempt > this.#attempt) this.#startAttempt(attempt, index);
     return this.#take();
   }
 
   // The last events of a process that died may be lost with it. Its clients have seen their numbers, so they are not used again.
-  #startAttempt(attempt: number): void {
+  #startAttempt(attempt: number, index?: number): void {
     this.#attempt = attempt;
     this.#sequence = Math.max(this.#sequence, (attempt - 1) * numbersPerAttempt);
     this.#close('incomplete');
-    this.#items = this.#items.slice(0, this.#checkpoint);
+    const kept =
+      index === undefined ? this.#checkpoint : this.#places.findIndex((at) => at >= index);
+    this.#items = kept < 0 ? this.#items : this.#items.slice(0, kept);
+    this.#places = this.#places.slice(0, this.#items.length);
   }
 
   end({ output, interrupts, heldState }: TurnEnd): readonly ResponseEvent[] {
@@ -189,6 +198,7 @@ export class ResponseEncoder {
       kind,
       id: this.#nextId(kind === 'message' ? 'msg' : 'rs'),
       index: this.#sent++,
+      message: this.#message,
       text: '',
     };
     this.#open = open;
@@ -205,6 +215,7 @@ export class ResponseEncoder {
     this.#pushPart(open, 'done');
     const item = textItem(open.kind, open.id, open.text, status);
     this.#items.push(item);
+    this.#places.push(open.message);
     this.#push('response.output_item.done', { output_index: open.index, item });
   }
 

@@ -87,7 +87,7 @@ export class ResponseStream {
       case 'chunk':
         return this.#encoder.chunk(event.chunk, attemptOf(event.id));
       case 'reset':
-        return this.#encoder.reset(event.attempt);
+        return this.#encoder.reset(event);
       case 'output':
         return this.#encoder.end(await this.#endOf(event.output));
       case 'error':

@@ -89,13 +89,15 @@ class CursorFeed {
         batch.push({ type: 'chunk', chunk: shown });
         continue;
       }
+      const { reset } = shown;
+      const id = toEventId({ attempt, seq });
       if (this.#lastId !== undefined && attempt > this.#attempt) {
         // Another process took over the run, and the turn here follows it.
-        batch.push({ type: 'reset', id: this.#lastId, attempt });
+        batch.push({ attempt, ...reset, type: 'reset', id: reset ? id : this.#lastId });
       }
       this.#attempt = attempt;
-      this.#lastId = toEventId({ attempt, seq });
-      batch.push({ type: 'chunk', id: this.#lastId, chunk: shown });
+      this.#lastId = id;
+      if (reset === undefined) batch.push({ type: 'chunk', id, chunk: shown });
     }
     return events.length;
   }
@@ -119,7 +121,7 @@ class CursorFeed {
     for await (const event of events) {
       if (event.type === 'output') return elsewhere ? event.output : undefined;
       if (event.type === 'reset') elsewhere = true;
-      if (event.type === 'chunk' && event.id !== undefined) {
+      if (event.type !== 'error' && event.id !== undefined) {
         this.#lastId = event.id;
         this.#attempt = Number.parseInt(event.id, 10);
       }

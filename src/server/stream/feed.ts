@@ -4,14 +4,14 @@ import { scopeOf } from '../../agent/spec/spec.ts';
 import { outputOfRun } from '../../agent/turn/follow.ts';
 import type { ErrorBody } from '../../core/error.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
-import type { Chunk, Output } from '../../protocol/turn.ts';
+import type { Chunk, Output, Reset } from '../../protocol/turn.ts';
 import { toWireError } from '../http/error-response.ts';
 import { notFound } from '../http/not-found.ts';
 
 /** What a dialect puts on the wire for a turn. `output` and `error` are final. */
 export type FeedEvent =
   | { readonly type: 'chunk'; readonly id?: string; readonly chunk: Chunk }
-  | { readonly type: 'reset'; readonly id: string; readonly attempt: number }
+  | ({ readonly type: 'reset'; readonly id: string } & Readonly<Reset>)
   | { readonly type: 'output'; readonly output: Output }
   | { readonly type: 'error'; readonly error: ErrorBody };
 
@@ -55,17 +55,14 @@ export async function* watchRun(
     signal: reader,
     ...(after !== undefined && { after }),
   };
-  let last = after;
   for await (const event of agent.watch(runId, options)) {
     if (reader.aborted) return;
     switch (event.type) {
       case 'chunk':
-        last = event.id;
         yield { type: 'chunk', id: event.id, chunk: event.chunk as Chunk };
         break;
       case 'reset':
-        // A client that reconnects before the next chunk gets it again.
-        yield { type: 'reset', id: last ?? event.id, attempt: event.attempt };
+        yield event;
         break;
       case 'end':
         yield {

@@ -1,6 +1,6 @@
 import { assertNever } from '../../core/error.ts';
 import type { Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
-import type { Chunk, FinishReason, Output } from '../../protocol/turn.ts';
+import type { Chunk, FinishReason, ModelChunk, Output, Reset } from '../../protocol/turn.ts';
 import type { FeedEvent } from '../stream/feed.ts';
 import { pendingRequests } from './input.ts';
 import { isDeclined, toolCallId, type UiChunk } from './shapes.ts';
@@ -40,6 +40,9 @@ class UiEncoder {
   // The tools have answered: what the model says next is another step.
   #toolsDone = false;
   readonly #asked = new Set<string>();
+  #askedInStep: string[] = [];
+  // The index of the model's message that the step shows.
+  #message: number | undefined;
   readonly #continues: boolean;
 
   constructor(continues: boolean) {
@@ -53,8 +56,7 @@ class UiEncoder {
         this.#chunk(event.chunk);
         break;
       case 'reset':
-        this.#open = undefined;
-        this.#push({ type: 'reset-step' });
+        this.#reset(event);
         break;
       case 'output':
         this.#output(event.output);
@@ -74,13 +76,31 @@ class UiEncoder {
     // What a sub-agent says goes to its caller, not to the page.
     if (agent !== undefined) return;
     if (turnStart) this.#start(turnStart);
-    for (const part of modelChunk?.content ?? []) this.#part(part);
+    if (modelChunk) this.#says(modelChunk);
     if (status !== undefined) this.#push({ type: 'data-status', data: status, transient: true });
     if (customPatch) this.#push({ type: 'data-customPatch', data: customPatch, transient: true });
     if (artifact) {
       const id = artifact.name;
       this.#push({ type: 'data-artifact', ...(id !== undefined && { id }), data: artifact });
     }
+  }
+
+  #says({ role, index, content }: ModelChunk): void {
+    if (role !== 'tool' && index !== this.#message) {
+      // Each message of the model is a step: a takeover may take back the last one alone.
+      if (this.#inStep) this.#endStep();
+      this.#message = index;
+    }
+    for (const part of content) this.#part(part);
+  }
+
+  // Only the last step can have messages that no longer stand: the one before has ended with a checkpoint.
+  #reset({ index = 0 }: Reset): void {
+    if (!this.#inStep || index > (this.#message ?? 0)) return;
+    this.#open = undefined;
+    this.#toolsDone = false;
+    for (const id of this.#askedInStep.splice(0)) this.#asked.delete(id);
+    this.#push({ type: 'reset-step' });
   }
 
   #part(part: Part): void {
@@ -109,8 +129,9 @@ class UiEncoder {
   #request({ toolRequest }: ToolRequestPart): void {
     const id = toolCallId(toolRequest);
     if (this.#asked.has(id)) return;
-    this.#asked.add(id);
     this.#beginStep();
+    this.#asked.add(id);
+    this.#askedInStep.push(id);
     this.#close();
     const { name, input = {} } = toolRequest;
     this.#push({ type: 'tool-input-available', toolCallId: id, toolName: name, input });
@@ -189,6 +210,7 @@ class UiEncoder {
     if (this.#toolsDone) this.#endStep();
     if (this.#inStep) return;
     this.#inStep = true;
+    this.#askedInStep = [];
     this.#push({ type: 'start-step' });
   }
 

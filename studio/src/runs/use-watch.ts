@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import type { RunInfo } from '../../../src/client/index.ts';
+import type { Chunk, Reset, RunInfo } from '../../../src/client/index.ts';
 import { textOf } from '../../../src/protocol/messages/text.ts';
 import { agentOf } from '../lib/server.ts';
 
@@ -20,14 +20,14 @@ export function useWatch(run: Pick<RunInfo, 'agent' | 'snapshotId'> | undefined)
     if (agent === undefined || snapshotId === undefined) return;
     const leaving = new AbortController();
     setWatched({ text: '', resets: 0 });
+    const said = new Said();
     const follow = async (): Promise<void> => {
       for await (const event of agentOf(agent).watch(snapshotId, { signal: leaving.signal })) {
         if (leaving.signal.aborted) return;
-        if (event.type === 'reset') setWatched(({ resets }) => ({ text: '', resets: resets + 1 }));
-        if (event.type !== 'chunk') continue;
-        const said = textOf(event.chunk.modelChunk);
-        if (said)
-          setWatched((before) => ({ ...before, text: (before.text + said).slice(-maxText) }));
+        if (event.type === 'end') continue;
+        if (event.type === 'reset') said.reset(event);
+        else said.add(event.chunk);
+        setWatched({ text: said.text, resets: said.resets });
       }
     };
     follow().catch((error: unknown) => {
@@ -38,4 +38,38 @@ export function useWatch(run: Pick<RunInfo, 'agent' | 'snapshotId'> | undefined)
     return () => leaving.abort();
   }, [agent, snapshotId]);
   return watched;
+}
+
+/** The text of a run, in pieces that know their turn and message: a takeover takes some of them back. */
+class Said {
+  resets = 0;
+  #pieces: { readonly turn: number; readonly index: number; readonly text: string }[] = [];
+  #turn = 0;
+  #index = 0;
+
+  get text(): string {
+    return this.#pieces
+      .map(({ text }) => text)
+      .join('')
+      .slice(-maxText);
+  }
+
+  add({ agent, turnStart, modelChunk }: Chunk): void {
+    if (agent === undefined) {
+      this.#turn = turnStart?.turnIndex ?? this.#turn;
+      this.#index = modelChunk?.index ?? this.#index;
+    }
+    const last = this.#pieces.at(-1);
+    const isSame = last?.turn === this.#turn && last.index === this.#index;
+    const text = (isSame ? last.text : '') + textOf(modelChunk);
+    if (isSame) this.#pieces.pop();
+    this.#pieces.push({ turn: this.#turn, index: this.#index, text });
+  }
+
+  reset({ turnIndex = this.#turn, index: first = 0 }: Reset): void {
+    this.resets++;
+    this.#pieces = this.#pieces.filter(
+      ({ turn, index }) => turn < turnIndex || (turn === turnIndex && index < first),
+    );
+  }
 }
