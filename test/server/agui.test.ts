@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { waymark } from '../../src/index.ts';
+import { type Message, waymark } from '../../src/index.ts';
 import { handler } from '../../src/server/index.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { createGate } from '../agent/support/gate.ts';
 import { mortalStore } from '../agent/support/mortal-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { movableClock } from '../support/movable-clock.ts';
@@ -26,15 +27,15 @@ class Thread {
   messages: Any[] = [];
   events: Any[] = [];
 
-  async run(more: object = {}, path = '/agui/chat'): Promise<Any[]> {
-    const response = await this.post(more, path);
+  async run(more: object = {}, path = '/agui/chat', url = server.url): Promise<Any[]> {
+    const response = await this.post(more, path, url);
     const events = (await allEvents(response)).map(({ data }) => data);
     this.events = events;
     this.#apply(events);
     return events;
   }
 
-  post(more: object = {}, path = '/agui/chat'): Promise<Response> {
+  post(more: object = {}, path = '/agui/chat', url = server.url): Promise<Response> {
     const body = {
       threadId: this.id,
       runId: `run-${++count}`,
@@ -42,12 +43,12 @@ class Thread {
       messages: this.messages,
       ...more,
     };
-    return post(`${server.url}${path}`, body, { accept: 'text/event-stream' });
+    return post(`${url}${path}`, body, { accept: 'text/event-stream' });
   }
 
-  say(content: unknown, more: object = {}): Promise<Any[]> {
+  say(content: unknown, more: object = {}, url = server.url): Promise<Any[]> {
     this.messages.push({ id: `u${++count}`, role: 'user', content });
-    return this.run(more);
+    return this.run(more, '/agui/chat', url);
   }
 
   get text(): string {
@@ -59,7 +60,7 @@ class Thread {
       const { type, messageId, delta } = event;
       if (type === 'MESSAGES_SNAPSHOT') this.messages = [...event.messages];
       if (type === 'TEXT_MESSAGE_START') {
-        this.messages.push({ id: messageId, role: 'assistant', content: '' });
+        this.messages.push({ id: messageId, role: event.role, content: '' });
       }
       const message = this.messages.find(({ id }) => id === messageId);
       if (type === 'TEXT_MESSAGE_CONTENT') message.content += delta;
@@ -343,6 +344,55 @@ describe('connect', () => {
     await run.abort();
     await app.close({ grace: 0 });
   });
+});
+
+test('S733 a steered message is in the stream, with the ids that the thread has after a reload', async () => {
+  const app = waymark({ store: memoryStore(), onError: () => {} });
+  const [asked, answered] = [createGate(), createGate()];
+  const note = app.defineTool({ name: 'note', description: 'Notes' }, asked.giving('noted'));
+  const chat = app.defineAgent({
+    name: 'chat',
+    model: scriptedModel([
+      { text: 'Wait.', toolCalls: [{ name: 'note', ref: 'n' }] },
+      answered.giving('First.'),
+      'Second.',
+    ]),
+    tools: [note],
+  });
+  const local = await startServer({ app, agui: true });
+  const thread = new Thread();
+  const running = thread.say('go', {}, local.url);
+  await asked.reached;
+  const snapshotId = (await chat.listRuns()).items[0]?.snapshotId ?? '';
+  const picture = { media: { url: 'data:image/png;base64,aGk=' } };
+  const more: Message = { role: 'user', content: [{ text: 'And this?' }, picture] };
+  await chat.steer(snapshotId, more, { requestId: 'mine' });
+  asked.open();
+  await answered.reached;
+  await chat.steer(snapshotId, 'And that?', { requestId: 'other' });
+  answered.open();
+  const events = await running;
+  const said = thread.messages.map(({ id, role, content = '' }) => `${id}: ${role}: ${content}`);
+  expect(said.slice(1)).toEqual([
+    `${snapshotId}:0: assistant: Wait.`,
+    `${snapshotId}:1:n: tool: noted`,
+    'mine: user: And this?',
+    `${snapshotId}:3: assistant: First.`,
+    'other: user: And that?',
+    `${snapshotId}:5: assistant: Second.`,
+  ]);
+  expect(events).toContainEqual({
+    type: 'CUSTOM',
+    name: 'part',
+    value: { messageId: 'mine', ...picture },
+  });
+  // The reloaded thread has the same messages, and the next turn finds the client in sync.
+  const response = await fetch(`${local.url}/agui/chat/${thread.id}`);
+  const reloaded = (await allEvents(response)).find(({ data }) => data.messages)?.data.messages;
+  expect(reloaded.map(({ id }: Any) => id)).toEqual(thread.messages.map(({ id }) => id));
+  const next = await thread.say('next', {}, local.url);
+  expect(types(next)).not.toContain('MESSAGES_SNAPSHOT');
+  await local.close();
 });
 
 test('S369 after a takeover the client gets what stands, and the rest once', async () => {

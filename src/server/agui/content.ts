@@ -1,3 +1,4 @@
+import { steeredBy } from '../../agent/turn/steered-message.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import type { Message, Part } from '../../protocol/message.ts';
@@ -81,6 +82,11 @@ function kindOf(contentType: string): string {
 /** A value as the text of a tool call's arguments or result. */
 export function asText(value: Json | undefined): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? null);
+}
+
+/** The id that a stored message of the user has in the thread: that of its client or of the sender that steered, else `name`. */
+export function userMessageId(message: Message, name: string): string {
+  return markOf(message).id ?? steeredBy(message)?.id ?? name;
 }
 
 /** What this protocol has added to a stored message. */

@@ -1,8 +1,8 @@
 import { interruptsOf } from '../../api/interrupts.ts';
-import type { ToolResponsePart } from '../../protocol/message.ts';
+import type { Message, ToolResponsePart } from '../../protocol/message.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { Chunk, Output, Usage } from '../../protocol/turn.ts';
-import { asText } from './content.ts';
+import { asText, userMessageId } from './content.ts';
 import { activityOf } from './history.ts';
 import { isClientTool } from './interrupts.ts';
 import { Lane } from './lane.ts';
@@ -47,7 +47,8 @@ export class AguiEncoder {
   }
 
   chunk(chunk: Chunk): void {
-    const { agent, agentRef, turnStart, modelChunk, status, artifact, customPatch } = chunk;
+    const { agent, agentRef, turnStart, modelChunk, steered, status, artifact, customPatch } =
+      chunk;
     if (artifact) this.#artifact(artifact);
     if (agent !== undefined) {
       if (agentRef !== undefined && (modelChunk || status !== undefined)) {
@@ -57,6 +58,7 @@ export class AguiEncoder {
     }
     if (turnStart?.snapshotId !== undefined) this.#turnId = turnStart.snapshotId;
     if (modelChunk) this.#says(modelChunk);
+    if (steered) this.#steered(steered);
     if (status !== undefined) this.#push({ type: 'CUSTOM', name: 'status', value: status });
     if (customPatch) this.#state(customPatch);
   }
@@ -123,6 +125,23 @@ export class AguiEncoder {
       if ('toolResponse' in part && part.metadata?.partial !== true) this.#returned(part);
       this.#lane.part(part, message);
     }
+  }
+
+  /** A message that was added to the running turn, under the id that it has in the thread. */
+  #steered(message: Message): void {
+    if (this.#isTakenOver) return;
+    this.#leaveStep();
+    const messageId = userMessageId(message, `${this.#turnId}:steered`);
+    this.#push({ type: 'TEXT_MESSAGE_START', messageId, role: 'user' });
+    for (const part of message.content) {
+      const { metadata: _, ...value } = part;
+      if (!('text' in part)) {
+        this.#push({ type: 'CUSTOM', name: 'part', value: { messageId, ...value } });
+      } else if (part.text !== '') {
+        this.#push({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta: part.text });
+      }
+    }
+    this.#push({ type: 'TEXT_MESSAGE_END', messageId });
   }
 
   /** The call of a sub-agent has its result. */

@@ -1,6 +1,7 @@
+import { steeredBy } from '../../agent/turn/steered-message.ts';
 import type { Message, Part, ToolResponsePart } from '../../protocol/message.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import { asText, fromUserParts, markOf } from './content.ts';
+import { asText, fromUserParts, markOf, userMessageId } from './content.ts';
 import { type AguiMessage, toolCallId } from './shapes.ts';
 
 /** A user's message and everything up to the next one. */
@@ -33,12 +34,12 @@ export function toHistory(stored: readonly Message[], runId?: string): History {
   for (const [at, turn] of turnsOf(stored).entries()) {
     const id = turn.snapshotId ?? runId ?? `turn-${at}`;
     // What the turn received before the model was asked: the user's message, and what closes open calls.
-    const received = turn.messages.findLastIndex(({ role }) => role === 'user') + 1;
+    const received = turn.messages.findLastIndex(isInput) + 1;
     for (const [place, message] of turn.messages.entries()) {
       const name = place < received ? `${id}:in${place}` : `${id}:${place - received}`;
       const converted = toMessages(message, name);
       const mark = message.role === 'user' ? markOf(message) : {};
-      if (message.role === 'user' || exchanges.length === 0) {
+      if (isInput(message) || exchanges.length === 0) {
         exchanges.push({ ids: new Set(), ...(mark.runId !== undefined && { runId: mark.runId }) });
       }
       for (const each of converted) exchanges.at(-1)?.ids.add(each.id);
@@ -59,7 +60,7 @@ function turnsOf(stored: readonly Message[]): readonly Turn[] {
   };
   for (const message of stored) {
     // Without snapshots, only the next user message shows where a turn has ended.
-    if (message.role === 'user' && messages.at(-1)?.role === 'model') end();
+    if (isInput(message) && messages.at(-1)?.role === 'model') end();
     messages.push(message);
     const snapshotId = message.metadata?.snapshotId;
     if (typeof snapshotId === 'string') end(snapshotId);
@@ -68,11 +69,16 @@ function turnsOf(stored: readonly Message[]): readonly Turn[] {
   return turns;
 }
 
+/** Whether a turn began with a message. One that was added to the running turn belongs to what the turn says. */
+function isInput(message: Message): boolean {
+  return message.role === 'user' && steeredBy(message) === undefined;
+}
+
 function toMessages(message: Message, id: string): readonly AguiMessage[] {
   const { role, content } = message;
   switch (role) {
     case 'user':
-      return [{ id: markOf(message).id ?? id, role: 'user', content: fromUserParts(content) }];
+      return [{ id: userMessageId(message, id), role: 'user', content: fromUserParts(content) }];
     case 'model':
       return [...reasoningOf(content, id), ...answerOf(content, id), ...resultsOf(content, id)];
     case 'tool':
