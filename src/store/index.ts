@@ -47,6 +47,7 @@ export type {
 export type { SteeringMessage } from './contract/steering.ts';
 export {
   type AbortSupport,
+  type Checkpointed,
   type Claim,
   type ClaimRequest,
   type Committed,

@@ -162,7 +162,7 @@ test('a process that cannot write its heartbeats stays at work: it does not try 
       ref: await claim(name),
       store,
       control: new StopControl(),
-      onSteered: () => {},
+      steering: { isHinted: false },
       recoverable: () => true,
     });
   }

@@ -12,8 +12,8 @@ export interface LiveRun {
     /** Stops it at once: another worker may have the run, so nothing more may be written. */
     markLost(): void;
   };
-  /** Hears that the inbox of the run may have messages. */
-  readonly onSteered: () => void;
+  /** Learns whether the inbox of the run may have messages, and while that is looked up. */
+  readonly steering: { isHinted: boolean; looking?: Promise<void> | undefined };
   /** Whether another process continues the run if this one releases it. */
   readonly recoverable: () => boolean;
 }
@@ -49,7 +49,7 @@ export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: n
       entry.lastSeen = clock.now();
       if (signal === 'stop') run.control.stop();
       else if (signal === 'lost') run.control.markLost();
-      else if (signal === 'steered') run.onSteered();
+      else if (signal === 'steered') run.steering.isHinted = true;
     } catch {
       entry.isStoreAway = true;
       // The store may come back, but once the claim must have expired, another worker may have the run.
@@ -75,7 +75,11 @@ export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: n
       stopTicking ??= clock.every(Math.max(10, ttl / 3), tick);
       const unlisten = run.store.abort?.onChange(run.ref.runId, () => {
         // A failing store may reload its data and report that as a change.
-        if (!entry.isStoreAway) void beat(entry);
+        if (entry.isStoreAway) return;
+        const looking = beat(entry).finally(() => {
+          if (run.steering.looking === looking) run.steering.looking = undefined;
+        });
+        run.steering.looking = looking;
       });
       return () => {
         unlisten?.();

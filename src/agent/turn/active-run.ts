@@ -27,9 +27,11 @@ export interface ActiveRun {
 }
 
 /** The inbox of a run, as its worker knows it. */
-interface RunSteering {
+export interface RunSteering {
   /** Whether there may be messages that the turn has not taken. */
   isHinted: boolean;
+  /** Settles when a hint that has just come is looked up in the store. */
+  looking?: Promise<void> | undefined;
   /** The messages of the inbox that the state has, each by its run and id. */
   readonly taken: Set<string>;
   /** Another worker had the run: its last checkpoint may have messages of the inbox, which was not read yet. */

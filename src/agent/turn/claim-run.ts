@@ -5,7 +5,7 @@ import { highestTotals } from '../../store/rules/totals.ts';
 import { freshState } from '../spec/init.ts';
 import { fullStore } from '../spec/spec.ts';
 import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';
-import type { ActiveRun } from './active-run.ts';
+import type { ActiveRun, RunSteering } from './active-run.ts';
 import { claimWhenBusy } from './concurrency.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { claimedAt } from './lineage.ts';
@@ -49,7 +49,10 @@ export function activateRun(
   const ref = turnBase.run;
   const log = host.logs.open({ runId, scope: invocation.scope, attempt: ref?.attempt ?? 1 });
   if (durable && ref !== undefined && store?.events !== undefined) log.writeTo(store.events, ref);
-  const steering = { isHinted: turnBase.steered === true, taken: new Set<string>() };
+  const steering: RunSteering = {
+    isHinted: turnBase.steered === true,
+    taken: new Set<string>(),
+  };
   const beat = (): (() => void) =>
     ref === undefined || store === undefined
       ? () => {}
@@ -57,9 +60,7 @@ export function activateRun(
           ref,
           store,
           control: invocation.control,
-          onSteered: () => {
-            steering.isHinted = true;
-          },
+          steering,
           recoverable: () => log.durable,
         });
   let stop = beat();

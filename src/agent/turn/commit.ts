@@ -13,6 +13,7 @@ import type { ActiveRun } from './active-run.ts';
 import { armDeadline } from './arm-deadline.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { checkpointedAs, type ListedState, savedAs } from './lineage.ts';
+import { noteInbox } from './take-steering.ts';
 import { titleFor } from './title-for.ts';
 import type { Turn } from './turn-state.ts';
 import { whileHolding } from './while-holding.ts';
@@ -130,6 +131,7 @@ export async function checkpoint(
   );
   if (base !== undefined) {
     run.onProgress?.();
+    noteInbox(run, base.inbox);
     invocation.lineage = checkpointedAs(invocation.lineage, base);
     working.saved();
   }

@@ -187,7 +187,10 @@ function hooksOf(invocation: InvocationState, turn: Turn): GenerateHooks {
       const steered = await takeSteering(invocation);
       turn.generated += steered.length;
       await checkpointTurn(invocation, turn);
-      return steered;
+      // A message that the checkpoint found is in the store, so a takeover before the next checkpoint does not lose it.
+      const late = await takeSteering(invocation);
+      turn.generated += late.length;
+      return [...steered, ...late];
     },
   };
 }

@@ -1,3 +1,4 @@
+import { waitAtMost } from '../../core/time/timeout.ts';
 import type { Message } from '../../protocol/message.ts';
 import { inboxLimits, type SteeringMessage } from '../../store/contract/store.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';
@@ -29,8 +30,13 @@ export function hasSteering({ spec, run }: InvocationState): boolean {
   return run !== undefined && mayBeSteered({ spec }, run) && takesInbox({ spec });
 }
 
+/** How long a hint is waited for that is just being looked up. A store that takes longer may be away. */
+const mostLookMs = 100;
+
 /** Takes what has come for a turn that takes its whole inbox. */
 export async function takeSteering(invocation: InvocationState): Promise<readonly Message[]> {
+  const looking = invocation.run?.steering.looking;
+  if (looking !== undefined) await waitAtMost(invocation.host.clock, mostLookMs, looking);
   return hasSteering(invocation) ? await takeMessages(invocation) : [];
 }
 
@@ -72,6 +78,13 @@ export async function readLeft(
   const left = messages.filter(({ runId }) => runId !== undefined);
   if (left.length < messages.length) run.steering.isHinted = true;
   return left;
+}
+
+/** Notes how many messages the inbox had at a checkpoint: notifications of them may still be on their way. */
+export function noteInbox({ steering, runId }: ActiveRun, inbox = 0): void {
+  if (inbox === 0) return;
+  const own = [...steering.taken].filter((key) => key.startsWith(`${runId} `)).length;
+  if (inbox > own) steering.isHinted = true;
 }
 
 /** Adds messages of the inbox to the state. */

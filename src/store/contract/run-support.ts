@@ -9,7 +9,7 @@ import type { RequestOutcome, RequestRecord } from './request.ts';
 import type { DeadRunRecord, RunRecord, RunRef, RunRequest, RunSignal } from './run.ts';
 import type { Scope } from './scope.ts';
 import type { Spend } from './spend-support.ts';
-import type { LoadedState, PartialWrite, StateBase, StateWrite } from './state.ts';
+import type { Checkpointed, LoadedState, PartialWrite, StateWrite } from './state.ts';
 import type { SteeringMessage } from './steering.ts';
 import type { SuspectLimit, TakenRun } from './take-over.ts';
 import type { RunUsage } from './usage.ts';
@@ -51,7 +51,7 @@ export interface RunSupport {
       /** As in {@link CommitWrite}. */
       readonly spend?: Spend;
     },
-  ): Promise<StateBase>;
+  ): Promise<Checkpointed>;
   /**
    * Writes a snapshot, moves the head when it succeeded and is not within a turn, ends the run when asked to: one transaction. The row of a
    * detached run keeps its index, its parent and `createdAt`. `ALREADY_EXISTS` when the id is another snapshot's.

@@ -14,6 +14,12 @@ export interface StateBase {
   readonly ref: unknown;
 }
 
+/** The state that a checkpoint has saved. */
+export interface Checkpointed extends StateBase {
+  /** How many messages the run's own inbox has. A store that has no inboxes leaves it out. */
+  readonly inbox?: number;
+}
+
 /** A loaded state together with its snapshot's metadata. */
 export interface LoadedState extends StateBase {
   /** The snapshot, without its state. */

@@ -73,7 +73,7 @@ export type {
   SpendSum,
   SpendSupport,
 } from './spend-support.ts';
-export type { LoadedState, PartialWrite, StateBase, StateWrite } from './state.ts';
+export type { Checkpointed, LoadedState, PartialWrite, StateBase, StateWrite } from './state.ts';
 export { inboxLimits, type SteeringMessage } from './steering.ts';
 export type { SuspectLimit, TakenRun } from './take-over.ts';
 export type {

@@ -54,7 +54,7 @@ export function runSupport(tables: Tables): RunSupport {
       run.checkpoint = { state, stateHash, inputsDone, midTurn, used };
       run.crashes = noCrashes;
       addSpend(tables, spend);
-      return { snapshotId: run.id, state, ref: run.base };
+      return { snapshotId: run.id, state, ref: run.base, inbox: run.inbox.length };
     },
     commit: async (ref, write) => commit(tables, ref, write),
     release: async (ref, events, requests) => release(tables, ref, events, requests),

@@ -1,4 +1,4 @@
-import type { PartialWrite, RunRef, RunSupport, StateBase } from '../../contract/store.ts';
+import type { Checkpointed, PartialWrite, RunRef, RunSupport } from '../../contract/store.ts';
 import { isSnapshotId } from '../../rules/ids.ts';
 import { homeOf, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
@@ -12,6 +12,7 @@ import { code, toRunUsage, toTotals, toUsage } from '../values/codes.ts';
 import { pointersOf } from './commit.ts';
 import { placeValues } from './commit-row.ts';
 import { appendEvents } from './events.ts';
+import { journal } from './journal.ts';
 import { noCrashes, type OpenRun, openRun } from './open-run.ts';
 
 export type CheckpointWrite = Parameters<RunSupport['checkpoint']>[1];
@@ -48,13 +49,18 @@ const updateBranchEnd = statement(
   'UPDATE @sessions SET branch_end = $2 WHERE row_id = $1',
 );
 
+const countInbox = statement<{ messages: number }>(
+  'checkpoint_inbox',
+  `SELECT CAST(count(*) AS INTEGER) AS messages FROM @journal WHERE run = $1 AND attempt = ${journal.inbox}`,
+);
+
 /** Keeps the state that a run has reached: see {@link RunSupport.checkpoint}. */
 export function* checkpoint(
   ref: RunRef,
   write: CheckpointWrite,
   rows: StateRows,
   context: StateContext,
-): Plan<StateBase> {
+): Plan<Checkpointed> {
   const held = yield* openRun(ref, rows.base);
   const before = held.checkpoint === held.base ? null : held.checkpoint;
   const goesOn = before !== null && rows.base?.snapshot === before;
@@ -88,7 +94,8 @@ export function* checkpoint(
     custom,
     artifacts,
   });
-  return { snapshotId: ref.runId, state: write.state, ref: location };
+  const inbox = held.has_steps === 1 ? (yield* one(countInbox, held.id)).messages : 0;
+  return { snapshotId: ref.runId, state: write.state, ref: location, inbox };
 }
 
 /** A write with the hash of its state as it is stored. */
