@@ -116,7 +116,7 @@ export const modelChunk = v.object({
   content: v.array(part),
 });
 
-export const reset = v.object({
+const reset = v.object({
   /** The number of the worker's attempt, from 1. */
   attempt: v.number(),
   /** The turn that continues. Later turns of the run no longer stand. Absent in runs of earlier versions, as is `index`. */
