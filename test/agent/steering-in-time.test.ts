@@ -42,13 +42,13 @@ function withoutHints(store: Store): Store {
 
 const rounds = 5;
 
-test.each([
-  ...[...localStores, 'postgres' as const].flatMap((name) => [
-    [name, 'in this process', 'an attached'] as const,
-    [name, 'in this process', 'a background'] as const,
-    [name, 'in another process', 'a background'] as const,
-  ]),
-])(
+const cases = [...localStores, 'postgres' as const].flatMap((name) => [
+  [name, 'in this process', 'an attached'] as const,
+  [name, 'in this process', 'a background'] as const,
+  [name, 'in another process', 'a background'] as const,
+]);
+
+test.each(cases)(
   'S734 %s: a message that is steered %s before the tools of %s turn end is taken after them',
   async (name, where, mode) => {
     await withStores(name, async (store, elsewhere) => {

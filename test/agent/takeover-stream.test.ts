@@ -58,7 +58,9 @@ const deaths: Record<string, Death> = {
   },
 };
 
-test.each(Object.entries(deaths))(
+const cases = Object.entries(deaths);
+
+test.each(cases)(
   'S732 a worker dies %s: a watcher shows exactly the final messages',
   async (_, death) => {
     const { clock, advance } = movableClock();
