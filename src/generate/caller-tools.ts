@@ -1,5 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 import { isJsonObject, type Json } from '../core/json/json.ts';
+import { untrustedSchema } from '../core/schema/untrusted-schema.ts';
 import type { CallerToolInfo } from '../protocol/turn.ts';
 import type { ToolChoice } from './model.ts';
 import { type Tool, tool } from './tool.ts';
@@ -53,7 +54,8 @@ export function checkCallerTools(
 }
 
 function toTool({ name, description = '', inputSchema }: CallerToolInfo): Tool {
-  const made = tool({ name, description, input: inputSchema }, (_, { interrupt }) =>
+  const input = untrustedSchema(inputSchema);
+  const made = tool({ name, description, input }, (_, { interrupt }) =>
     interrupt(executedByCaller),
   );
   return {

@@ -4,9 +4,9 @@ import type {
   InputRequiredResult,
 } from '@modelcontextprotocol/client';
 import { linkSignals } from '../core/async/signal.ts';
-import { WaymarkError } from '../core/error.ts';
+import { messageOf, WaymarkError } from '../core/error.ts';
 import type { Json, JsonObject } from '../core/json/json.ts';
-import { jsonSchemaIssues } from '../core/schema/json-schema.ts';
+import { parse } from '../core/schema/schema.ts';
 import type { ToolContext } from '../generate/tool-context.ts';
 import type { OpenClient } from './connection.ts';
 import { toMcpError } from './errors.ts';
@@ -52,9 +52,9 @@ export async function callTool(call: ServerToolCall, context: ToolContext): Prom
   };
   try {
     const begun = mayBeTask(call) ? await context.checkpoint('mcp', begin) : await begin();
-    if ('result' in begun) return outputOf(call, begun.result, context);
+    if ('result' in begun) return await outputOf(call, begun.result, context);
     task = new FollowedTask(call, begun.taskId, context);
-    return outputOf(call, await endOfTask(call, task, answers, context), context);
+    return await outputOf(call, await endOfTask(call, task, answers, context), context);
   } catch (error) {
     // Also if the turn was stopped while the task was started, and its id could not be stored any more.
     await task?.cancelAfter(error);
@@ -62,24 +62,31 @@ export async function callTool(call: ServerToolCall, context: ToolContext): Prom
   }
 }
 
-function outputOf(call: ServerToolCall, result: CallToolResult, context: ToolContext): Json {
-  checkOutput(call, result);
+async function outputOf(
+  call: ServerToolCall,
+  result: CallToolResult,
+  context: ToolContext,
+): Promise<Json> {
+  await checkOutput(call, result);
   const { output, content } = fromToolResult(result, call.definition.name);
   context.attach(...content);
   return output;
 }
 
 /** Refuses structured content that does not fit the schema that the server has given. */
-function checkOutput({ definition, about }: ServerToolCall, result: CallToolResult): void {
-  const { outputSchema, name } = definition;
+async function checkOutput(
+  { definition, outputSchema, about }: ServerToolCall,
+  result: CallToolResult,
+): Promise<void> {
   if (outputSchema === undefined || result.isError === true) return;
-  const schema = outputSchema as Parameters<typeof jsonSchemaIssues>[0];
-  const [issue] = jsonSchemaIssues(schema, result.structuredContent, 'The structured content');
-  if (!issue) return;
-  throw new WaymarkError(
-    'INTERNAL',
-    `MCP server "${about.server}" answered the call to "${name}" with a result that does not fit its output schema: ${issue.path} ${issue.message}`,
-  );
+  try {
+    await parse(outputSchema, result.structuredContent, 'The structured content');
+  } catch (error) {
+    throw new WaymarkError(
+      'INTERNAL',
+      `MCP server "${about.server}" answered the call to "${definition.name}" with a result that does not fit its output schema: ${messageOf(error)}`,
+    );
+  }
 }
 
 /** What an earlier call has left behind: the answers to its questions, the state of the server, and its task. */

@@ -3,10 +3,11 @@ import type {
   ElicitResult,
   InputRequiredResult,
 } from '@modelcontextprotocol/client';
-import { WaymarkError } from '../core/error.ts';
+import { messageOf, WaymarkError } from '../core/error.ts';
 import { contentHash } from '../core/json/hash.ts';
 import { isJsonObject, type Json, type JsonObject, toJson } from '../core/json/json.ts';
-import { jsonSchemaIssues } from '../core/schema/json-schema.ts';
+import { parse } from '../core/schema/schema.ts';
+import { untrustedSchema } from '../core/schema/untrusted-schema.ts';
 
 /** A question of a server to the user: what it says, and the schema of the answer. */
 export interface Question {
@@ -59,7 +60,7 @@ export function answersOf(
  * Refuses an answer that the server would not take. It is `{ action: 'accept', content }` with content that fits the schema, or
  * `{ action: 'decline' }` or `{ action: 'cancel' }`.
  */
-export function checkAnswer(resumed: Json, interrupted: Json): void {
+export async function checkAnswer(resumed: Json, interrupted: Json): Promise<void> {
   if (elicitationOf(interrupted) === undefined) return;
   const { action, content } = isJsonObject(resumed) ? resumed : {};
   if (action === 'decline' || action === 'cancel') return;
@@ -67,8 +68,11 @@ export function checkAnswer(resumed: Json, interrupted: Json): void {
     throw bad("Answer with { action: 'accept', content }, { action: 'decline' } or 'cancel'.");
   }
   const { schema } = interrupted as { readonly schema: JsonObject };
-  const [issue] = jsonSchemaIssues(schema, content, 'The answer');
-  if (issue) throw bad(`It does not fit the schema: ${issue.path} ${issue.message}`.trim());
+  try {
+    await parse(untrustedSchema(schema), content, 'The content');
+  } catch (error) {
+    throw bad(messageOf(error));
+  }
 }
 
 function bad(problem: string): WaymarkError {
@@ -81,7 +85,9 @@ export function questionOf(request: ElicitRequest['params']): Question {
   if (!('requestedSchema' in request)) {
     throw new WaymarkError('UNIMPLEMENTED', 'Questions by URL are not supported.');
   }
-  return { message, schema: toJson(request.requestedSchema, 'The schema') as JsonObject };
+  const schema = toJson(request.requestedSchema, 'The schema') as JsonObject;
+  untrustedSchema(schema);
+  return { message, schema };
 }
 
 /** The key of a question of a server of 2025, which has none: the same question again has the same key. */

@@ -1,5 +1,6 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../core/json/json.ts';
+import type { UntrustedSchema } from '../core/schema/untrusted-schema.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { McpConnection } from './connection.ts';
 
@@ -18,6 +19,8 @@ export interface ToolServer {
 /** One call of a tool of a server. */
 export interface ServerToolCall {
   readonly definition: McpTool;
+  /** The schema of its structured content. */
+  readonly outputSchema: UntrustedSchema | undefined;
   readonly about: ToolServer;
   readonly input: JsonObject;
 }

@@ -1,7 +1,7 @@
 import type { Client, Tool as McpTool } from '@modelcontextprotocol/client';
 import { isWaymarkError, messageOf, WaymarkError } from '../core/error.ts';
 import type { JsonObject } from '../core/json/json.ts';
-import type { JsonSchema } from '../core/schema/schema.ts';
+import { untrustedSchema } from '../core/schema/untrusted-schema.ts';
 import { type Tool, tool } from '../generate/tool.ts';
 import { callTool } from './call-tool.ts';
 import { checkAnswer } from './questions.ts';
@@ -37,14 +37,17 @@ export function toTools(
 
 function toTool(definition: McpTool, name: string, about: ToolNaming & ToolServer): Tool {
   const { description, title, inputSchema } = definition;
+  const outputSchema =
+    definition.outputSchema && untrustedSchema(definition.outputSchema as JsonObject);
   const made = tool(
     {
       name,
       description: description ?? title ?? definition.name,
-      input: inputSchema as JsonSchema,
+      input: untrustedSchema(inputSchema as JsonObject),
       metadata: { mcp: metadataOf(definition, about.server) },
     },
-    async (input, context) => callTool({ definition, about, input: input as JsonObject }, context),
+    async (input, context) =>
+      callTool({ definition, outputSchema, about, input: input as JsonObject }, context),
   ) as Tool;
   return { ...made, checkResumed: checkAnswer };
 }

@@ -7,6 +7,8 @@ export interface ServerSetup {
   readonly limits?: Partial<ServerLimits>;
   /** An operation that `authorize` refuses. */
   readonly refused?: string;
+  /** Also defines an agent `tooled` with the tools of a hostile MCP server. */
+  readonly hostileMcp?: boolean;
 }
 
 /** What the server held at one moment, after garbage collection and with nothing under way. */

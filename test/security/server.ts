@@ -4,11 +4,17 @@ import { systemClock } from '../../src/core/time/clock.ts';
 import type { Model } from '../../src/generate/model.ts';
 import { memoryStore } from '../../src/index.ts';
 import { serve } from '../../src/server/index.ts';
+import { rawServer } from '../mcp/support/raw.ts';
 import { createTestApp, talkative } from '../server/kit.ts';
 import type { ServerSetup } from './attack.ts';
 import { watchLoop } from './watch-loop.ts';
 
-const { auth = true, limits, refused } = JSON.parse(process.argv[2] ?? '{}') as ServerSetup;
+const {
+  auth = true,
+  limits,
+  refused,
+  hostileMcp,
+} = JSON.parse(process.argv[2] ?? '{}') as ServerSetup;
 
 let timers = 0;
 const clock: typeof systemClock = {
@@ -36,6 +42,7 @@ const model: Model = {
 };
 const store = memoryStore();
 const app = createTestApp({ model, store });
+if (hostileMcp) app.defineAgent({ name: 'tooled', tools: [rawServer('raw', 'hostile')] });
 await app.ready();
 const failures: string[] = [];
 const server = await serve(app, {
@@ -43,6 +50,8 @@ const server = await serve(app, {
   grace: 0,
   clock,
   reflection: true,
+  agui: true,
+  openai: { allow: ['tools'] },
   keepAlive: 1000,
   ...(limits && { limits }),
   ...(auth && {

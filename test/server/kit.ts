@@ -47,6 +47,20 @@ export function talkative(): ReturnType<typeof scriptedModel> {
         ([, topic = '']) => ({ toolCalls: [{ name: 'remember', input: { topic } }] }),
       ],
       [/^who am i/, { toolCalls: [{ name: 'whoami' }] }],
+      [/^say (.*)/s, ([, text = '']) => ({ text })],
+      [
+        /^call (\w+) (.*)/s,
+        ([, name = '', input = '{}']) => ({ toolCalls: [{ name, input: JSON.parse(input) }] }),
+      ],
+      [
+        /^repeat (\d+) (\w+) (.*)/s,
+        ([, times, name = '', input = '{}']) => ({
+          toolCalls: Array.from({ length: Number(times) }, () => ({
+            name,
+            input: JSON.parse(input),
+          })),
+        }),
+      ],
       [/^umlaut/, { chunks: ['grüße ', '🌍', ' — ', '日本語'] }],
     ],
     otherwise: ({ messages }) => {

@@ -1,3 +1,4 @@
+import { untrustedSchema } from '../../core/schema/untrusted-schema.ts';
 import type { GenerateOptions } from '../../generate/generate-options.ts';
 import { toParts } from '../../generate/message.ts';
 import type { TurnSettings } from '../../protocol/turn.ts';
@@ -14,7 +15,9 @@ export function withSettings(
     ...(toolChoice !== undefined && { toolChoice }),
     ...(config && { config: { ...rendered.config, ...config } }),
     ...(output && {
-      output: output.schema ? { schema: output.schema } : { format: 'json' as const },
+      output: output.schema
+        ? { schema: untrustedSchema(output.schema) }
+        : { format: 'json' as const },
     }),
   };
 }

@@ -5,42 +5,52 @@ import {
   schemaMapKeyword,
 } from '@cfworker/json-schema';
 import { WaymarkError } from '../error.ts';
-import { isJsonArray, isJsonObject, type Json } from '../json/json.ts';
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from '../json/json.ts';
 import { escapeStep } from '../json/pointer.ts';
 
 /** Refuses what cannot be a JSON Schema, at the place where it was written and not when the first value comes. */
 export function checkSchemaForm(schema: Json): void {
-  checkSchema(schema, '');
+  checkKeywords(schema, checkPatterns);
   checkReferences(schema);
 }
 
-function checkSchema(schema: Json | undefined, path: string): void {
+/** Sees a schema, and each one inside it, with its JSON Pointer. */
+type Visit = (schema: JsonObject, path: string) => void;
+
+/** Refuses keywords whose values are no schemas where they must be, or not of the right kind. */
+export function checkKeywords(schema: Json | undefined, visit: Visit, path = ''): void {
   if (typeof schema === 'boolean' && path !== '') return;
   if (!isJsonObject(schema)) throw malformed(path, 'a schema must be an object');
+  visit(schema, path);
   for (const [keyword, value] of Object.entries(schema)) {
     if (value === undefined) continue;
     const place = `${path}/${escapeStep(keyword)}`;
-    checks[keyword]?.(value, place);
-    checkInside(keyword, value, place);
+    checks.get(keyword)?.(value, place);
+    checkInside(keyword, value, place, visit);
   }
 }
 
-function checkInside(keyword: string, value: Json, place: string): void {
-  if (isJsonArray(value) && !schemaMapKeyword[keyword]) {
-    if (!schemaArrayKeyword[keyword]) return;
-    for (const [at, child] of value.entries()) checkSchema(child, `${place}/${at}`);
-  } else if (schemaMapKeyword[keyword]) {
+function checkInside(keyword: string, value: Json, place: string, visit: Visit): void {
+  if (isJsonArray(value) && !mapKeywords.has(keyword)) {
+    if (!arrayKeywords.has(keyword)) return;
+    for (const [at, child] of value.entries()) checkKeywords(child, visit, `${place}/${at}`);
+  } else if (mapKeywords.has(keyword)) {
     if (!isJsonObject(value)) throw malformed(place, 'it must be an object of schemas');
     for (const [name, child] of Object.entries(value)) {
       // `dependencies` also holds lists of names.
-      if (!isJsonArray(child)) checkSchema(child, `${place}/${escapeStep(name)}`);
+      if (!isJsonArray(child)) checkKeywords(child, visit, `${place}/${escapeStep(name)}`);
     }
-  } else if (schemaKeyword[keyword]) {
-    checkSchema(value, place);
-  } else if (schemaArrayKeyword[keyword]) {
+  } else if (keywords.has(keyword)) {
+    checkKeywords(value, visit, place);
+  } else if (arrayKeywords.has(keyword)) {
     throw malformed(place, 'it must be a list of schemas');
   }
 }
+
+// Sets, because a schema may have a keyword such as `constructor`.
+const keywords: ReadonlySet<string> = new Set(Object.keys(schemaKeyword));
+const arrayKeywords: ReadonlySet<string> = new Set(Object.keys(schemaArrayKeyword));
+const mapKeywords: ReadonlySet<string> = new Set(Object.keys(schemaMapKeyword));
 
 const types: ReadonlySet<unknown> = new Set([
   'array',
@@ -52,26 +62,34 @@ const types: ReadonlySet<unknown> = new Set([
   'string',
 ]);
 
-const checks: { readonly [keyword: string]: (value: Json, place: string) => void } = {
-  type(value, place) {
-    const names = isJsonArray(value) ? value : [value];
-    const unknown = names.find((name) => !types.has(name));
-    if (unknown !== undefined)
-      throw malformed(place, `there is no type ${JSON.stringify(unknown)}`);
-  },
-  required(value, place) {
-    if (!isJsonArray(value) || value.some((name) => typeof name !== 'string')) {
-      throw malformed(place, 'it must be a list of property names');
-    }
-  },
-  enum(value, place) {
-    if (!isJsonArray(value)) throw malformed(place, 'it must be a list of values');
-  },
-  pattern: checkPattern,
-  patternProperties(value, place) {
-    if (isJsonObject(value)) for (const pattern of Object.keys(value)) checkPattern(pattern, place);
-  },
-};
+type Check = (value: Json, place: string) => void;
+
+const checks: ReadonlyMap<string, Check> = new Map(
+  Object.entries<Check>({
+    type(value, place) {
+      const names = isJsonArray(value) ? value : [value];
+      const unknown = names.find((name) => !types.has(name));
+      if (unknown !== undefined)
+        throw malformed(place, `there is no type ${JSON.stringify(unknown)}`);
+    },
+    required(value, place) {
+      if (!isJsonArray(value) || value.some((name) => typeof name !== 'string')) {
+        throw malformed(place, 'it must be a list of property names');
+      }
+    },
+    enum(value, place) {
+      if (!isJsonArray(value)) throw malformed(place, 'it must be a list of values');
+    },
+  }),
+);
+
+function checkPatterns({ pattern, patternProperties }: JsonObject, path: string): void {
+  if (pattern !== undefined) checkPattern(pattern, `${path}/pattern`);
+  if (!isJsonObject(patternProperties)) return;
+  for (const name of Object.keys(patternProperties)) {
+    checkPattern(name, `${path}/patternProperties`);
+  }
+}
 
 function checkPattern(value: Json, place: string): void {
   try {
@@ -93,7 +111,8 @@ function checkReferences(schema: Json): void {
   }
 }
 
-function malformed(path: string, reason: string): WaymarkError {
+/** The error for a JSON Schema that is not valid. */
+export function malformed(path: string, reason: string): WaymarkError {
   const place = path === '' ? '' : ` at ${path}`;
   return new WaymarkError('INVALID_ARGUMENT', `The JSON Schema is not valid${place}: ${reason}.`, {
     details: { path },

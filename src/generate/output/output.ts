@@ -1,4 +1,4 @@
-import { messageOf, WaymarkError } from '../../core/error.ts';
+import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import { type JsonSchema, parse, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
 import { arrayFormat } from './array.ts';
 import { enumFormat } from './enum.ts';
@@ -81,6 +81,8 @@ export async function parseOutput(
   try {
     return await parse(schema, value, 'The answer');
   } catch (cause) {
+    // Another answer would not help.
+    if (isWaymarkError(cause) && cause.status === 'RESOURCE_EXHAUSTED') throw cause;
     const reason = messageOf(cause).replace(/^The answer does not fit its schema\.\s*/, '');
     const problem = `does not fit the schema (${reason.replace(/\.$/, '')})`;
     throw badOutput(format.name, text, problem, cause);

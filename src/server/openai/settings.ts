@@ -1,6 +1,8 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
+import { messageOf } from '../../core/error.ts';
 import { type JsonObject, jsonEqual, toJson } from '../../core/json/json.ts';
+import { untrustedSchema } from '../../core/schema/untrusted-schema.ts';
 import type { TurnSettings } from '../../protocol/turn.ts';
 import { short } from '../http/not-found.ts';
 import { structuredOutput } from '../http/structured-output.ts';
@@ -79,10 +81,23 @@ async function outputOf(
     );
   }
   const schema = toJson(format.schema, 'schema') as JsonObject;
+  checkSchema(schema);
   if (own === undefined) return { schema };
   if (jsonEqual(own as JsonObject, schema)) return undefined;
   throw badRequest(
     `The model ${short(agent.name)} has its own output schema. Leave out text.format; GET /agents/${agent.name} shows the schema.`,
     { param: 'text.format', code: 'unsupported_value' },
   );
+}
+
+// Refused here, an invalid schema leaves no run behind.
+function checkSchema(schema: JsonObject): void {
+  try {
+    untrustedSchema(schema);
+  } catch (error) {
+    throw badRequest(messageOf(error), {
+      param: 'text.format.schema',
+      code: 'invalid_json_schema',
+    });
+  }
 }

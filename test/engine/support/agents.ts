@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import {
@@ -8,6 +9,7 @@ import {
 } from '../../../src/engine/pg-boss/index.ts';
 import { type App, waymark } from '../../../src/index.ts';
 import { postgresStore } from '../../../src/store/postgres/index.ts';
+import { talkative } from '../../server/kit.ts';
 
 type Tuning = Omit<PgBossEngineOptions, 'pool' | 'connectionString' | 'max'>;
 
@@ -34,7 +36,8 @@ export interface QueueAppOptions {
 
 /**
  * Opens such an app. `{"ms": 50, "steps": 3}` as the input's text makes an agent take its time, and count its steps; `dieWhile` and
- * `waitWhile` name a folder: while it is there, the worker dies, or the agent waits.
+ * `waitWhile` name a folder: while it is there, the worker dies, or the agent waits; `blockWhile` blocks the worker's event loop. The
+ * agent `chat` has a model that does what it is told.
  */
 export function openQueueApp(options: QueueAppOptions): QueueApp {
   const {
@@ -56,14 +59,19 @@ export function openQueueApp(options: QueueAppOptions): QueueApp {
     onError: (error) => onError?.(error),
   });
   for (const name of agents) {
+    if (name === 'chat') {
+      app.defineAgent({ name, model: talkative() });
+      continue;
+    }
     app.defineCustomAgent(
       { name, ...(version && { version }) },
       async (session, { respond, signal }) => {
         await session.run(async ({ message }) => {
           const text =
             message?.content.map((part) => ('text' in part ? part.text : '')).join('') ?? '';
-          const { ms = 0, steps = 1, dieWhile, waitWhile } = wishOf(text);
+          const { ms = 0, steps = 1, dieWhile, blockWhile, waitWhile } = wishOf(text);
           if (dieWhile !== undefined && existsSync(dieWhile)) process.kill(process.pid, 'SIGKILL');
+          if (blockWhile !== undefined) block(blockWhile);
           for (let step = 0; step < steps; step++) {
             await session.step(`step-${step}`, async () => step);
             await respond.modelChunk({ content: [{ text: `${step};` }] });
@@ -92,6 +100,7 @@ function wishOf(text: string): {
   ms?: number;
   steps?: number;
   dieWhile?: string;
+  blockWhile?: string;
   waitWhile?: string;
 } {
   try {
@@ -99,6 +108,13 @@ function wishOf(text: string): {
   } catch {
     return {};
   }
+}
+
+/** Blocks this thread while a folder is there, for ten minutes at most. Each process leaves a file in it first. */
+function block(folder: string): void {
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  if (existsSync(folder)) writeFileSync(join(folder, String(process.pid)), '');
+  for (let left = 600_000; left > 0 && existsSync(folder); left -= 20) Atomics.wait(cell, 0, 0, 20);
 }
 
 /** A text as an input that is detached from its start. */

@@ -1,0 +1,246 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
+import { WaymarkError } from '../error.ts';
+import {
+  getOwn,
+  isJsonArray,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  toJson,
+} from '../json/json.ts';
+import { takeBreak } from '../platform.ts';
+import { checkKeywords, malformed } from './json-schema-form.ts';
+import {
+  type CountLimits,
+  type Evaluation,
+  type Issue,
+  type Place,
+  untrustedKeywords,
+} from './untrusted-keywords.ts';
+
+/** The longest schema as JSON, and how deep it may be nested. */
+const limits = { length: 262_144, depth: 128 } as const;
+
+/** The steps that an evaluation may take: some for the schema, more for a larger value, and an upper bound. */
+const budget = { least: 50_000, perValue: 10, most: 1_000_000 } as const;
+
+/** How many schemas may be evaluated within each other, such as a `$ref` that leads to a `$ref`. */
+const maxNesting = 500;
+
+/** The most issues that are looked for. */
+const maxIssues = 20;
+
+/** A Standard Schema that is also a JSON Schema. */
+export interface UntrustedSchema {
+  readonly '~standard': StandardSchemaV1.Props & StandardJSONSchemaV1.Props;
+}
+
+/**
+ * A JSON Schema from a caller or a remote server, as a Standard Schema. It is evaluated in a limited number of steps, whatever it
+ * contains; a value that needs more is RESOURCE_EXHAUSTED. Regular expressions (`pattern`, `patternProperties`) and `format` are
+ * not evaluated. A schema that is not valid, too large or nested too deeply is INVALID_ARGUMENT.
+ */
+export function untrustedSchema(schema: JsonObject): UntrustedSchema {
+  const root = toJson(schema, 'The JSON Schema');
+  const refs = prepare(root);
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'json-schema',
+      async validate(value) {
+        // Many calls of one message come together: other work gets its turn between them.
+        await takeBreak();
+        if (value === undefined) return { issues: [{ message: 'A value is required.' }] };
+        const json = toJson(value, 'The value');
+        const issues = new BoundedEvaluation(refs, budgetFor(json)).issuesOf(root, json, {});
+        if (issues.length === 0) return { value };
+        return { issues: issues.map(({ message, at }) => ({ message, path: pathOf(at) })) };
+      },
+      jsonSchema: { input: () => root, output: () => root },
+    },
+  };
+}
+
+/** Checks a schema and finds what its references lead to. */
+function prepare(root: JsonObject): ReadonlyMap<string, Json> {
+  const { length } = JSON.stringify(root);
+  if (length > limits.length) {
+    throw malformed('', `it has ${length} characters, of at most ${limits.length}`);
+  }
+  if (!isWithin(root, limits.depth)) {
+    throw malformed('', `it is nested more than ${limits.depth} levels deep`);
+  }
+  const refs = new Map<string, Json>();
+  const places = new Map<string, string>();
+  checkKeywords(root, (schema, path) => {
+    const { $ref, $anchor, $id } = schema;
+    if (typeof $anchor === 'string') refs.set(`#${$anchor}`, schema);
+    if (typeof $id === 'string') refs.set($id, schema);
+    if (typeof $ref === 'string' && !places.has($ref)) places.set($ref, path);
+  });
+  for (const [ref, path] of places) {
+    const found = refs.get(ref) ?? targetOf(root, ref);
+    if (found === undefined) {
+      throw malformed(`${path}/$ref`, `it leads to "${ref}", which is not in this schema`);
+    }
+    refs.set(ref, found);
+  }
+  return refs;
+}
+
+function isWithin(value: Json, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (depth === 0) return false;
+  return Object.values(value).every((child) => isWithin(child as Json, depth - 1));
+}
+
+/** What a reference within the schema leads to: `#`, or `#` and a JSON Pointer, with or without the `$id` of the schema. */
+function targetOf(root: JsonObject, ref: string): Json | undefined {
+  const { $id } = root;
+  const local = typeof $id === 'string' && ref.startsWith(`${$id}#`) ? ref.slice($id.length) : ref;
+  if (local !== '#' && !local.startsWith('#/')) return undefined;
+  let found: Json | undefined = root;
+  for (const step of local.split('/').slice(1)) {
+    const key = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~');
+    if (isJsonArray(found)) found = found[Number(key)];
+    else found = isJsonObject(found) ? getOwn(found, key) : undefined;
+  }
+  return isJsonObject(found) || typeof found === 'boolean' ? found : undefined;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function budgetFor(value: Json): number {
+  const enough = (budget.most - budget.least) / budget.perValue;
+  return budget.least + budget.perValue * countOf(value, enough);
+}
+
+/** How many values a value consists of; counts no further than `most`. */
+function countOf(value: Json, most: number): number {
+  let count = 1;
+  if (typeof value !== 'object' || value === null) return count;
+  for (const child of Object.values(value)) {
+    if (count >= most) return most;
+    count += countOf(child as Json, most - count);
+  }
+  return Math.min(count, most);
+}
+
+/** A keyword that is not evaluated would decide. */
+const undecided = Symbol('undecided');
+
+/** The evaluation of one value, in a limited number of steps. */
+class BoundedEvaluation implements Evaluation {
+  readonly #refs: ReadonlyMap<string, Json>;
+  #left: number;
+  #nesting = 0;
+  #issues: Issue[] = [];
+  /** Whether "not evaluated" must not count as "fits", as within `not`. */
+  #isExact = false;
+
+  constructor(refs: ReadonlyMap<string, Json>, steps: number) {
+    this.#refs = refs;
+    this.#left = steps;
+  }
+
+  check(schema: Json, value: Json, at: Place): void {
+    this.spend(1);
+    if (schema === false) this.fail(at, 'Nothing is allowed here.');
+    if (!isJsonObject(schema)) return;
+    if (++this.#nesting > maxNesting) throw tooCostly();
+    for (const keyword of this.keysOf(schema)) {
+      if (this.#issues.length >= (this.#isExact ? 1 : maxIssues)) break;
+      untrustedKeywords.get(keyword)?.(this, schema[keyword] as Json, value, at, schema);
+    }
+    this.#nesting--;
+  }
+
+  issuesOf(schema: Json, value: Json, at: Place): readonly Issue[] {
+    const outer = this.#issues;
+    this.#issues = [];
+    try {
+      this.check(schema, value, at);
+      return this.#issues;
+    } finally {
+      this.#issues = outer;
+    }
+  }
+
+  decide(schema: Json, value: Json, at: Place): readonly Issue[] | undefined {
+    if (this.#isExact) return this.issuesOf(schema, value, at);
+    const nesting = this.#nesting;
+    this.#isExact = true;
+    try {
+      return this.issuesOf(schema, value, at);
+    } catch (error) {
+      if (error !== undecided) throw error;
+      this.#nesting = nesting;
+      return undefined;
+    } finally {
+      this.#isExact = false;
+    }
+  }
+
+  skip(): void {
+    // After an issue, the keyword cannot change the outcome.
+    if (this.#isExact && this.#issues.length === 0) throw undecided;
+  }
+
+  fail(at: Place, message: string, inside: readonly Issue[] = []): void {
+    this.#issues.push({ message, at }, ...inside.slice(0, maxIssues));
+  }
+
+  compare(at: Place, count: number, { least, most }: CountLimits, what: string): void {
+    if (typeof least === 'number' && count < least) {
+      this.fail(at, `Has ${count} ${what}, of at least ${least}.`);
+    }
+    if (typeof most === 'number' && count > most) {
+      this.fail(at, `Has ${count} ${what}, of at most ${most}.`);
+    }
+  }
+
+  target(ref: Json): Json {
+    return this.#refs.get(String(ref)) ?? true;
+  }
+
+  keysOf(object: JsonObject): readonly string[] {
+    const keys = Object.keys(object);
+    this.spend(keys.length);
+    return keys;
+  }
+
+  spend(steps: number): void {
+    this.#left -= steps;
+    if (this.#left < 0) throw tooCostly();
+  }
+
+  spendFor(value: Json): void {
+    this.spend(typeof value === 'string' ? 1 + (value.length >> 6) : 1);
+    if (typeof value !== 'object' || value === null) return;
+    for (const key in value) {
+      this.spend(key.length >> 6);
+      this.spendFor((value as JsonObject)[key] as Json);
+    }
+  }
+}
+
+function pathOf(at: Place): readonly (string | number)[] {
+  const path: (string | number)[] = [];
+  for (let place = at; place.step !== undefined && place.parent; place = place.parent) {
+    path.unshift(place.step);
+  }
+  return path;
+}
+
+function tooCostly(): WaymarkError {
+  return new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    'Checking the value against its JSON Schema takes too many steps. Use a simpler schema, or fewer nested alternatives and references.',
+  );
+}
