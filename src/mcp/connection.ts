@@ -13,6 +13,7 @@ import { limitNotifications } from './flood.ts';
 import { LegacyQuestions } from './legacy-questions.ts';
 import type { McpServer } from './options.ts';
 import { admitTasks } from './task-results.ts';
+import { limitTools, type ToolLimit } from './tool-limits.ts';
 import { defaultMaxMessageBytes, type OpenTransport, openTransport } from './transport.ts';
 
 /** A connected client. */
@@ -22,6 +23,8 @@ export interface OpenClient {
   readonly isLegacy: boolean;
   /** What a server of 2025 asks during calls. */
   readonly questions: LegacyQuestions;
+  /** Limits the lists of tools that the server sends. */
+  readonly toolLimit: ToolLimit;
   /** Why this side ended the connection, if it did. */
   endedBy(): WaymarkError | undefined;
 }
@@ -210,9 +213,10 @@ export class McpConnection {
     opened.onConnected();
     admitTasks(transport);
     limitNotifications(transport, (reason) => life.fail(reason));
+    const toolLimit = limitTools(transport, this.#name);
     const isLegacy = client.getProtocolEra() === 'legacy';
     this.#wasLegacy = isLegacy;
-    return { client, isLegacy, questions, endedBy: () => life.endedBy };
+    return { client, isLegacy, questions, toolLimit, endedBy: () => life.endedBy };
   }
 
   #late(ms: number): WaymarkError {

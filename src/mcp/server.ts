@@ -94,12 +94,14 @@ export class Server {
     const { prefix = `${this.name}_`, rename = {}, timeout = 60_000 } = this.#options;
     const changes = this.#changes;
     const listed = await this.#connection.withClient(undefined, async (open) =>
-      listTools(open.client, { timeout }).catch((error: unknown) => {
-        const doing = 'the list of its tools';
-        const failed = toMcpError(open.endedBy() ?? error, { server: this.name, doing });
-        this.#connection.note(failed);
-        throw failed;
-      }),
+      open.toolLimit
+        .during(() => listTools(open.client, { timeout }), report)
+        .catch((error: unknown) => {
+          const doing = 'the list of its tools';
+          const failed = toMcpError(open.endedBy() ?? error, { server: this.name, doing });
+          this.#connection.note(failed);
+          throw failed;
+        }),
     );
     const { tools, ttlMs = this.#options.ttl ?? defaultTtlMs } = listed;
     const about = {

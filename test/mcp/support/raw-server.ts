@@ -4,6 +4,7 @@
  */
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { hostileSchemas } from '../../support/hostile-schemas.ts';
 
 type Message = {
   readonly id?: number | string;
@@ -58,6 +59,24 @@ if (behaviour === 'tasks') {
     name,
     inputSchema: object,
     execution: { taskSupport: name === 'optional' ? name : 'required' },
+  }));
+}
+if (behaviour === 'hostile') {
+  // Each tool has a schema for its input and its output, and answers with a value for which it is costly.
+  tools = hostileSchemas.flatMap(({ schema }, at) => [
+    { name: `input-${at}`, inputSchema: schema },
+    { name: `output-${at}`, inputSchema: object, outputSchema: schema },
+  ]);
+}
+if (behaviour === 'many') {
+  tools = Array.from({ length: 50_000 }, (_, at) => ({ name: `t${at}`, inputSchema: object }));
+}
+if (behaviour === 'long') {
+  const description = 'x'.repeat(200_000);
+  tools = Array.from({ length: 15 }, (_, at) => ({
+    name: `t${at}`,
+    description,
+    inputSchema: object,
   }));
 }
 if (behaviour === 'schema') {
@@ -137,6 +156,19 @@ function answerTask(method: string, taskId: string): object {
   return { result: text(`result of ${taskId} after ${task.reads}`) };
 }
 
+/** The pages of a list of tools that were asked for. */
+let pages = 0;
+const pageSize = 10_000;
+
+function page(from: number): object {
+  pages += 1;
+  const next = from + pageSize;
+  return {
+    tools: tools.slice(from, next),
+    ...(next < tools.length && { nextCursor: String(next) }),
+  };
+}
+
 /** The answer to a message; without one, the client waits. */
 function answer({ method, params = {} }: Message): object | undefined {
   if (behaviour === 'silent') return undefined;
@@ -151,7 +183,7 @@ function answer({ method, params = {} }: Message): object | undefined {
     };
   }
   if (method === 'tools/list') {
-    return { result: behaviour === 'list' ? { tools: 'none' } : { tools } };
+    return { result: behaviour === 'list' ? { tools: 'none' } : page(Number(params.cursor ?? 0)) };
   }
   if (method?.startsWith('tasks/')) return answerTask(method, String(params.taskId));
   if (method !== 'tools/call') return { error: { code: -32601, message: 'No method' } };
@@ -160,6 +192,11 @@ function answer({ method, params = {} }: Message): object | undefined {
     return { error: { code: -32602, message: `Unknown tool: ${name}` } };
   }
   if (params.task !== undefined) return createTask(name);
+  if (name.startsWith('output-')) {
+    const { value } = hostileSchemas[Number(name.slice('output-'.length))] ?? {};
+    return { result: { content: [], structuredContent: value } };
+  }
+  if (/^(input-|t)\d/.test(name)) return { result: text(`${pages} pages`) };
   const result = calls[name]?.(params.arguments as Record<string, unknown>);
   return result === undefined ? undefined : { result };
 }
@@ -170,6 +207,11 @@ if (behaviour === 'exit') {
 }
 // Asks for the name, then for the age, and repeats the answers.
 const questions = ['Your name?', 'Your age?'];
+const doublingSchema = {
+  type: 'object',
+  properties: { value: { type: 'string' } },
+  anyOf: [{ $ref: '#' }, { $ref: '#' }],
+};
 const asking = new Map<string, { readonly id: unknown; readonly answers: string[] }>();
 let asked = 0;
 
@@ -178,7 +220,8 @@ function ask(id: unknown, answers: string[]): void {
   asking.set(key, { id, answers });
   const message = questions[answers.length];
   const type = behaviour === 'numbers' && message === 'Your age?' ? 'number' : 'string';
-  const value = { type: 'object', properties: { value: { type } } };
+  const plain = { type: 'object', properties: { value: { type } } };
+  const value = behaviour === 'twice' ? doublingSchema : plain;
   send({ id: key, method: 'elicitation/create', params: { message, requestedSchema: value } });
 }
 
