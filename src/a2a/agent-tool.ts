@@ -11,6 +11,7 @@ import { type A2aAgentToolOptions, type ResolvedOptions, resolveOptions } from '
 import { answerMessage, handleOf, interruptData, type TaskHandle } from './questions.ts';
 import { failureOf, resultOf, stateOf } from './result.ts';
 import type { RemoteMessage, RemoteTask } from './shapes.ts';
+import { TaskStream } from './task-stream.ts';
 
 const messageInput = {
   type: 'object',
@@ -43,6 +44,11 @@ export function a2aAgentTool(url: string | URL, options: A2aAgentToolOptions): T
 
 /** What a message was answered with: a task, or the answer itself. */
 type Sent = { readonly taskId: string } | { readonly message: RemoteMessage };
+
+const isExhausted = (error: unknown): boolean =>
+  isWaymarkError(error) && error.status === 'RESOURCE_EXHAUSTED';
+const isTooLate = (error: unknown): boolean =>
+  isWaymarkError(error) && error.status === 'DEADLINE_EXCEEDED';
 
 const pollDelays = { baseMs: 500, maxMs: 5_000 };
 
@@ -129,15 +135,13 @@ class RemoteCall {
   /** The task, when it has ended or waits for input. */
   async #end(endpoint: Endpoint, taskId: string): Promise<RemoteTask> {
     const { signal } = this.#context;
-    const onText = (text: string): void => {
-      if (text !== '') void this.#context.stream(text);
-    };
+    const stream = new TaskStream(this.#options, (text) => void this.#context.stream(text));
     for (let attempt = 1; ; attempt++) {
       const task = await this.#get(endpoint, taskId);
       if (task && !['submitted', 'working'].includes(stateOf(task))) return task;
       if (this.#options.clock.now() >= this.#deadline) throw this.#tooLate();
       const canFollow = endpoint.streaming && task !== undefined;
-      const isFollowed = canFollow && (await this.#follow(endpoint, taskId, onText));
+      const isFollowed = canFollow && (await this.#follow(endpoint, taskId, stream));
       if (isFollowed && attempt === 1) continue;
       await this.#options.clock.sleep(backoff(attempt, pollDelays), signal);
     }
@@ -154,26 +158,25 @@ class RemoteCall {
   }
 
   /** Follows the stream of the task; `false` if there is none, or it broke off. */
-  async #follow(
-    endpoint: Endpoint,
-    taskId: string,
-    onText: (text: string) => void,
-  ): Promise<boolean> {
+  async #follow(endpoint: Endpoint, taskId: string, stream: TaskStream): Promise<boolean> {
     const { signal } = this.#context;
     const left = AbortSignal.timeout(Math.max(1, this.#deadline - this.#options.clock.now()));
     try {
-      await this.#client.follow(endpoint, taskId, AbortSignal.any([signal, left]), onText);
+      await this.#client.follow(endpoint, taskId, AbortSignal.any([signal, left]), stream);
       return true;
-    } catch {
+    } catch (error) {
       if (signal.aborted) throw abortError(signal);
+      if (isExhausted(error)) throw error;
       return false;
+    } finally {
+      stream.flush();
     }
   }
 
   // A worker that lost the run must not cancel the task: the one that took over follows it.
   #shouldCancel(error: unknown): boolean {
     const { signal } = this.#context;
-    if (!signal.aborted) return isWaymarkError(error) && error.status === 'DEADLINE_EXCEEDED';
+    if (!signal.aborted) return isExhausted(error) || isTooLate(error);
     return !isLostRun(signal);
   }
 

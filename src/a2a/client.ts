@@ -14,6 +14,7 @@ import {
   sent,
   streamEvent,
 } from './shapes.ts';
+import type { TaskStream } from './task-stream.ts';
 
 /** Where a remote agent answers, and how. */
 export interface Endpoint {
@@ -42,16 +43,17 @@ export interface A2aClient {
     signal: AbortSignal,
   ): Promise<RemoteTask | RemoteMessage>;
   get(endpoint: Endpoint, taskId: string, signal: AbortSignal): Promise<RemoteTask>;
-  /** Follows a task until its stream ends; `onText` gets the pieces of its answer. */
+  /** Follows a task until its stream ends. */
   follow(
     endpoint: Endpoint,
     taskId: string,
     signal: AbortSignal,
-    onText: (text: string) => void,
+    stream: TaskStream,
   ): Promise<void>;
   cancel(endpoint: Endpoint, taskId: string, signal: AbortSignal): Promise<void>;
 }
 
+const maxCardBytes = 1_048_576;
 const cardPath = '.well-known/agent-card.json';
 
 export function createA2aClient(options: ResolvedOptions): A2aClient {
@@ -61,6 +63,7 @@ export function createA2aClient(options: ResolvedOptions): A2aClient {
     url: string | URL,
     init: RequestInit,
     signal: AbortSignal,
+    maxBytes = maxMessageBytes,
   ): Promise<Response> => {
     const { headers } = options;
     const own = typeof headers === 'function' ? await headers() : headers;
@@ -72,8 +75,8 @@ export function createA2aClient(options: ResolvedOptions): A2aClient {
         redirect: 'error',
         signal,
       });
-      return boundResponse(response, maxMessageBytes, () =>
-        unreachable(name, `sent more than ${maxMessageBytes} bytes at once.`),
+      return boundResponse(response, maxBytes, () =>
+        unreachable(name, `sent more than ${maxBytes} bytes at once.`),
       );
     } catch (error) {
       if (signal.aborted && signal.reason?.name !== 'TimeoutError') throw abortError(signal);
@@ -143,6 +146,7 @@ export function createA2aClient(options: ResolvedOptions): A2aClient {
         url,
         { headers: { accept: 'application/json', 'a2a-version': '1.0' } },
         limited,
+        Math.min(maxMessageBytes, maxCardBytes),
       );
       if (!response.ok) throw unreachable(name, `has no card at ${url}: HTTP ${response.status}.`);
       const card = check(agentCard, await json(response, signal));
@@ -155,7 +159,7 @@ export function createA2aClient(options: ResolvedOptions): A2aClient {
     async get(endpoint, id, signal) {
       return check(remoteTask, await call(endpoint, ['GetTask', 'tasks/get'], { id }, signal));
     },
-    async follow(endpoint, id, signal, onText) {
+    async follow(endpoint, id, signal, stream) {
       const method = endpoint.version === '1.0' ? 'SubscribeToTask' : 'tasks/resubscribe';
       const response = await post(
         endpoint,
@@ -170,7 +174,8 @@ export function createA2aClient(options: ResolvedOptions): A2aClient {
       }
       const parser = createSseParser();
       for await (const bytes of response.body ?? []) {
-        for (const { data } of parser.push(bytes)) onText(textIn(data));
+        await stream.onBytes(bytes.length, signal);
+        for (const { data } of parser.push(bytes)) stream.onEvent(textIn(data));
       }
     },
     async cancel(endpoint, id, signal) {

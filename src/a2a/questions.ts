@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { isJsonObject, type Json, type JsonObject, toJson } from '../core/json/json.ts';
+import { untrustedSchema } from '../core/schema/untrusted-schema.ts';
 import type { OutgoingMessage } from './client.ts';
 import { questions as questionsShape, type RemoteQuestion, type RemoteTask } from './shapes.ts';
 
@@ -24,10 +25,12 @@ export function interruptData(task: RemoteTask): Json {
     .filter(Boolean)
     .join('\n');
   const message = text || 'The remote agent needs input.';
+  const schema = schemaOf(asked);
+  untrustedSchema(schema);
   return toJson(
     {
       message: message.slice(0, longestMessage),
-      schema: schemaOf(asked),
+      schema,
       a2a: {
         taskId,
         ...(contextId && { contextId }),

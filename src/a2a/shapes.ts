@@ -43,7 +43,7 @@ const artifact = v.object({ parts: v.nullish(v.array(part)) });
 /** A task of both generations. */
 const task = v.object({
   id: v.pipe(v.string(), v.minLength(1), v.maxLength(1_024)),
-  contextId: v.nullish(v.string()),
+  contextId: v.nullish(v.pipe(v.string(), v.maxLength(1_024))),
   status: v.object({ state: v.string(), message: v.nullish(message) }),
   artifacts: v.nullish(v.array(artifact)),
   history: v.nullish(v.array(message)),
