@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -137,6 +137,35 @@ test('a run that kills its workers is given up, with the error of each, and can 
   await expect(server.engine.retry(runId)).rejects.toMatchObject({ status: 'NOT_FOUND' });
   await expect(remote.retryRun(runId)).rejects.toMatchObject({ status: 'NOT_FOUND' });
   await served.close();
+});
+
+test('S665 a run that blocks its workers counts a crash of each and is given up', async () => {
+  const attempts = process.env.LONG === '1' ? 3 : 1;
+  const folder = await mkdtemp(join(tmpdir(), 'waymark-block-'));
+  const echo = server.app.agent('echo');
+  const workers = await mortalWorkers(attempts + 1, attempts);
+  const { snapshotId: runId = '' } = await echo.run(
+    detached(JSON.stringify({ blockWhile: folder })),
+  );
+  for (let blocked = 1; blocked <= attempts; blocked++) {
+    await eventually(
+      async () => (await readdir(folder)).length === blocked,
+      `worker ${blocked} to be blocked`,
+    );
+    await clock.advance(120_000);
+  }
+  const ended = await echo.wait(runId);
+  expect(ended).toMatchObject({ status: 'failed', error: { details: { deadLetter: true } } });
+  expect(ended.error?.details).toHaveProperty('attempts.length', attempts);
+  // They continue, and change nothing.
+  await rm(folder, { recursive: true });
+  const another = await echo.run(detached('{}'));
+  expect((await echo.wait(another.snapshotId ?? '')).status).toBe('succeeded');
+  expect(await Promise.all(workers.map((each) => each.end('SIGTERM')))).toEqual(
+    workers.map(() => ({ code: 0, signal: null })),
+  );
+  expect((await echo.getSnapshot({ snapshotId: runId }))?.status).toBe('failed');
+  await echo.deleteSession(ended.sessionId);
 });
 
 test('what is told of a run that was given up is erased with its session', async () => {

@@ -49,7 +49,7 @@ export interface CrashAppOptions {
 /**
  * An app whose agents say in the journal what they do. The text of an input says what it takes: `use 2` calls the tool two
  * times, one after the other; `hold` makes the model hold its answer back until the journal has the signal `go`; `hang` never ends
- * by itself.
+ * by itself; `block` blocks the event loop of the process until the signal.
  */
 export function createCrashApp(options: CrashAppOptions): App {
   const { store, clock, journal, claimTtl, work = true } = options;
@@ -68,6 +68,7 @@ export function createCrashApp(options: CrashAppOptions): App {
         // The model is asked again after the results were kept.
         for (const key of results) journal.write({ kind: 'recorded', key });
         journal.write({ kind: 'asked', what: text });
+        if (/\bblock\b/.test(text)) blockUntil(() => journal.hasSignal('go'));
         const holds = /\bhold\b/.test(text) && results.length >= numberIn(text, 'use');
         while (holds && !journal.hasSignal('go')) await systemClock.sleep(5, call.signal);
         return await scripted.run(request, call);
@@ -144,4 +145,10 @@ function keyOf(part: object): string[] {
 /** The number after a word of a text; 0 when there is none. */
 function numberIn(text: string, word: string): number {
   return Number(new RegExp(`\\b${word} (\\d+)`).exec(text)?.[1] ?? 0);
+}
+
+/** Blocks this thread, for ten minutes at most. */
+function blockUntil(isOver: () => boolean): void {
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  for (let left = 600_000; left > 0 && !isOver(); left -= 20) Atomics.wait(cell, 0, 0, 20);
 }

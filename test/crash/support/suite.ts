@@ -9,6 +9,7 @@ import { retryRounds } from './retries.ts';
 import { crashRounds } from './rounds.ts';
 import {
   abortAcross,
+  blockEach,
   type ClockedOptions,
   loadTogether,
   standStill,
@@ -52,7 +53,13 @@ function retryTest(name: string, at: (word: string) => ClockedOptions): void {
   }, 1_800_000);
 }
 
-/** Only the retries, for stores with their own process tests. */
+function blockTest(at: (word: string) => ClockedOptions): void {
+  test('S665 a run that blocks its processes counts a crash of each, and fails after three', async () => {
+    await blockEach(at('block'));
+  });
+}
+
+/** Only some, for stores with their own process tests. */
 export function retrySuite(name: string, { place }: Pick<SuiteOptions, 'place'>): void {
   describe(`${name}, real processes`, () => {
     let folder: string;
@@ -62,7 +69,7 @@ export function retrySuite(name: string, { place }: Pick<SuiteOptions, 'place'>)
     afterEach(endProcesses);
     afterAll(() => rm(folder, { recursive: true, force: true }));
 
-    retryTest(name, (word) => {
+    const at = (word: string): ClockedOptions => {
       const clockFile = join(folder, `${word}.clock`);
       return {
         place: { ...place(word, folder), clockFile },
@@ -71,7 +78,9 @@ export function retrySuite(name: string, { place }: Pick<SuiteOptions, 'place'>)
         settled: async () => {},
         advance: async (ms) => sharedClock(clockFile).advance(ms),
       };
-    });
+    };
+    retryTest(name, at);
+    blockTest(at);
   });
 }
 
@@ -114,6 +123,7 @@ export function processSuite(
     }, 1_800_000);
 
     retryTest(name, at);
+    blockTest(at);
 
     test(`${processes} processes under load: no update and no claim lost, and no caller gets a busy error`, async () => {
       const report = await loadTogether(processes, turns, at('load'));

@@ -223,3 +223,37 @@ export async function takeOverFromKilled(options: ClockedOptions): Promise<void>
     await store.close?.();
   }
 }
+
+/**
+ * A run that blocks the event loop of each process that works on it, as a hostile regular expression does. Each process loses the run
+ * when its claim expires; after three of them the run fails, and they change nothing when they continue.
+ */
+export async function blockEach(options: ClockedOptions): Promise<void> {
+  const attempts = 3;
+  const workers = await startWorkers(attempts + 1, options);
+  const journal = openJournal(options.journal);
+  const store = await openPlace(options.place);
+  const last = workers.at(-1);
+  try {
+    workers[0]?.say('turn chat detached blocked block');
+    for (const [at, worker] of workers.entries()) {
+      if (at > 0) worker.say('recover');
+      if (worker === last) break;
+      await lineOf(journal, 0, ({ kind, pid }) => kind === 'asked' && pid === worker.pid);
+      await options.advance(2 * options.claimTtl);
+    }
+    await last?.hear('quiet');
+    const [dead] = (await store.runs?.listDeadRuns?.()) ?? [];
+    const failed = await store.getSnapshot({ agent: 'chat' }, { snapshotId: dead?.runId ?? '' });
+    expect(failed).toMatchObject({ status: 'failed', error: { details: { deadLetter: true } } });
+    expect(failed?.error?.details).toHaveProperty('attempts.length', attempts);
+    journal.signal('go');
+    for (const worker of workers.slice(1, -1)) await worker.hear('quiet');
+    await workers[0]?.hear('done');
+    const { snapshotId = '' } = failed ?? {};
+    expect(await store.getSnapshot({ agent: 'chat' }, { snapshotId })).toEqual(failed);
+    expect(await store.getSnapshot({ agent: 'chat' }, { sessionId: 'blocked' })).toBeUndefined();
+  } finally {
+    await store.close?.();
+  }
+}
