@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
-  cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -15,21 +15,25 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const root = resolve(import.meta.dirname, '../..');
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-  readonly exports: Record<string, { readonly default: string } | string>;
+  readonly bin: { readonly waymark: string };
+  readonly exports: Record<string, Readonly<Record<string, string>> | string>;
   readonly dependencies: Record<string, string>;
   readonly peerDependencies: Record<string, string>;
 };
 
 /** A folder in which the package is installed as a user would have it: what is packed, and its dependencies, no more. */
 let project: string;
+let tarball: string;
 
 beforeAll(() => {
   project = mkdtempSync(join(tmpdir(), 'waymark-built-'));
-  execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'pipe' });
+  // As `npm start` leaves it: without declarations.
+  rmSync(join(root, 'dist/types'), { recursive: true, force: true });
+  execFileSync('npm', ['pack', '--pack-destination', project], { cwd: root, stdio: 'pipe' });
+  tarball = join(project, readdirSync(project).find((name) => name.endsWith('.tgz')) ?? '');
   const installed = join(project, 'node_modules/waymark');
   mkdirSync(installed, { recursive: true });
-  cpSync(join(root, 'dist'), join(installed, 'dist'), { recursive: true });
-  cpSync(join(root, 'package.json'), join(installed, 'package.json'));
+  execFileSync('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed]);
   for (const name of Object.keys(manifest.dependencies)) link(name);
   writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
 }, 180_000);
@@ -66,6 +70,17 @@ describe('the built package', () => {
       await app.close();
     `);
     expect(printed).toBe('You said: hello string\n');
+  });
+
+  test('contains every file that its manifest names, after an incomplete build', () => {
+    const named = Object.values(manifest.exports).flatMap((entry) =>
+      typeof entry === 'string' ? [entry] : Object.values(entry),
+    );
+    const missing = [...named, manifest.bin.waymark].filter(
+      (path) => !existsSync(join(project, 'node_modules/waymark', path)),
+    );
+    expect(named.filter((path) => path.endsWith('.d.ts')).length).toBeGreaterThan(10);
+    expect(missing).toEqual([]);
   });
 
   test('pulls in a handful of small dependencies', () => {
@@ -132,21 +147,25 @@ describe('the built package', () => {
     expect(stdout).toBe('');
   });
 
-  test('tells whoever starts the command on an older Node what it needs', () => {
-    const pretend =
-      "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.17.1' } })";
-    const { status, stderr } = spawnSync(
-      join(root, 'node_modules/.bin/node'),
-      ['--import', `data:text/javascript,${pretend}`, join(root, 'dist/cli.mjs'), '--help'],
-      { encoding: 'utf8' },
-    );
-    expect(status).toBe(1);
-    expect(stderr).toMatch(/^waymark needs Node 22\.18 or newer, and this is 22\.17\.1\. /);
-    expect(bin('node', [join(root, 'dist/cli.mjs'), '--help'])).toContain('Usage');
-  });
+  test.each(['20.19.0', '22.19.0', '24.6.0'])(
+    'on Node %s the command says what it needs',
+    (version) => {
+      const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`;
+      const { status, stderr } = spawnSync(
+        join(root, 'node_modules/.bin/node'),
+        ['--import', `data:text/javascript,${pretend}`, join(root, 'dist/cli.mjs'), '--help'],
+        { encoding: 'utf8' },
+      );
+      expect(status).toBe(1);
+      expect(stderr).toContain(
+        `waymark needs Node 22 (22.20 or later) or Node 24.7 or later, and this is ${version}. `,
+      );
+      expect(bin('node', [join(root, 'dist/cli.mjs'), '--help'])).toContain('Usage');
+    },
+  );
 
   test('passes publint', () => {
-    expect(() => bin('publint', ['--strict', root], root)).not.toThrow();
+    expect(() => bin('publint', ['run', '--strict', tarball])).not.toThrow();
   });
 
   test('holds nothing of Node in what a browser loads', () => {
