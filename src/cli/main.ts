@@ -1,10 +1,12 @@
 #!/usr/bin/env node
-const wanted = [22, 18] as const;
+import { isSupportedNode, supportedNode } from './node-version.ts';
 
-// Checked before the imports: on an older Node they fail with a message that does not help.
-if (isOlder(process.versions.node, wanted)) {
+// Checked before the other imports: on an older Node they fail with a message that does not help. Bun and Deno also name a
+// version of Node, which says nothing about them.
+const { node, bun, deno } = process.versions;
+if (bun === undefined && deno === undefined && !isSupportedNode(node)) {
   process.stderr.write(
-    `waymark needs Node ${wanted.join('.')} or newer, and this is ${process.versions.node}. Install a newer version, or add the package "node" to the project and use npx.\n`,
+    `waymark needs ${supportedNode}, and this is ${node}. Install a newer version, or add the package "node" to the project and use npx.\n`,
   );
   process.exit(1);
 }
@@ -15,8 +17,3 @@ const code = await run(process.argv.slice(2), createTerminal(process));
 // Flush pipes first, then exit: an open timer or socket must not keep the shell waiting.
 process.exitCode = code;
 process.stdout.write('', () => process.stderr.write('', () => process.exit(code)));
-
-function isOlder(version: string, [major, minor]: readonly [number, number]): boolean {
-  const [itsMajor = 0, itsMinor = 0] = version.split('.').map(Number);
-  return itsMajor < major || (itsMajor === major && itsMinor < minor);
-}

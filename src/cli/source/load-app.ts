@@ -23,7 +23,7 @@ export async function loadApp(path: string, cwd: string, use: AppUse): Promise<L
   if (/\.[mc]?tsx?$/.test(path) && !process.features.typescript) {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
-      `Node ${process.version} cannot load ${shown}: TypeScript needs Node 22.18 or newer.`,
+      `Node cannot load ${shown}: it was started without support for TypeScript. Remove --no-strip-types from its options.`,
     );
   }
   const module = await load(path, shown, cwd);
