@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { badges, publicAddress } from './address.ts';
 import { cliReference } from './cli-reference.ts';
 import { comparisonSources, comparisonTable, readComparison } from './comparison.ts';
 import { decisionList } from './decision-list.ts';
@@ -19,6 +20,7 @@ import { codeOf } from './regions.ts';
  * - what stands between `<!-- options: path#Name -->` and `<!-- /options -->`: a table of an interface (`fields` for one whose
  *   values are handed out),
  * - the same with `members`: the methods of an interface, or the fields of a schema,
+ * - between `<!-- badges -->` and `<!-- /badges -->`: the badges of the public repository, once package.json names it,
  * - between `<!-- cli -->` and `<!-- /cli -->`: the reference of the command line,
  * - between `<!-- decisions -->` and `<!-- /decisions -->`: the list of decisions,
  * - between `<!-- comparison -->` and `<!-- /comparison -->`: the table of docs/comparison.json; with `comparison: sources`
@@ -46,6 +48,10 @@ export function renderPage(text: string, root: string): string {
       /(<!-- members: (\S+?)#(\w+) -->\n)[\s\S]*?(<!-- \/members -->)/g,
       (_, head: string, file: string, name: string, tail: string) =>
         `${head}\n${membersTable(membersOf(join(root, file), name))}\n\n${tail}`,
+    )
+    .replace(
+      /(<!-- badges -->\n)[\s\S]*?(<!-- \/badges -->)/,
+      (_, head: string, tail: string) => `${head}${badges(publicAddress(root))}${tail}`,
     )
     .replace(
       /(<!-- cli -->\n)[\s\S]*?(<!-- \/cli -->)/,

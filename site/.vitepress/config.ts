@@ -1,11 +1,13 @@
 import { join, resolve } from 'node:path';
 import { defineConfig } from 'vitepress';
+import { publicAddress } from '../../scripts/docs/address.ts';
 import { accessibleSearch } from '../build/accessible-search.ts';
 import { anchorOf } from '../build/anchor.ts';
 import { showBraces } from '../build/braces.ts';
 import { apiSidebar, guideGroups } from '../build/contents.ts';
 
 const root = resolve(import.meta.dirname, '../..');
+const address = publicAddress(root);
 const pages = join(root, 'site/dist/pages');
 
 export default defineConfig({
@@ -40,6 +42,7 @@ export default defineConfig({
     sidebar: { ...apiSidebar(join(pages, 'api')), '/': guideGroups(root) },
     outline: [2, 3],
     search: { provider: 'local' },
+    ...(address !== undefined && { socialLinks: [{ icon: 'github', link: address }] }),
     footer: { message: 'MIT license' },
   },
 });

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { badges, withAddress } from '../../scripts/docs/address.ts';
 import { nextRelease } from '../../scripts/release/next-release.ts';
 
 const old = '## 0.1.0\n\nThe first version.\n';
@@ -35,4 +37,19 @@ test('a first release needs no earlier one in the changelog', () => {
     '2026-11-16',
   );
   expect(written).toBe('# Changelog\n\n## Unreleased\n\n## 0.1.0 (2026-11-16)\n\n- All.\n');
+});
+
+test('the address of the repository is set in one place, and nothing shows it before', () => {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  expect(withAddress('{\n  "name": "waymark"\n}\n')).toBe('{\n  "name": "waymark"\n}\n');
+  expect(badges(undefined)).toBe('');
+  const repository = { type: 'git', url: 'git+https://github.com/example/waymark.git' };
+  const filled = withAddress(JSON.stringify({ ...JSON.parse(manifest), repository }));
+  expect(JSON.parse(filled)).toMatchObject({
+    repository,
+    homepage: 'https://github.com/example/waymark#readme',
+    bugs: 'https://github.com/example/waymark/issues',
+  });
+  expect(withAddress(filled)).toBe(filled);
+  expect(badges('https://github.com/example/waymark')).toContain('/actions/workflows/ci.yml');
 });
