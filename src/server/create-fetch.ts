@@ -1,6 +1,7 @@
 import { systemClock } from '../core/time/clock.ts';
 import type { NodeBindings } from './http/connection.ts';
 import type { HandlerOptions } from './http/handler-options.ts';
+import { guardHooks } from './http/hooks.ts';
 import { createIdentify } from './http/identify.ts';
 import { createLifetime } from './http/lifetime.ts';
 import { resolveLimits } from './http/limits.ts';
@@ -23,9 +24,10 @@ export interface FetchHandler {
 /** Everything that the dialects of one server share. */
 export function createServerContext(
   app: ServedApp,
-  options: HandlerOptions,
+  given: HandlerOptions,
   protocols: readonly MountedProtocol[],
 ): ServerContext {
+  const options = { ...given, ...guardHooks(given, app) };
   const { clock = systemClock, log = () => {} } = options;
   const limits = resolveLimits(options.limits);
   // Without a log the app still prints failures.

@@ -18,6 +18,8 @@ export type ErrorPhase =
   | 'hook'
   /** Saving a snapshot. */
   | 'store'
+  /** The `auth` or `authorize` of a server. */
+  | 'auth'
   /** A background run outside of its turns: it could not be dispatched, taken over, resumed or ended. */
   | 'run';
 
@@ -104,6 +106,8 @@ function failed({ phase, tool, toolSource, model }: ErrorInfo): string {
       return 'a hook failed';
     case 'store':
       return 'a snapshot could not be saved';
+    case 'auth':
+      return '`auth` or `authorize` of the server failed';
     case 'run':
       return 'a background run failed';
   }

@@ -1,4 +1,4 @@
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { isName } from '../../store/rules/ids.ts';
@@ -11,7 +11,10 @@ export interface Identity {
   readonly context?: JsonObject;
 }
 
-/** Tells who is calling; `undefined`, or an error, refuses the request. */
+/**
+ * Tells who is calling. `undefined` refuses the request, and so does a `WaymarkError`, with its status. Any other error is a
+ * failure of the server: it is reported to `onError`, and the client gets `INTERNAL`.
+ */
 export type Auth = (request: Request) => Identity | undefined | Promise<Identity | undefined>;
 
 /** A caller; without a principal where the server has no `auth`. */
@@ -47,30 +50,42 @@ export interface AuthorizeCall extends Caller {
   readonly request: Request;
 }
 
-/** May refuse a call that `auth` let through: `false` is `PERMISSION_DENIED`, an error stands as it is. */
+/**
+ * May refuse a call that `auth` let through: `false` is `PERMISSION_DENIED`, and a `WaymarkError` stands as it is. Any other
+ * error is a failure of the server, as in {@link Auth}.
+ */
 export type Authorize = (call: AuthorizeCall) => boolean | undefined | Promise<boolean | undefined>;
 
-/** Asks the hook who is calling; whatever goes wrong there is `UNAUTHENTICATED`, unless it says otherwise. */
+/** Asks the hook who is calling. */
 export async function authenticate(auth: Auth | undefined, request: Request): Promise<Caller> {
   if (!auth) return {};
-  let identity: Identity | undefined;
-  try {
-    identity = await auth(request);
-  } catch (error) {
-    if (isWaymarkError(error)) throw error;
-    throw unauthenticated(error);
-  }
-  if (identity === undefined) throw unauthenticated();
-  const { principal, context } = identity;
+  const identity = await auth(request);
+  if (identity !== undefined) return identity;
+  throw new WaymarkError(
+    'UNAUTHENTICATED',
+    'Authentication is required: the credentials are missing or not valid.',
+  );
+}
+
+/** The identity that `auth` returned; INTERNAL if it is none. */
+export function parseIdentity(returned: unknown): Identity | undefined {
+  if (returned === undefined || returned === null) return undefined;
+  const { principal, context } = returned as Partial<Identity>;
   if (typeof principal !== 'string' || !isName(principal)) {
-    throw new WaymarkError(
-      'INTERNAL',
-      'The auth hook returned a principal that is not a valid id.',
-    );
+    throw new WaymarkError('INTERNAL', `${notAnIdentity(returned, principal)} ${identityAdvice}`);
   }
   return context === undefined
     ? { principal }
-    : { principal, context: toJson(context, 'The context') };
+    : { principal, context: toJson(context, 'The context that `auth` returned') as JsonObject };
+}
+
+const identityAdvice =
+  'Return { principal }, with the id of the caller, or undefined to refuse the request.';
+
+function notAnIdentity(returned: unknown, principal: unknown): string {
+  if (typeof returned !== 'object') return `\`auth\` returned a ${typeof returned}.`;
+  if (principal === undefined) return '`auth` returned an object without `principal`.';
+  return '`auth` returned a `principal` that is not a valid id.';
 }
 
 /** Asks the hook whether this caller may do this. */
@@ -79,15 +94,5 @@ export async function checkAuthorized(authorize: Authorize, call: AuthorizeCall)
   throw new WaymarkError(
     'PERMISSION_DENIED',
     `You are not allowed to do this (${call.operation}).`,
-  );
-}
-
-function unauthenticated(cause?: unknown): WaymarkError {
-  return new WaymarkError(
-    'UNAUTHENTICATED',
-    'Authentication is required: the credentials are missing or not valid.',
-    {
-      cause,
-    },
   );
 }

@@ -66,7 +66,9 @@ function credentialOf({ headers }: Request): string | undefined {
   return credential && credential.length <= longestKnown ? credential : undefined;
 }
 
-function isRefusal(error: unknown): boolean {
-  if (!isWaymarkError(error)) return false;
-  return error.status === 'UNAUTHENTICATED' || error.status === 'PERMISSION_DENIED';
+/** Whether `auth` did not let a request through, because it refused or failed; what may pass, such as UNAVAILABLE, is no answer. */
+export function isRefusal(error: unknown): boolean {
+  return isWaymarkError(error) && refusals.has(error.status);
 }
+
+const refusals: ReadonlySet<string> = new Set(['UNAUTHENTICATED', 'PERMISSION_DENIED', 'INTERNAL']);

@@ -1,7 +1,8 @@
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { authenticate, type Caller } from './auth.ts';
 import type { HandlerOptions } from './handler-options.ts';
+import { isRefusal } from './identify.ts';
 
 /** A stream, a WebSocket or a call that is waited for. */
 export interface Visit {
@@ -32,7 +33,7 @@ export function createPresence(
       const { principal } = await authenticate(auth, request);
       if (principal !== caller.principal) end(revoked());
     } catch (error) {
-      // What may pass, such as UNAVAILABLE, is no answer: it is asked again after the next interval.
+      // Without an answer, it is asked again after the next interval.
       if (isRefusal(error)) end(revoked(error));
     }
   };
@@ -64,9 +65,4 @@ export function createPresence(
 
 function revoked(cause?: unknown): WaymarkError {
   return new WaymarkError('UNAUTHENTICATED', 'Access was revoked. Authenticate again.', { cause });
-}
-
-function isRefusal(error: unknown): boolean {
-  if (!isWaymarkError(error)) return true;
-  return error.status === 'UNAUTHENTICATED' || error.status === 'PERMISSION_DENIED';
 }
