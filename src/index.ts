@@ -86,6 +86,7 @@ export {
   type WaymarkErrorOptions,
 } from './core/error.ts';
 export type { NewId } from './core/id.ts';
+export type { DatesAsText } from './core/json/dates.ts';
 export type { Json, JsonObject } from './core/json/json.ts';
 export type { JsonPatch } from './core/json/patch.ts';
 export type { InferSchema, InferSchemaInput, JsonSchema, Schema } from './core/schema/schema.ts';

@@ -7,7 +7,7 @@ import type { Model, ModelRequest } from './model.ts';
 import type { Prompt } from './prompt.ts';
 import type { Resource } from './resource.ts';
 import type { Tool } from './tool.ts';
-import type { ToolContext } from './tool-context.ts';
+import { type ToolContext, unrecorded } from './tool-context.ts';
 
 /** What has been defined by name, each kind with its own type. */
 export interface Definitions {
@@ -83,7 +83,7 @@ function standalone(name: string, ref: string, { signal, context, send }: Action
     resumed: undefined,
     interrupted: undefined,
     idempotencyKey: ref,
-    checkpoint: async (_, fn) => await fn(),
+    checkpoint: unrecorded,
     stream: send,
     // The result of an action is its output alone.
     attach() {},

@@ -16,7 +16,7 @@ import { composeTool, type Middleware } from './middleware/middleware.ts';
 import { respond } from './open-requests.ts';
 import type { Progress, ToolOutcome } from './progress.ts';
 import type { Tool } from './tool.ts';
-import type { ToolContext } from './tool-context.ts';
+import { type ToolContext, unrecorded } from './tool-context.ts';
 import { watchTool } from './tool-telemetry.ts';
 
 /** What a tool call is, for those who add to its context. */
@@ -154,7 +154,7 @@ function toContext(
     resumed,
     interrupted: before?.interrupt,
     idempotencyKey: ref,
-    checkpoint: async (_, fn) => await fn(),
+    checkpoint: unrecorded,
     interrupt: (data, deadline) => interrupt.raise(data, deadline),
     attach: (...content) => void attached.push(...content),
     stream: (output) => {

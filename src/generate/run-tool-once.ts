@@ -1,8 +1,14 @@
 import { WaymarkError } from '../core/error.ts';
-import { isJsonObject, type Json, type JsonObject, toJson } from '../core/json/json.ts';
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  toJson,
+  toJsonResult,
+} from '../core/json/json.ts';
 import { type ApprovalState, approvalProgress } from './approval.ts';
 import type { Tool } from './tool.ts';
-import type { ToolContext } from './tool-context.ts';
+import { type ToolContext, unrecorded } from './tool-context.ts';
 
 /** What a call of a tool came to: its result, or what it asks the user. */
 export type ToolAttempt =
@@ -35,7 +41,7 @@ export async function runToolOnce(
     resumed: answer?.resumed,
     interrupted: answer?.interrupted,
     idempotencyKey: ref,
-    checkpoint: async (_, fn) => await fn(),
+    checkpoint: unrecorded,
     attach: (...parts) => void content.push(...parts),
     stream: stream ?? (() => {}),
     interrupt(data = true) {
@@ -47,7 +53,10 @@ export async function runToolOnce(
   };
   if (answer) await tool.checkResumed?.(answer.resumed, answer.interrupted);
   try {
-    const output = toJson(await tool.run(input, context), `The output of tool "${tool.name}"`);
+    const output = toJsonResult(
+      await tool.run(input, context),
+      `The output of tool "${tool.name}"`,
+    );
     // An interrupt counts even if the tool caught it.
     return asked === undefined ? { output, content } : { interrupted: asked };
   } catch (error) {

@@ -1,4 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
+import { type DatesAsText, datesAsText } from '../core/json/dates.ts';
 import type { Json, JsonObject } from '../core/json/json.ts';
 import type { InterruptDeadline } from './interrupt-deadline.ts';
 
@@ -17,10 +18,10 @@ export interface ToolContext {
   /** The same for every attempt of this call. Pass it to external services so that an effect happens once. */
   readonly idempotencyKey: string;
   /**
-   * Runs `fn` once per call, for example to start a job of an external service, and stores its result as JSON with the run. If
+   * Runs `fn` once per call, for example to start a job of an external service, and stores its result as JSON with the run, dates as text. If
    * another process continues the turn, `fn` is not called again. `name` tells the checkpoints of one call apart.
    */
-  checkpoint<Value>(name: string, fn: () => Promise<Value> | Value): Promise<Value>;
+  checkpoint<Value>(name: string, fn: () => Promise<Value> | Value): Promise<DatesAsText<Value>>;
   /**
    * Pauses this call until a person answers or approves it. `data` describes what you need. With a deadline, the call does not wait
    * forever.
@@ -31,3 +32,6 @@ export interface ToolContext {
   /** Reports progress to clients; the model sees only the result. */
   stream(output: Json): void | Promise<void>;
 }
+
+/** A checkpoint outside of a run, where nothing is recorded. */
+export const unrecorded: ToolContext['checkpoint'] = async (_, fn) => datesAsText(await fn());

@@ -1,5 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
-import { type Json, type JsonObject, toJson } from '../core/json/json.ts';
+import type { DatesAsText } from '../core/json/dates.ts';
+import { type Json, type JsonObject, toJsonResult } from '../core/json/json.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import {
   type InferSchema,
@@ -82,7 +83,9 @@ export type ToolInput<Input> = Input extends Schema ? InferSchema<Input> : JsonO
 export type ToolReturn<Output> = Output extends Schema ? InferSchemaInput<Output> : unknown;
 
 /** What the result of a tool is: what its output schema gives, or else what its function returned. */
-export type ToolResult<Output, Returned> = Output extends Schema ? InferSchema<Output> : Returned;
+export type ToolResult<Output, Returned> = Output extends Schema
+  ? InferSchema<Output>
+  : DatesAsText<Returned>;
 
 /** What the caller of a tool passes for its input schema. */
 export type ToolArgument<Input> = Input extends Schema ? InferSchemaInput<Input> : JsonObject;
@@ -132,7 +135,7 @@ export function tool<
     const what = `The output of tool "${name}"`;
     const output = outputSchema ? await parse(outputSchema, value, what) : value;
     // A tool that returns nothing has still answered.
-    return toJson(output ?? null, what);
+    return toJsonResult(output ?? null, what);
   };
   const parseInput = async (value: unknown): Promise<unknown> =>
     inputSchema ? await parse(inputSchema, value, `The input of tool "${name}"`) : (value ?? {});

@@ -1,4 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
+import type { DatesAsText } from '../core/json/dates.ts';
 import { backoff } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { WebhookOptions } from './options.ts';
@@ -11,7 +12,7 @@ export interface DeliveryRun {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Does something once per run, also when another process continues the run. */
-  step<Value>(key: string, fn: () => Promise<Value>): Promise<Value>;
+  step<Value>(key: string, fn: () => Promise<Value>): Promise<DatesAsText<Value>>;
 }
 
 /** Milliseconds before the second attempt, and at most between two. Ten attempts take 17 minutes. */

@@ -193,6 +193,56 @@ describe('S23 a value that is not JSON', () => {
   });
 });
 
+describe.each([
+  ['with a store', false],
+  ['without', true],
+])('S711 dates in results, %s', (_, storeless) => {
+  const when = new Date('2026-11-18T12:00:00.000Z');
+  const text = '2026-11-18T12:00:00.000Z';
+  test('of tools and their checkpoints are their text, also nested', async () => {
+    const model = scriptedModel([{ toolCalls: [{ name: 'due' }] }, 'Today.']);
+    await using app = openApp({ model, storeless });
+    const seen: unknown[] = [];
+    const due = app.defineTool(
+      { name: 'due', description: 'Says when.' },
+      async (_input, { checkpoint }) => {
+        seen.push(await checkpoint('read', () => ({ at: when })));
+        return { at: when, list: [{ at: when, no: 1 }] };
+      },
+    );
+    const agent = app.defineAgent({ name: 'dated', tools: [due] });
+    expect((await agent.run('When?')).text).toBe('Today.');
+    expect(seen).toEqual([{ at: text }]);
+    expect(model.requests[1]?.messages.at(-1)?.content).toMatchObject([
+      { toolResponse: { output: { at: text, list: [{ at: text, no: 1 }] } } },
+    ]);
+  });
+
+  test('of steps are their text', async () => {
+    await using app = openApp({ storeless });
+    const agent = app.defineCustomAgent({ name: 'steps' }, (session) =>
+      session.run(async () => ({ output: await session.step('now', () => [when, { at: when }]) })),
+    );
+    expect((await agent.run('x')).output).toEqual([text, { at: text }]);
+  });
+
+  test('that are invalid, or beside something that is not JSON, are refused with their place', async () => {
+    const model = scriptedModel([{ toolCalls: [{ name: 'due' }] }, 'Sorry.']);
+    await using app = openApp({ model, storeless });
+    const results = [
+      { at: when, bad: () => 1 },
+      { ok: 1, at: new Date('never') },
+    ];
+    const due = app.defineTool({ name: 'due', description: 'Says when.' }, () => results.shift());
+    const agent = app.defineAgent({ name: 'dated', tools: [due] });
+    await agent.run('When?');
+    expect(JSON.stringify(model.requests[1]?.messages)).toContain('/bad is not JSON');
+    model.add({ toolCalls: [{ name: 'due' }] }, 'Sorry.');
+    await agent.run('When?');
+    expect(JSON.stringify(model.requests[3]?.messages)).toContain('/at is not JSON');
+  });
+});
+
 test('S24 currentSession is that of the turn around it, under concurrency and in nested calls', async () => {
   await using app = openApp();
   let calls = 0;

@@ -198,6 +198,23 @@ test('S246 a prompt with such a tool fits the same agents', () => {
   app.defineAgent({ name: 'p4', prompt });
 });
 
+test('S711 dates in the results of tools and steps are typed as their text', async () => {
+  const due = tool({ name: 'due', description: 'Says when.' }, () => ({
+    at: new Date(),
+    list: [{ at: new Date(), no: 1 }],
+    note: undefined as string | undefined,
+  }));
+  expectTypeOf<Awaited<ReturnType<typeof due.run>>>().toEqualTypeOf<{
+    at: string;
+    list: { at: string; no: number }[];
+    note: string | undefined;
+  }>();
+  app.defineCustomAgent({ name: 'dated' }, async (session) => {
+    expectTypeOf(await session.step('now', () => new Date())).toEqualTypeOf<string>();
+    expectTypeOf(await session.step('json', (): Json => 1)).toEqualTypeOf<Json>();
+  });
+});
+
 test('S19 the prompt types its input', () => {
   const prompt = app.definePrompt({
     name: 'role',

@@ -1,3 +1,4 @@
+import type { DatesAsText } from '../../core/json/dates.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { Message } from '../../protocol/message.ts';
@@ -64,11 +65,11 @@ export interface AgentSession<Custom = unknown> extends Session<Custom> {
    */
   takeSteering(): Promise<readonly Message[]>;
   /**
-   * Does something once per run: its result is recorded, and a second attempt of the run gets it instead of doing the work
+   * Does something once per run: its result is recorded as JSON, dates as text, and a second attempt of the run gets it instead of doing the work
    * again. `key` must be the same in each attempt, and unlike that of the other steps of the turn: a second use is refused, unless
    * another step has failed, so that this is a retry: it returns the result.
    */
-  step<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value>;
+  step<Value>(key: string, fn: () => Promise<Value> | Value): Promise<DatesAsText<Value>>;
 }
 
 /** Sends chunks to the caller and to watchers. After a stop chunks are dropped; on a normal end none are. */

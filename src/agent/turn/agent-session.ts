@@ -1,3 +1,4 @@
+import type { DatesAsText } from '../../core/json/dates.ts';
 import type { ToolContext } from '../../generate/tool-context.ts';
 import type { Message } from '../../protocol/message.ts';
 import { SessionFace } from '../../session/session.ts';
@@ -44,13 +45,13 @@ export class InvocationSession extends SessionFace<unknown> implements AgentSess
     return takeForHandler(this.#invocation);
   }
 
-  step<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value> {
+  step<Value>(key: string, fn: () => Promise<Value> | Value): Promise<DatesAsText<Value>> {
     this.#steps ??= new Steps(this.#invocation);
     return this.#steps.once(key, fn);
   }
 
   /** A step inside a tool call. A retry of the call within one attempt gets its result again. */
-  toolStep<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value> {
+  toolStep<Value>(key: string, fn: () => Promise<Value> | Value): Promise<DatesAsText<Value>> {
     this.#steps ??= new Steps(this.#invocation);
     return this.#steps.once(key, fn, { isRepeatable: true });
   }

@@ -1,5 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
-import { type Json, toJson } from '../../core/json/json.ts';
+import { type DatesAsText, datesAsText } from '../../core/json/dates.ts';
+import { type Json, toJsonResult } from '../../core/json/json.ts';
 import { fullStore } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { whileHolding } from './while-holding.ts';
@@ -24,7 +25,7 @@ export class Steps {
     key: string,
     fn: () => Promise<Value> | Value,
     { isRepeatable = false } = {},
-  ): Promise<Value> {
+  ): Promise<DatesAsText<Value>> {
     const { run } = this.#invocation;
     // Two inputs of one run may use the same key for different work.
     const input = run?.detached?.inputsDone ?? 0;
@@ -34,7 +35,7 @@ export class Steps {
     const before = this.#known.get(id);
     if (before?.isDone === false) throw inUse(key);
     if (before !== undefined && !isRepeatable && !this.#mayRetry(turn, key)) throw usedBefore(key);
-    if (before !== undefined) return (await before.result) as Value;
+    if (before !== undefined) return (await before.result) as DatesAsText<Value>;
     const result = perform(this.#invocation, { key, name }, fn);
     const step = { result, isDone: false };
     this.#known.set(id, step);
@@ -75,18 +76,18 @@ async function perform<Value>(
   invocation: InvocationState,
   { key, name }: { readonly key: string; readonly name: string },
   fn: () => Promise<Value> | Value,
-): Promise<Value> {
+): Promise<DatesAsText<Value>> {
   const { spec, run } = invocation;
   const runs = fullStore(spec)?.runs;
   const ref = run?.turnBase.run;
-  if (runs === undefined || ref === undefined) return await fn();
+  if (runs === undefined || ref === undefined) return datesAsText(await fn());
   const recorded = await whileHolding(invocation, () => runs.getStep(ref, name));
   // The recorded value is what `fn` returned, as JSON.
-  if (recorded !== undefined) return recorded.value as Value;
+  if (recorded !== undefined) return recorded.value as DatesAsText<Value>;
   const value = await fn();
   const json: Json | undefined =
-    value === undefined ? undefined : toJson(value, `The result of step "${key}"`);
+    value === undefined ? undefined : toJsonResult(value, `The result of step "${key}"`);
   await whileHolding(invocation, () => runs.saveStep(ref, name, json));
   run?.onProgress?.();
-  return json as Value;
+  return json as DatesAsText<Value>;
 }

@@ -1,4 +1,5 @@
 import { isWaymarkError, toErrorBody, WaymarkError } from '../error.ts';
+import { datesAsText } from './dates.ts';
 import { isFrozenJson, markFrozen } from './frozen-json.ts';
 import { isPlainObject, maxJsonDepth, notJson } from './not-json.ts';
 import type { Json, JsonObject } from './types.ts';
@@ -21,6 +22,11 @@ export function toJson(value: unknown, what: string): Json {
   const result = copy(value, 0);
   if (result === undefined) throw notJson(value, what);
   return result;
+}
+
+/** The result of a tool or step as JSON: as {@link toJson}, with the text of its dates. */
+export function toJsonResult(value: unknown, what: string): Json {
+  return copy(value, 0) ?? toJson(datesAsText(value), what);
 }
 
 /** Whether a value can be written as JSON. */
