@@ -3,7 +3,7 @@ import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { Chunk, Output } from '../protocol/turn.ts';
 import { createIdleTimeout } from './idle-timeout.ts';
 import { isPassing } from './reconnect.ts';
-import { responseError } from './remote-error.ts';
+import { foreignResponse, responseError } from './remote-error.ts';
 import { knowsRequests } from './request-id.ts';
 import { type RunEvent, readRunEvents } from './run-events.ts';
 import type { RemoteRequest, Transport } from './transport.ts';
@@ -25,12 +25,14 @@ export async function* followRun(
   const place = 'start' in line ? {} : { snapshotId: line.snapshotId, after: line.after };
   const requestId = 'start' in line ? line.requestId : undefined;
   const run: Place = { agent: line.agent, requestId, ...place };
+  let hasAnswered = false;
   let request = 'start' in line ? line.start : watchRequest(run);
   for (let tries = 1; ; tries++) {
     const opened = transport.clock.now();
     const failure: Failure = { isLost: true };
     for await (const event of readLine(transport, request, failure, signal)) {
       tries = 1;
+      hasAnswered = true;
       yield noted(run, event);
       if (event.type === 'output' || event.type === 'error') return;
     }
@@ -39,7 +41,9 @@ export async function* followRun(
     if (transport.clock.now() - opened > steady) tries = 1;
     const delay = transport.reconnect.delayOf(tries);
     const { error, retryAfter = 0 } = failure;
+    // A wrong address stays wrong; one that has answered before may have a proxy in front of it that answers now.
     if (error && !isPassing(error.status)) throw error;
+    if (error && failure.isForeign && !hasAnswered) throw error;
     if (delay === undefined) throw lost(run, error);
     if (canBeTakenUp(run, line)) request = watchRequest(run);
     else if (!failure.isLost || !(await canBeSentAgain(transport, line, run, tries, signal))) {
@@ -68,6 +72,8 @@ interface Failure {
   retryAfter?: number;
   /** The server has not answered, as far as can be seen: it was cut, or a gateway answered instead. */
   isLost: boolean;
+  /** Something else than a Waymark server has answered. */
+  isForeign?: boolean;
 }
 
 /** How often an input is sent whose answer was lost. */
@@ -91,6 +97,10 @@ async function* readLine(
       failure.isLost = gatewayStatuses.has(response.status);
       failure.error = await responseError(response);
       failure.retryAfter = Number(response.headers.get('retry-after') ?? 0) * 1000 || 0;
+    } else if (!isEventStream(response)) {
+      failure.isLost = false;
+      failure.isForeign = true;
+      failure.error = foreignResponse(response, 'UNKNOWN');
     } else if (response.body) {
       yield* readRunEvents(response.body, idleTimeout.heard);
     }
@@ -101,6 +111,11 @@ async function* readLine(
     idleTimeout.end();
     line.release();
   }
+}
+
+// A `fetch` of the user's own may leave the type out.
+function isEventStream({ headers }: Response): boolean {
+  return (headers.get('content-type') ?? 'text/event-stream').startsWith('text/event-stream');
 }
 
 function watchRequest({ agent, snapshotId = '', after, requestId }: Place): RemoteRequest {

@@ -1,4 +1,4 @@
-import { isStatus, type Status, WaymarkError } from '../core/error.ts';
+import { isStatus, isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
 
 /** Converts an error body to an error. */
@@ -10,7 +10,7 @@ export function fromErrorBody(body: unknown): WaymarkError | undefined {
   return new WaymarkError(status, message, { details: details as Json | undefined });
 }
 
-/** The error of a response that is not ok; for one that is not ours (a proxy's, say), derived from the HTTP status. */
+/** The error of a response that is not ok; for one that is not ours (a proxy's, say), with a status derived from HTTP's. */
 export async function responseError(response: Response): Promise<WaymarkError> {
   const text = await response.text().catch(() => '');
   let body: unknown;
@@ -19,13 +19,30 @@ export async function responseError(response: Response): Promise<WaymarkError> {
   } catch {
     // Not ours; the HTTP status is all there is.
   }
-  return (
-    fromErrorBody(body) ??
-    new WaymarkError(
-      statusOf(response.status),
-      `The server answered with HTTP ${response.status} and no error body. Is this the URL of a Waymark server?`,
-    )
+  return fromErrorBody(body) ?? foreignResponse(response, statusOf(response.status));
+}
+
+// Answers of something else than a Waymark server.
+const foreign = new WeakSet<object>();
+
+/** The error of a response that no Waymark server sends, such as the page of another site or the answer of a proxy. */
+export function foreignResponse(response: Response, status: Status, cause?: unknown): WaymarkError {
+  const { url, headers } = response;
+  const where = url === '' ? 'The server' : url.replace(/[?#].*$/, '');
+  const [type] = (headers.get('content-type') ?? '').split(';');
+  const what = `HTTP ${response.status}${type ? ` and ${type}` : ''}`;
+  const error = new WaymarkError(
+    status,
+    `${where} answered with ${what}, which is not an answer of a Waymark server. Check the \`url\` of createClient().`,
+    { cause },
   );
+  foreign.add(error);
+  return error;
+}
+
+/** Whether an error says that a Waymark server does not have something. */
+export function isNotFound(error: unknown): boolean {
+  return isWaymarkError(error) && error.status === 'NOT_FOUND' && !foreign.has(error);
 }
 
 const statusByHttp: Readonly<Record<number, Status>> = {

@@ -92,3 +92,18 @@ export function cannotConnect(cause: unknown): WaymarkError {
         { cause },
       );
 }
+
+/** Why a first line could not be opened. A WebSocket does not say, so the server is asked over HTTP. */
+export async function whyNot(
+  transport: Transport,
+  agent: string,
+  cause: unknown,
+): Promise<WaymarkError> {
+  if (isWaymarkError(cause)) return cause;
+  try {
+    await transport.json({ operation: 'getAgent', params: { agent } });
+  } catch (error) {
+    if (isWaymarkError(error)) return error;
+  }
+  return cannotConnect(cause);
+}

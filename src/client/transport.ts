@@ -1,11 +1,11 @@
 import { abortError, throwIfAborted } from '../core/async/signal.ts';
-import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { WaymarkError } from '../core/error.ts';
 import { type Clock, systemClock } from '../core/time/clock.ts';
 import { checkId } from '../protocol/lookup.ts';
 import { type Operation, routes } from '../protocol/routes.ts';
 import type { ClientOptions, WebSocketLike } from './options.ts';
 import { type Reconnect, toReconnect } from './reconnect.ts';
-import { responseError } from './remote-error.ts';
+import { foreignResponse, isNotFound, responseError } from './remote-error.ts';
 import { traceHeaders } from './trace-headers.ts';
 
 /** One request of the native dialect. */
@@ -84,13 +84,7 @@ export function createTransport({
         return response.status === 204 ? null : await response.json();
       } catch (cause) {
         if (request.signal?.aborted) throw abortError(request.signal);
-        if (cause instanceof SyntaxError) {
-          throw new WaymarkError(
-            'UNKNOWN',
-            `"${base}" did not answer with JSON. Is this the URL of a Waymark server?`,
-            { cause },
-          );
-        }
+        if (cause instanceof SyntaxError) throw foreignResponse(response, 'UNKNOWN', cause);
         throw unreachable(base, cause);
       }
     },
@@ -99,7 +93,7 @@ export function createTransport({
       try {
         return await transport.json<T>(request);
       } catch (error) {
-        if (isWaymarkError(error) && error.status === 'NOT_FOUND') return undefined;
+        if (isNotFound(error)) return undefined;
         throw error;
       }
     },
