@@ -1,3 +1,4 @@
+import { forCaller, rethrow, withCaller } from '../core/caller-stack.ts';
 import { WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import type { JsonSchema, Schema } from '../core/schema/schema.ts';
@@ -140,7 +141,12 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
     input: TurnInput,
     { throwOnError = true, ...options }: TurnOptions & FailureOptions = {},
   ): Promise<OutputOf<WireTypes>> => {
-    const output = await start(toInput(input), options).output;
+    let output: OutputOf<WireTypes>;
+    try {
+      output = await start(toInput(input), options).output;
+    } catch (error) {
+      throw withCaller(error);
+    }
     return throwOnError ? throwIfFailed(output) : output;
   };
   const getSession: AgentCalls<Call, Invoke>['getSession'] = async (sessionId, options) => {
@@ -154,7 +160,7 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
     sessionId,
   });
 
-  const calls: AgentCalls<Call, Invoke> = {
+  const calls: AgentCalls<Call, Invoke> = withCallers({
     run,
     runText: run,
     stream,
@@ -205,7 +211,21 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
       await operations.diff(snapshotIdOf(from), snapshotIdOf(to), options),
     label: async (ref, label, options) =>
       describeState(await operations.label(snapshotIdOf(ref), label, withHeadId(options))),
-  };
+  });
+  return calls;
+}
+
+/** The calls, with the code that waits for them in the stacks of their errors. Turns have it already. */
+function withCallers<Calls extends object>(calls: Calls): Calls {
+  for (const [name, call] of Object.entries(calls)) {
+    if (name.startsWith('run') || name.startsWith('stream')) continue;
+    Object.assign(calls, {
+      [name]: (...args: unknown[]) => {
+        const result = call(...args);
+        return result instanceof Promise ? result.catch(rethrow) : result;
+      },
+    });
+  }
   return calls;
 }
 
@@ -282,7 +302,7 @@ class StreamedTurn implements AgentStream {
   }
 
   get output(): Promise<OutputOf<WireTypes>> {
-    return this.#turn.output;
+    return forCaller(this.#turn.output);
   }
 
   async steer(input: TurnInput, options?: RequestOptions): Promise<SteerResult> {

@@ -9,6 +9,7 @@ import type {
   OutputOf,
   RequestOptions,
 } from '../api/types.ts';
+import { forCaller } from '../core/caller-stack.ts';
 import { toWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
 import type { Message } from '../protocol/message.ts';
@@ -25,7 +26,7 @@ import type { RemoteInvokeOptions } from './remote-agent.ts';
 import { fromErrorBody } from './remote-error.ts';
 import { identified, knowsRequests } from './request-id.ts';
 import { ResumeCursor } from './resume-cursor.ts';
-import { type ClientSocket, cannotConnect, openSocket } from './socket.ts';
+import { type ClientSocket, cannotConnect, openSocket, whyNot } from './socket.ts';
 import { StartedRun } from './started-run.ts';
 import { steerRun } from './steer-run.ts';
 import { abortRun } from './stop-turn.ts';
@@ -82,7 +83,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   }
 
   send(input: Input): Promise<void> {
-    return handled(this.#send(input));
+    return forCaller(this.#send(input));
   }
 
   sendText(text: string, options?: RequestOptions): Promise<void> {
@@ -127,7 +128,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   }
 
   detach(input?: Input): Promise<OutputOf<Types>> {
-    return handled(this.#detach(input));
+    return forCaller(this.#detach(input));
   }
 
   abort(_reason?: unknown): void {
@@ -146,7 +147,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
 
   output(): Promise<OutputOf<Types>> {
     this.close();
-    return this.#typedOutput();
+    return forCaller(this.#typedOutput());
   }
 
   async #send(given: Input): Promise<void> {
@@ -202,15 +203,17 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
       onFrame: (frame) => this.#read(frame),
       onClose: (cause) => {
         if (line.ready) this.#cut();
-        else this.#openAgain(tries, cannotConnect(cause));
+        else if (this.#wasOpen) this.#openAgain(tries, cannotConnect(cause));
+        // A first line that cannot be opened is a mistake, and told at once.
+        else void whyNot(this.#transport, this.#agent, cause).then((error) => this.#end(error));
       },
     });
     this.#line = line;
   }
 
-  // Of what has not been sent nothing is lost. A first line that cannot be opened is a mistake, and told at once.
+  // Of what has not been sent nothing is lost.
   #openAgain(tries: number, error: WaymarkError): void {
-    const delay = this.#wasOpen ? this.#transport.reconnect.delayOf(tries) : undefined;
+    const delay = this.#transport.reconnect.delayOf(tries);
     if (delay === undefined || !isPassing(error.status)) this.#end(error);
     else {
       this.#transport.clock.sleep(delay, this.#over.signal).then(
@@ -354,10 +357,4 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
       this.#output.resolve(describeOutput(this.#place.complete(result)));
     }
   }
-}
-
-/** The same promise, with its rejection handled: an unhandled one would end a Node process. */
-function handled<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
 }

@@ -1,7 +1,7 @@
-interface Reader<T> {
-  readonly resolve: (result: IteratorResult<T, undefined>) => void;
-  readonly reject: (error: unknown) => void;
-}
+import { failLater } from '../core/caller-stack.ts';
+
+type Result<T> = IteratorResult<T, undefined>;
+type Reader<T> = (result: Result<T> | Promise<Result<T>>) => void;
 
 /**
  * What came over a line and waits to be read, without a limit: a reader that falls behind must not look to the server like
@@ -18,7 +18,7 @@ export class EventQueue<T> implements AsyncIterable<T> {
   push(value: T): void {
     if (this.#end) return;
     const reader = this.#readers.shift();
-    if (reader) reader.resolve({ value, done: false });
+    if (reader) reader({ value, done: false });
     else this.#waiting.push(value);
   }
 
@@ -37,11 +37,10 @@ export class EventQueue<T> implements AsyncIterable<T> {
   }
 
   #read(): Promise<IteratorResult<T, undefined>> {
-    return new Promise((resolve, reject) => {
-      const reader = { resolve, reject };
+    return new Promise((resolve) => {
       if (this.#next < this.#waiting.length) resolve({ value: this.#take(), done: false });
-      else if (this.#end) settle(reader, this.#end);
-      else this.#readers.push(reader);
+      else if (this.#end) settle(resolve, this.#end);
+      else this.#readers.push(resolve);
     });
   }
 
@@ -62,7 +61,6 @@ export class EventQueue<T> implements AsyncIterable<T> {
   }
 }
 
-function settle<T>({ resolve, reject }: Reader<T>, end: { readonly error?: unknown }): void {
-  if ('error' in end) reject(end.error);
-  else resolve({ value: undefined, done: true });
+function settle<T>(reader: Reader<T>, end: { readonly error?: unknown }): void {
+  reader('error' in end ? failLater(end.error) : { value: undefined, done: true });
 }

@@ -1,4 +1,5 @@
 import { createChannel } from '../core/async/channel.ts';
+import { forCaller } from '../core/caller-stack.ts';
 import type { Schema } from '../core/schema/schema.ts';
 import type { Message } from '../protocol/message.ts';
 import type { ModelChunk, Usage } from '../protocol/turn.ts';
@@ -85,12 +86,14 @@ class StreamedCall<Value> extends StartedCall<Value> implements GenerateStream<V
   ) {
     // Unbounded: a caller may wait for the response without reading the pieces.
     const chunks = createChannel<GenerateChunk<Value>>();
-    super((progress) => run(progress, (chunk) => chunks.push(chunk)));
+    super((progress) => {
+      const running = run(progress, (chunk) => chunks.push(chunk));
+      running.then(
+        () => chunks.close(),
+        (error: unknown) => chunks.fail(error),
+      );
+      return forCaller(running);
+    });
     this.stream = chunks;
-    // Watched here, so that a failure is not unhandled when only the stream is read.
-    this.response.then(
-      () => chunks.close(),
-      (error: unknown) => chunks.fail(error),
-    );
   }
 }

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import { withCaller } from '../core/caller-stack.ts';
 import { WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import { systemClock } from '../core/time/clock.ts';
@@ -86,11 +87,14 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
     pendingConnections: createPendingConnections(shared.limits),
   };
   const server = createNodeServer(serverContext, opened?.studio);
-  const bound = await listen(server, port, host).catch(async (error: unknown) => {
+  let bound: number;
+  try {
+    bound = await listen(server, port, host);
+  } catch (error) {
     await opened?.close();
     serverContext.unsubscribe();
-    throw error;
-  });
+    throw withCaller(error);
+  }
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}`;
   const forget = options.genkitProject
     ? await writeRuntimeFile(options.genkitProject, bound, serverContext.clock)

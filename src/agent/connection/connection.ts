@@ -3,6 +3,7 @@ import { describeOutput, type OutputAccessors } from '../../api/describe.ts';
 import type { ResumeInput } from '../../api/resume-input.ts';
 import { type TurnInput, toInput } from '../../api/turn-input.ts';
 import type { AgentConnection, RequestOptions } from '../../api/types.ts';
+import { forCaller } from '../../core/caller-stack.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { toJsonSchema } from '../../core/schema/schema.ts';
 import { callerTools } from '../../generate/caller-tools.ts';
@@ -134,6 +135,11 @@ export class Connection implements AgentConnection {
   }
 
   output(): Promise<CallerOutput> {
+    return forCaller(this.result());
+  }
+
+  /** As `output`, for the code between the connection and its caller. */
+  result(): Promise<CallerOutput> {
     this.close();
     this.cursor.unbound();
     return this.#settled.promise;

@@ -1,6 +1,7 @@
 import type { BegunTurn } from '../../api/calls.ts';
 import type { RequestOptions } from '../../api/types.ts';
 import { handled } from '../../core/async/handled.ts';
+import { withCaller } from '../../core/caller-stack.ts';
 import type { SteerResult } from '../../protocol/requests.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { CallerCursor } from '../persistence/caller-cursor.ts';
@@ -72,7 +73,7 @@ export class TurnStream implements BegunTurn {
 
   async #ask(): ReturnType<Connection['output']> {
     await this.#sent;
-    const output = await this.#connection.output();
+    const output = await this.#connection.result();
     this.#follow?.(output);
     return output;
   }
@@ -130,7 +131,7 @@ class TurnChunks implements AsyncIterableIterator<Chunk, undefined> {
 
   readonly #onError = async (error: unknown): Promise<never> => {
     await this.#end();
-    throw error;
+    throw withCaller(error);
   };
 
   async #end(): Promise<IteratorResult<Chunk, undefined>> {

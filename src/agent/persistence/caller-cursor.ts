@@ -1,5 +1,6 @@
 import { gather } from '../../core/async/gather.ts';
 import { settled } from '../../core/async/handled.ts';
+import { failLater, withCaller } from '../../core/caller-stack.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import { type BufferReader, EventBuffer, type LogEvent } from './event-buffer.ts';
@@ -17,10 +18,9 @@ interface Segment extends BufferReader {
   readonly unlisten: () => void;
 }
 
-interface Waiter {
-  readonly accept: (result: IteratorResult<Chunk, undefined>) => void;
-  readonly reject: (error: unknown) => void;
-}
+type Waiter = (
+  result: IteratorResult<Chunk, undefined> | Promise<IteratorResult<Chunk, undefined>>,
+) => void;
 
 const done = { value: undefined, done: true } as const;
 
@@ -148,9 +148,11 @@ export class CallerCursor implements AsyncIterable<Chunk> {
       return Promise.resolve({ value: event.shown, done: false });
     }
     if (this.#ended === undefined) {
-      return new Promise((accept, reject) => this.#waiters.push({ accept, reject }));
+      return new Promise((accept) => this.#waiters.push(accept));
     }
-    return 'error' in this.#ended ? Promise.reject(this.#ended.error) : Promise.resolve(done);
+    return 'error' in this.#ended
+      ? Promise.reject(withCaller(this.#ended.error))
+      : Promise.resolve(done);
   }
 
   /** Iterates over the chunks. Leaving the loop early keeps the position: the next loop continues there. */
@@ -191,9 +193,8 @@ export class CallerCursor implements AsyncIterable<Chunk> {
     if (this.#ended !== undefined) return;
     this.#ended = ended;
     for (const segment of this.#segments) endSegment(segment);
-    for (const { accept, reject } of this.#waiters.splice(0)) {
-      if ('error' in ended) reject(ended.error);
-      else accept(done);
+    for (const accept of this.#waiters.splice(0)) {
+      accept('error' in ended ? failLater(ended.error) : done);
     }
     this.#readable?.resolve();
     this.#gathered?.resolve();
@@ -204,7 +205,7 @@ export class CallerCursor implements AsyncIterable<Chunk> {
     while (this.#waiters.length > 0) {
       const event = this.#shift();
       if (event?.shown === undefined) return;
-      this.#waiters.shift()?.accept({ value: event.shown, done: false });
+      this.#waiters.shift()?.({ value: event.shown, done: false });
     }
     this.#readable?.resolve();
     this.#readable = undefined;

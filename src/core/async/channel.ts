@@ -1,3 +1,5 @@
+import { failLater, withCaller } from '../caller-stack.ts';
+
 /** An unbounded queue between producers and consumers. */
 export interface Channel<T> extends AsyncIterable<T> {
   /** Adds a value; does nothing when the channel is closed. */
@@ -15,10 +17,9 @@ export function createChannel<T>(): Channel<T> {
   return new UnboundedChannel();
 }
 
-interface Receiver<T> {
-  readonly accept: (result: IteratorResult<T, undefined>) => void;
-  readonly reject: (error: unknown) => void;
-}
+type Receiver<T> = (
+  result: IteratorResult<T, undefined> | Promise<IteratorResult<T, undefined>>,
+) => void;
 
 const done = { value: undefined, done: true } as const;
 
@@ -32,7 +33,7 @@ class UnboundedChannel<T> implements Channel<T> {
   push(value: T): void {
     if (this.#ended) return;
     const receiver = this.#receivers.shift();
-    if (receiver) receiver.accept({ value, done: false });
+    if (receiver) receiver({ value, done: false });
     else this.#values.push(value);
   }
 
@@ -53,9 +54,11 @@ class UnboundedChannel<T> implements Channel<T> {
       return Promise.resolve({ value: this.#shift(), done: false });
     }
     if (!this.#ended) {
-      return new Promise((accept, reject) => this.#receivers.push({ accept, reject }));
+      return new Promise((accept) => this.#receivers.push(accept));
     }
-    return 'error' in this.#ended ? Promise.reject(this.#ended.error) : Promise.resolve(done);
+    return 'error' in this.#ended
+      ? Promise.reject(withCaller(this.#ended.error))
+      : Promise.resolve(done);
   }
 
   #shift(): T {
@@ -71,9 +74,8 @@ class UnboundedChannel<T> implements Channel<T> {
   #end(ended: { readonly error?: unknown }): void {
     if (this.#ended) return;
     this.#ended = ended;
-    for (const { accept, reject } of this.#receivers.splice(0)) {
-      if ('error' in ended) reject(ended.error);
-      else accept(done);
+    for (const accept of this.#receivers.splice(0)) {
+      accept('error' in ended ? failLater(ended.error) : done);
     }
   }
 }

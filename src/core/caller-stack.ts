@@ -1,0 +1,44 @@
+/**
+ * Adds to the stack of an error the code that waits for the call, and returns the error. Errors that come out of a queue, a
+ * timer or another turn do not have it, and of a deep one only the innermost frames are kept. Call it where the error leaves a public
+ * call: in a `catch` of an async function or promise, whose callers the engine still knows. Nothing is captured before.
+ */
+export function withCaller(error: unknown): unknown {
+  if (!(error instanceof Error) || typeof error.stack !== 'string') return error;
+  const here: { stack?: string } = {};
+  // Not every engine has it.
+  Error.captureStackTrace?.(here, withCaller);
+  const { stack } = error;
+  const missing = here.stack?.split('\n').filter((line) => isFrame(line) && !stack.includes(line));
+  if (missing?.length) error.stack = [stack, ...missing].join('\n');
+  return error;
+}
+
+/** As {@link withCaller}, for the `catch` of a promise. */
+export function rethrow(error: unknown): never {
+  throw withCaller(error);
+}
+
+/**
+ * A promise for one caller, whose code is in the stack of its rejection. A rejection that the caller ignores does not end the
+ * process. The engine follows only promises that one function waits for, so each caller needs its own.
+ */
+export function forCaller<Value>(promise: Promise<Value>): Promise<Value> {
+  const own = promise.catch((error: unknown) => {
+    const located = withCaller(error);
+    own.catch(() => {});
+    throw located;
+  });
+  return own;
+}
+
+/** A rejection to resolve a waiting promise with. By the time it throws, the engine knows who waits for that promise. */
+export async function failLater(error: unknown): Promise<never> {
+  await undefined;
+  await undefined;
+  throw withCaller(error);
+}
+
+function isFrame(line: string): boolean {
+  return /^\s+at /.test(line) && !line.includes('node:internal');
+}
