@@ -8,6 +8,15 @@ import type { NewFile, OpenedFile, OpenFileOptions, SessionFiles } from './sessi
 import { toPlainState } from './session-state.ts';
 import type { WorkingState } from './working-state.ts';
 
+/** A type of which nothing can be changed. */
+export type DeepReadonly<Value> = Value extends readonly (infer Item)[]
+  ? number extends Value['length']
+    ? readonly DeepReadonly<Item>[]
+    : { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> }
+  : Value extends object
+    ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> }
+    : Value;
+
 /** A change written on a draft, in place; it may also return the new document, as it must where there is none yet. */
 export type Recipe<Custom> = (draft: Custom) => Custom | undefined | void;
 
@@ -22,8 +31,8 @@ export interface Session<Custom = unknown> {
   readonly state: State;
   /** The messages of the active branch, those of this turn included. */
   readonly messages: readonly Message[];
-  /** Your own state, typed by the agent's schema. */
-  readonly custom: Custom;
+  /** Your own state, typed by the agent's schema. It is frozen; change it with `updateCustom`. */
+  readonly custom: DeepReadonly<Custom>;
   /** The artifacts. */
   readonly artifacts: readonly Artifact[];
   /** The snapshots made in this invocation. */
@@ -33,7 +42,7 @@ export interface Session<Custom = unknown> {
   /** Replaces all messages. */
   setMessages(messages: readonly Message[]): void;
   /** Replaces the custom state. */
-  setCustom(custom: Custom): void;
+  setCustom(custom: DeepReadonly<Custom>): void;
   /**
    * Changes the custom state by a recipe over a draft; costs what it changes. Without an `initialState` the draft is
    * `undefined` until the state is set: return the first document from the recipe.
@@ -101,8 +110,8 @@ export class SessionFace<Custom> implements Session<Custom> {
     return this.#working.state.history.messages;
   }
 
-  get custom(): Custom {
-    return this.#working.state.custom as Custom;
+  get custom(): DeepReadonly<Custom> {
+    return this.#working.state.custom as DeepReadonly<Custom>;
   }
 
   get artifacts(): readonly Artifact[] {
@@ -122,7 +131,7 @@ export class SessionFace<Custom> implements Session<Custom> {
     this.#working.setMessages(messages);
   }
 
-  setCustom(custom: Custom): void {
+  setCustom(custom: DeepReadonly<Custom>): void {
     this.#working.setCustom(this.#checkCustom(custom));
   }
 

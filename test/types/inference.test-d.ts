@@ -43,7 +43,9 @@ test('S19 S66 the ready-made policies fit any agent', () => {
 
 test('S19 S12 S153 an initial state makes the custom state and its draft non-optional', () => {
   app.defineCustomAgent({ name: 'a', state }, (session) => {
-    expectTypeOf(session.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
+    expectTypeOf(session.custom).toEqualTypeOf<
+      { readonly topics: readonly string[] } | undefined
+    >();
     session.setCustom({ topics: [] });
     // @ts-expect-error not the schema's
     session.setCustom({ topics: 1 });
@@ -58,7 +60,10 @@ test('S19 S12 S153 an initial state makes the custom state and its draft non-opt
     session.updateCustom(() => ({ topics: 1 }));
   });
   app.defineCustomAgent({ name: 'b', state, initialState: { topics: [] } }, (session) => {
-    expectTypeOf(session.custom).toEqualTypeOf<{ topics: string[] }>();
+    expectTypeOf(session.custom).toEqualTypeOf<{ readonly topics: readonly string[] }>();
+    // @ts-expect-error it is frozen: updateCustom changes it
+    session.custom.topics.push('a');
+    session.setCustom({ ...session.custom });
     session.updateCustom((draft) => {
       expectTypeOf(draft).toEqualTypeOf<{ topics: string[] }>();
       draft.topics.push('a');
@@ -77,10 +82,10 @@ test('S19 S12 S153 an initial state makes the custom state and its draft non-opt
 
 test('S19 any schema library, and JSON Schema as JSON', () => {
   app.defineCustomAgent({ name: 'v', state: v.object({ n: v.number() }) }, (session) => {
-    expectTypeOf(session.custom).toEqualTypeOf<{ n: number } | undefined>();
+    expectTypeOf(session.custom).toEqualTypeOf<{ readonly n: number } | undefined>();
   });
   app.defineCustomAgent({ name: 'a', state: type({ n: 'number' }) }, (session) => {
-    expectTypeOf(session.custom).toEqualTypeOf<{ n: number } | undefined>();
+    expectTypeOf(session.custom).toEqualTypeOf<{ readonly n: number } | undefined>();
   });
 });
 
@@ -144,7 +149,7 @@ test('S246 the state of a tool types its session, and only agents with such a st
     { name: 'note', description: 'Notes.', input, state },
     (given, context) => {
       expectTypeOf(given).toEqualTypeOf<{ topic: string }>();
-      expectTypeOf(context.session.custom).toEqualTypeOf<{ topics: string[] }>();
+      expectTypeOf(context.session.custom).toEqualTypeOf<{ readonly topics: readonly string[] }>();
       context.session.updateCustom((draft) => void draft.topics.push(given.topic));
       // @ts-expect-error topics are strings
       context.session.setCustom({ topics: [1] });
@@ -173,7 +178,9 @@ test('S246 the state of a tool types its session, and only agents with such a st
   const start = tool(
     { name: 'start', description: '', state: state.optional() },
     (_, { session }) => {
-      expectTypeOf(session.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
+      expectTypeOf(session.custom).toEqualTypeOf<
+        { readonly topics: readonly string[] } | undefined
+      >();
     },
   );
   app.defineAgent({ name: 's6', state, tools: [start] });

@@ -1,6 +1,7 @@
 import { originalOf } from '../../core/error.ts';
 import type { ErrorInfo, ErrorPhase } from '../spec/error-reports.ts';
 import { causesOf, isReported, markReported } from '../spec/reported-errors.ts';
+import { adviseFrozen } from './frozen-advice.ts';
 
 /** What failed; the invocation adds where. */
 type FailureInfo = Pick<ErrorInfo, 'phase' | 'tool' | 'toolSource' | 'model'>;
@@ -20,6 +21,7 @@ export class Failures {
   /** Reports an error that fails the turn. */
   report(error: unknown, phase: ErrorPhase, subject: Pick<ErrorInfo, 'model'> = {}): void {
     const original = originalOf(error);
+    adviseFrozen(original);
     const isKnown = isReported(error) || this.#find(error) >= 0;
     if (original !== error && typeof error === 'object' && error !== null) markReported(error);
     if (isKnown) return;
@@ -29,6 +31,7 @@ export class Failures {
 
   /** Reports the error of a tool or tool source, which ends there: the model reads it, and the turn continues. */
   reportTool(error: unknown, subject: Pick<ErrorInfo, 'tool' | 'toolSource'>): void {
+    adviseFrozen(error);
     const at = this.#find(error);
     if (at >= 0) this.#reported.splice(at, 1);
     else if (!isReported(error)) this.#tell(originalOf(error), { ...subject, phase: 'tool' });

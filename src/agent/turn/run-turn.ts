@@ -13,6 +13,7 @@ import { transformState } from '../persistence/transform.ts';
 import type { TurnFunction, TurnResult } from '../spec/handler.ts';
 import { checkState, hasNewCustom, withCheckedState } from './check-state.ts';
 import { finishTurn } from './finish-turn.ts';
+import { adviseFrozen } from './frozen-advice.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { keepPartialAnswer } from './partial.ts';
 import { appendGenerated } from './running-turn.ts';
@@ -112,6 +113,7 @@ async function perform(
     }
   } catch (error) {
     turn.hasTimedOut = error instanceof StopTimeoutError;
+    adviseFrozen(error);
     if (control.cause === undefined) return { kind: 'failed', error: toWaymarkError(error) };
   } finally {
     endTimeLimit();
