@@ -47,6 +47,8 @@ export interface App
     | 'resolveTool'
     | 'resolveTools'
     | 'closeSources'
+    | 'noteModels'
+    | 'loadModels'
     | 'resolveModel'
     | 'startGenerate'
   > {
@@ -83,7 +85,7 @@ export interface App
    */
   subscribeToErrors(listener: ErrorListener): () => void;
   /**
-   * Opens the store, loads prompt files, renders every agent's prompt once and asks its tool sources for their tools, so
+   * Opens the store, loads prompt files and the packages of models that are named (`'openai/gpt-5'`), renders every agent's prompt once and asks its tool sources for their tools, so
    * that a mistake shows at start. A tool source that is not available is reported to `onError`.
    */
   ready(): Promise<void>;
@@ -173,6 +175,8 @@ export function waymark(options: AppOptions = {}): App {
     resolveTool: _resolveTool,
     resolveTools: _resolveTools,
     closeSources: _closeSources,
+    noteModels: _noteModels,
+    loadModels: _loadModels,
     resolveModel: _resolveModel,
     startGenerate: _startGenerate,
     ...defining
@@ -216,6 +220,7 @@ export function waymark(options: AppOptions = {}): App {
       await engine.open?.();
       loaded ??= options.promptDir === undefined ? undefined : load(generator, options.promptDir);
       await loaded;
+      await generator.loadModels();
       for (const check of checks) await check();
     },
     async work(working = {}) {

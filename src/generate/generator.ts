@@ -1,6 +1,8 @@
 import type { Action } from '../core/action.ts';
+import { rethrow } from '../core/caller-stack.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
+import { checkOptions } from '../core/options.ts';
 import { type Schema, toJsonSchema } from '../core/schema/schema.ts';
 import type { Clock } from '../core/time/clock.ts';
 import {
@@ -12,7 +14,7 @@ import {
 } from './definitions.ts';
 import { createDotpromptEngine } from './dotprompt.ts';
 import { type GenerateEnv, runGenerate } from './generate.ts';
-import type { GenerateOptions } from './generate-options.ts';
+import { type GenerateOptions, generateOptionNames } from './generate-options.ts';
 import type { GenerateResponse, OutputOf } from './generate-response.ts';
 import {
   type GenerateCall,
@@ -36,7 +38,7 @@ import {
   type PromptOptions,
 } from './prompt.ts';
 import { loadPromptFiles } from './prompt-file.ts';
-import { providerAdvice } from './provider-advice.ts';
+import { type ProviderModel, providerAdvice, providerModel } from './provider-models.ts';
 import { type Resource, type ResourceOptions, type ResourceRequest, resource } from './resource.ts';
 import type { ToolCallInfo } from './run-tool-call.ts';
 import {
@@ -126,6 +128,10 @@ export interface Generator<Extras extends object = object> {
   ): ResolvedTools | Promise<ResolvedTools>;
   /** The tool sources that were used, such as MCP servers. */
   toolSources(): readonly ToolSource[];
+  /** Takes note of the models that a definition names. Only those can be loaded from the packages of providers. */
+  noteModels(definition: Pick<GenerateOptions, 'model' | 'use'>): void;
+  /** Loads the packages of the provider models that definitions name, such as `openai/gpt-5`. */
+  loadModels(): Promise<void>;
   /** Closes the tool sources that were used. */
   closeSources(): Promise<void>;
   /** The model that is meant, the default one if none is named; an unknown name is NOT_FOUND and says what exists. */
@@ -151,13 +157,29 @@ export function createGenerator<Extras extends object = object>(
   const { registry, newId, templateState } = options;
   const definitions = createDefinitions();
   const sources = new Set<ToolSource>();
-  const env = createEnv(options, definitions, sources);
+  const named = new Map<string, ProviderModel>();
+  const env = createEnv(options, definitions, { sources, named });
+  const noteModels: Generator['noteModels'] = ({ model: own, use = [] }) => {
+    for (const ref of [own, ...use.flatMap(({ models = [] }) => models)]) {
+      const found = typeof ref === 'string' && !named.has(ref) ? providerModel(ref) : undefined;
+      if (found !== undefined) named.set(found.name, found);
+    }
+  };
+  const newPrompt: typeof createPrompt = (about, promptContext) => {
+    const created = createPrompt(about, promptContext);
+    noteModels(about);
+    return created;
+  };
+  if (options.model !== undefined) {
+    noteModels({ model: options.model });
+    if (typeof options.model === 'object') env.resolveModel(options.model);
+  }
   const findSchema = (name: string): Schema => definitions.schemas.lookup(`/schema/${name}`);
   const engine = createDotpromptEngine((name) => toJsonSchema(findSchema(name)));
   const promptEnv: PromptEnv = {
     engine,
     ambientScope: () => ({ state: templateState?.(), context: generateScope.get()?.context ?? {} }),
-    generate: (call) => runGenerate(env, call, new Progress()),
+    generate: (call) => runGenerate(env, call, new Progress()).catch(rethrow),
     stream: (call, output) => streamGenerate(env, call, output),
   };
 
@@ -189,6 +211,12 @@ export function createGenerator<Extras extends object = object>(
     toolSources: () => [...sources],
     closeSources: () => closeSources(sources),
     resolveModel: env.resolveModel,
+    noteModels,
+    async loadModels() {
+      for (const [name, found] of named) {
+        if (definitions.models.find(`/model/${name}`) === undefined) await found.load();
+      }
+    },
     defineModel: (about, run) =>
       addModel(isLanguageModel(run) ? { ...fromLanguageModel(run), ...about } : model(about, run)),
     defineTool: (about, fn) =>
@@ -206,16 +234,16 @@ export function createGenerator<Extras extends object = object>(
       return schema;
     },
     definePartial: (name, source) => engine.definePartial(name, source),
-    definePrompt: (about) => addPrompt(createPrompt(about, promptEnv)),
+    definePrompt: (about) => addPrompt(newPrompt(about, promptEnv)),
     inlinePrompt: (about) => createPrompt(about, promptEnv) as Prompt,
     async loadPrompts(directory) {
       const files = await loadPromptFiles(directory, engine, findSchema);
-      return files.map((file) => addPrompt(createPrompt(file, promptEnv)) as Prompt);
+      return files.map((file) => addPrompt(newPrompt(file, promptEnv)) as Prompt);
     },
     prompt: (name) => definitions.prompts.lookup(`/prompt/${name}`),
     generate: <Output extends Schema | undefined>(call: GenerateOptions<Output> | string) =>
       // The output of the call is read by the schema that its type comes from.
-      runGenerate(env, toOptions(call), new Progress()) as Promise<
+      runGenerate(env, toOptions(call), new Progress()).catch(rethrow) as Promise<
         GenerateResponse<OutputOf<Output>>
       >,
     generateStream: (call) => streamGenerate(env, toOptions(call)),
@@ -223,10 +251,12 @@ export function createGenerator<Extras extends object = object>(
   };
 }
 
+type NamedModels = ReadonlyMap<string, ProviderModel>;
+
 function createEnv(
   { clock, newId, model: defaultModel, price, toolExtras, checkTool }: GeneratorOptions,
   { models, tools, resources }: Definitions,
-  sources: Set<ToolSource>,
+  { sources, named }: { readonly sources: Set<ToolSource>; readonly named: NamedModels },
 ): GenerateEnv {
   return {
     clock,
@@ -236,7 +266,9 @@ function createEnv(
       if (ref === undefined) throw noModel();
       if (typeof ref === 'string')
         return withPrice(
-          models.lookup(`/model/${ref}`, () => providerAdvice(ref)),
+          (named.has(ref) ? models.find(`/model/${ref}`) : undefined) ??
+            named.get(ref) ??
+            models.lookup(`/model/${ref}`, () => providerAdvice(ref)),
           price,
         );
       if (isLanguageModel(ref)) return withPrice(fromLanguageModel(ref), price);
@@ -254,7 +286,16 @@ function createEnv(
 function toOptions<Output extends Schema | undefined>(
   options: GenerateOptions<Output> | string,
 ): GenerateOptions<Output> {
-  return typeof options === 'string' ? { prompt: options } : options;
+  if (typeof options === 'string') return { prompt: options };
+  checkOptions(options, generateOptionNames, 'generate()', {
+    instructions: 'system',
+    input: 'prompt',
+    middleware: 'use',
+    stopWhen: 'maxTurns',
+    maxSteps: 'maxTurns',
+    abortSignal: 'signal',
+  });
+  return options;
 }
 
 function noModel(): WaymarkError {

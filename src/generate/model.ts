@@ -1,3 +1,4 @@
+import { WaymarkError } from '../core/error.ts';
 import type { Json, JsonObject } from '../core/json/json.ts';
 import type { JsonSchema } from '../core/schema/schema.ts';
 import type { Message } from '../protocol/message.ts';
@@ -126,7 +127,10 @@ export interface Model extends ModelOptions {
   readonly check?: () => void;
 }
 
-/** How a model is named where one is wanted: a registered name, a model, or an AI SDK language model as it is. */
+/**
+ * How a model is named where one is wanted: a registered name, a model, or an AI SDK language model as it is. Definitions of apps,
+ * agents and prompts also accept the name of a provider's model, such as `openai/gpt-5`; its package must be installed.
+ */
 export type ModelRef = string | Model | LanguageModel;
 
 /**
@@ -139,5 +143,9 @@ export type ModelRef = string | Model | LanguageModel;
  * }));
  */
 export function model(options: ModelOptions, run: ModelRunner): Model {
-  return { ...options, run };
+  if (typeof run === 'function') return { ...options, run };
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `Model "${options.name}" has no function. Pass it, or an AI SDK language model, as the second argument.`,
+  );
 }
