@@ -4,7 +4,7 @@ import type { Logger } from './agent/spec/logger.ts';
 import type { TelemetryOptions } from './agent/spec/telemetry.ts';
 import { WaymarkError } from './core/error.ts';
 import type { NewId } from './core/id.ts';
-import { checkNumbers, checkOptions, type OptionNames } from './core/options.ts';
+import { checkKinds, checkNumbers, checkOptions, type OptionNames } from './core/options.ts';
 import type { Clock } from './core/time/clock.ts';
 import type { Engine } from './engine/engine.ts';
 import type { ModelRef } from './generate/model.ts';
@@ -76,10 +76,26 @@ const appOptionNames: OptionNames<AppOptions> = {
   newId: true,
 };
 
+const appOptionKinds = {
+  model: ['text', 'object'],
+  price: ['function'],
+  promptDir: ['text'],
+  engine: ['object'],
+  work: ['boolean'],
+  webhooks: ['object'],
+  onError: ['function'],
+  onInterrupt: ['function'],
+  telemetry: ['object'],
+  logger: ['object'],
+  clock: ['object'],
+  newId: ['function'],
+} as const;
+
 /** Refuses options that `waymark` does not have, and values that cannot be right. */
 export function checkAppOptions(options: AppOptions): void {
   checkOptions(options, appOptionNames, 'waymark()');
   checkNumbers(options, ['claimTtl', 'cacheSize'], 'waymark()');
+  checkKinds(options, appOptionKinds, 'waymark()');
   if (options.store !== undefined && typeof options.store !== 'object') {
     throw new WaymarkError(
       'INVALID_ARGUMENT',

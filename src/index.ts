@@ -148,7 +148,7 @@ export {
 } from './generate/model.ts';
 export { type CloseReason, closeToolRequests } from './generate/open-requests.ts';
 export type { OutputFormatName } from './generate/output/format.ts';
-export type { OutputOptions } from './generate/output/output.ts';
+export type { OutputOptions, OutputSetting } from './generate/output/output.ts';
 export type { Price, PricedModel } from './generate/price.ts';
 export type { Prompt, PromptArgument, PromptOptions, RenderedPrompt } from './generate/prompt.ts';
 export {
@@ -234,7 +234,7 @@ export {
   type SnapshotCandidate,
   type SnapshotPolicy,
 } from './session/policy.ts';
-export { currentSession, type Recipe, type Session } from './session/session.ts';
+export { currentSession, type DeepReadonly, type Recipe, type Session } from './session/session.ts';
 export type {
   FileData,
   NewFile,

@@ -44,6 +44,11 @@ const second = await chat.run('And what did I say?', { sessionId: first.sessionI
 assert.equal(first.text, 'It is sunny in Lisbon.');
 assert.equal(second.text, 'You have said 2 things.');
 
+// #region once
+const { text } = await app.generate('Suggest a title for this trip.');
+// #endregion
+assert.equal(text, 'You have said 1 things.');
+
 // #region stream
 const { sessionId } = first;
 const turn = chat.stream('Tell me more', { sessionId });

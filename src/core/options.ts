@@ -48,6 +48,48 @@ export function checkNumbers<Options extends object>(
   }
 }
 
+/** What an option may be. */
+export type Kind = 'text' | 'function' | 'list' | 'object' | 'boolean';
+
+const kindNames: Readonly<Record<Kind, string>> = {
+  text: 'a text',
+  function: 'a function',
+  list: 'a list',
+  object: 'an object',
+  boolean: 'true or false',
+};
+
+/** Refuses options of another kind than they can be; `what` names whose they are. */
+export function checkKinds<Options extends object>(
+  options: Options,
+  kinds: { readonly [Name in keyof Options]?: readonly Kind[] },
+  what: string,
+): void {
+  for (const [name, allowed] of Object.entries(kinds) as [keyof Options & string, Kind[]][]) {
+    const value: unknown = options[name];
+    if (value === undefined || allowed.some((kind) => isKind(value, kind))) continue;
+    const expected = allowed.map((kind) => kindNames[kind]).join(' or ');
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `\`${name}\` of ${what} must be ${expected}, and is ${kindOf(value)}.`,
+    );
+  }
+}
+
+function isKind(value: unknown, kind: Kind): boolean {
+  if (kind === 'list') return Array.isArray(value);
+  if (kind === 'text') return typeof value === 'string';
+  return typeof value === kind && value !== null && !Array.isArray(value);
+}
+
+/** A value in the words of an error message. */
+export function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'string') return `the text "${value.slice(0, 40)}"`;
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
 /** Refuses an array where a function takes its values one by one; `call` is how it is called, such as `on`. */
 export function checkVariadic(values: readonly unknown[], call: string): void {
   if (!values.some(Array.isArray)) return;

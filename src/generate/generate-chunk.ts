@@ -2,7 +2,7 @@ import type { Part, Role, ToolRequestPart } from '../protocol/message.ts';
 import { reasoningOf, textOf } from '../protocol/messages/text.ts';
 import { toolRequestsOf } from '../protocol/messages/tool-round.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
-import { type OutputOptions, resolveOutput } from './output/output.ts';
+import { type OutputSetting, resolveOutput } from './output/output.ts';
 
 /** A type of which everything may still be missing. */
 type DeepPartial<T> = T extends readonly (infer Item)[]
@@ -27,11 +27,11 @@ export interface GenerateChunk<Output = unknown> extends ModelChunk {
 
 /** Makes chunks that know what came before them in their message. */
 export class ChunkReader<Output> {
-  readonly #options: OutputOptions | undefined;
+  readonly #options: OutputSetting;
   #index: number | undefined;
   #text = '';
 
-  constructor(options: OutputOptions | undefined) {
+  constructor(options: OutputSetting) {
     this.#options = options;
   }
 
@@ -50,13 +50,9 @@ class Chunk<Output> implements GenerateChunk<Output> {
   readonly index: number | undefined;
   readonly content: Part[];
   readonly accumulatedText: string;
-  readonly #options: OutputOptions | undefined;
+  readonly #options: OutputSetting;
 
-  constructor(
-    { role, index, content }: ModelChunk,
-    text: string,
-    options: OutputOptions | undefined,
-  ) {
+  constructor({ role, index, content }: ModelChunk, text: string, options: OutputSetting) {
     this.role = role;
     this.index = index;
     this.content = content;

@@ -10,7 +10,7 @@ import type { Limits } from './limits.ts';
 import type { Content } from './message.ts';
 import type { Middleware } from './middleware/middleware.ts';
 import type { ModelConfig, ModelRef, ToolChoice } from './model.ts';
-import type { OutputOptions } from './output/output.ts';
+import type { OutputSetting } from './output/output.ts';
 import type { ResourceRef } from './resource.ts';
 import type { ToolRef } from './tool-source.ts';
 
@@ -39,8 +39,8 @@ export interface GenerateSettings<
   readonly resources?: readonly ResourceRef[];
   /** Documents for the model; they are sent after the last user message. */
   readonly docs?: readonly DocumentLike[];
-  /** The form of the answer: a schema, or a format. */
-  readonly output?: OutputOptions<Output>;
+  /** The form of the answer: a schema, or options with a format. */
+  readonly output?: OutputSetting<Output>;
   /** Limits of time, tokens and tool calls. */
   readonly limits?: Limits;
   /** Middleware around model and tool calls, the first outermost. */
@@ -98,3 +98,20 @@ export interface GenerateOptions<Output extends Schema | undefined = Schema | un
   /** Called with each chunk of an answer and each tool result. If it returns a promise, the model waits for it. */
   readonly onChunk?: (chunk: ModelChunk) => void | Promise<void>;
 }
+
+/** The names of these options. */
+export const generateOptionNames: OptionNames<GenerateOptions> = {
+  ...generateSettingNames,
+  system: true,
+  before: true,
+  messages: true,
+  prompt: true,
+  after: true,
+  history: true,
+  compact: true,
+  returnToolRequests: true,
+  resume: true,
+  signal: true,
+  context: true,
+  onChunk: true,
+};

@@ -28,6 +28,7 @@ import {
   type TemplateEngine,
   type TemplateScope,
 } from './template.ts';
+import { checkToolRefs } from './tool-source.ts';
 
 /** How a prompt is declared: templates, and settings for the calls made with it. */
 export interface PromptOptions<
@@ -150,6 +151,7 @@ export function createPrompt<
 ): Prompt<PromptArgument<Input>, Output, State> {
   type Argument = PromptArgument<Input>;
   checkOptions(options, optionNames, `prompt "${options.name}"`);
+  if (options.tools !== undefined) checkToolRefs(options.tools, `prompt "${options.name}"`);
   const { name, description, metadata, input: schema, defaultInput, ...rest } = options;
   const { system, messages, prompt: asked, ...settings } = rest;
   resolveOutput(settings.output);

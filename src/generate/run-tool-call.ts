@@ -1,7 +1,7 @@
 import type { ActionContext } from '../core/action.ts';
 import { closest } from '../core/closest.ts';
 import { isWaymarkError, publicMessageOf, WaymarkError } from '../core/error.ts';
-import { type Json, type JsonObject, toJson } from '../core/json/json.ts';
+import { type Json, type JsonObject, toJson, toJsonResult } from '../core/json/json.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { inSpan } from '../core/trace.ts';
 import { genAi, operations } from '../core/trace-names.ts';
@@ -79,7 +79,7 @@ export async function runToolCall(
       const context = toContext(scope, call);
       const run = composeTool(scope.use, async (step) =>
         // Checked by the tool itself, as model output may be anything.
-        toJson(
+        toJsonResult(
           await step.tool.run(step.request.input, step.context),
           `The output of tool "${name}"`,
         ),

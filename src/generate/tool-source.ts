@@ -1,6 +1,7 @@
 import type { ActionContext } from '../core/action.ts';
 import { raceSignal } from '../core/async/signal.ts';
 import { isWaymarkError, messageOf, WaymarkError } from '../core/error.ts';
+import { kindOf } from '../core/options.ts';
 import type { Tool } from './tool.ts';
 
 /** What a tool source is asked for. */
@@ -83,12 +84,7 @@ export function resolveTools(
   scope: ToolsScope,
 ): ResolvedTools | Promise<ResolvedTools> {
   if (refs === undefined || refs.length === 0) return noTools;
-  if (!Array.isArray(refs)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      'The `tools` of a call must be a list, such as [weather]. Each tool has its name in its definition.',
-    );
-  }
+  checkToolRefs(refs, 'a call');
   if (refs.some(isToolSource)) return withSources(refs, scope);
   const tools = new Map<string, Tool>();
   for (const ref of refs) {
@@ -99,9 +95,38 @@ export function resolveTools(
   return { tools, missing: [] };
 }
 
+/** Refuses entries of `tools` that are no tools, such as those of another library; `whose` names the agent or call. */
+export function checkToolRefs(refs: unknown, whose: string): void {
+  if (!Array.isArray(refs)) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `The \`tools\` of ${whose} must be a list, such as [weather]. Each tool has its name in its definition.`,
+    );
+  }
+  for (const [at, ref] of refs.entries()) {
+    if (typeof ref === 'string' || isToolSource(ref) || isTool(ref)) continue;
+    throw new WaymarkError('INVALID_ARGUMENT', `\`tools[${at}]\` of ${whose} ${whyNoTool(ref)}`);
+  }
+}
+
 /** Whether an entry of `tools` is a source. */
-export function isToolSource(ref: ToolRef): ref is ToolSource {
-  return typeof ref === 'object' && 'list' in ref && typeof ref.list === 'function';
+export function isToolSource(ref: unknown): ref is ToolSource {
+  return typeof ref === 'object' && ref !== null && 'list' in ref && typeof ref.list === 'function';
+}
+
+function isTool(ref: unknown): boolean {
+  return typeof ref === 'object' && ref !== null && 'definition' in ref && 'run' in ref;
+}
+
+function whyNoTool(ref: unknown): string {
+  const define = 'defineTool({ name, description, input }, async (input) => …)';
+  if (typeof ref === 'function') return `is a function. Make it a tool: ${define}.`;
+  if (typeof ref !== 'object' || ref === null) return `is ${kindOf(ref)}, and must be a tool.`;
+  if ('streamBidi' in ref) return 'is an agent. Make it a tool: agentTool(agent).';
+  if ('execute' in ref || 'inputSchema' in ref || 'parameters' in ref) {
+    return `is a tool of another library, such as the AI SDK. Define it here, with its schema as \`input\` and its \`execute\` as the function: ${define}.`;
+  }
+  return `is not a tool. Make one: ${define}.`;
 }
 
 async function withSources(refs: readonly ToolRef[], scope: ToolsScope): Promise<ResolvedTools> {

@@ -1,7 +1,7 @@
 import { WaymarkError } from '../core/error.ts';
 import type { DatesAsText } from '../core/json/dates.ts';
 import { type Json, type JsonObject, toJsonResult } from '../core/json/json.ts';
-import { checkOptions, type OptionNames } from '../core/options.ts';
+import { checkKinds, checkOptions, type OptionNames } from '../core/options.ts';
 import {
   type InferSchema,
   type InferSchemaInput,
@@ -100,6 +100,8 @@ const optionNames: OptionNames<ToolOptions> = {
   metadata: true,
 };
 
+const optionKinds = { needsApproval: ['boolean', 'function'], metadata: ['object'] } as const;
+
 const noInput = { type: 'object', properties: {}, additionalProperties: false };
 
 /**
@@ -130,6 +132,8 @@ export function tool<
     requireApproval: 'needsApproval',
   });
   checkName(name);
+  if (typeof options.description !== 'string') throw noDescription(name);
+  checkKinds(options, optionKinds, `tool "${name}"`);
   checkFunction(name, fn);
   const parseOutput = async (value: unknown): Promise<Json> => {
     const what = `The output of tool "${name}"`;
@@ -210,6 +214,13 @@ function checkFunction(name: string, fn: unknown): void {
   throw new WaymarkError(
     'INVALID_ARGUMENT',
     `Tool "${name}" has no function. Pass it as the second argument: defineTool({ name, description, input }, async (input) => …).`,
+  );
+}
+
+function noDescription(name: string): WaymarkError {
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    `Tool "${name}" needs a \`description\`, a text that tells the model when to use it.`,
   );
 }
 

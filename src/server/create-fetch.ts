@@ -1,3 +1,4 @@
+import { checkKinds } from '../core/options.ts';
 import { systemClock } from '../core/time/clock.ts';
 import type { NodeBindings } from './http/connection.ts';
 import type { HandlerOptions } from './http/handler-options.ts';
@@ -21,12 +22,25 @@ export interface FetchHandler {
   disconnect(principal: string): number;
 }
 
+const optionKinds = {
+  auth: ['function'],
+  authorize: ['function'],
+  basePath: ['text'],
+  clientAddress: ['function'],
+  cors: ['object'],
+  limits: ['object'],
+  protocols: ['list'],
+  waitUntil: ['function'],
+  log: ['function'],
+} as const;
+
 /** Everything that the dialects of one server share. */
 export function createServerContext(
   app: ServedApp,
   given: HandlerOptions,
   protocols: readonly MountedProtocol[],
 ): ServerContext {
+  checkKinds(given, optionKinds, 'the server');
   const options = { ...given, ...guardHooks(given, app) };
   const { clock = systemClock, log = () => {} } = options;
   const limits = resolveLimits(options.limits);

@@ -1,7 +1,13 @@
 import { abortError } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
-import { checkOptions, type OptionNames } from '../core/options.ts';
+import {
+  checkKinds,
+  checkNumbers,
+  checkOptions,
+  kindOf,
+  type OptionNames,
+} from '../core/options.ts';
 import { type Clock, systemClock } from '../core/time/clock.ts';
 import type { Model, ModelCall, ModelRequest, ModelResponse } from '../generate/model.ts';
 import type { Part } from '../protocol/message.ts';
@@ -98,6 +104,7 @@ export function scriptedModel(
   script: readonly ScriptStep[] | ScriptPatterns,
   { name = 'scripted', clock = systemClock }: ScriptedModelOptions = {},
 ): ScriptedModel {
+  checkScript(script);
   const steps: ScriptStep[] = 'patterns' in script ? [] : [...script];
   const requests: ModelRequest[] = [];
   let stops = 0;
@@ -135,6 +142,7 @@ export function scriptedModel(
       return stops;
     },
     add: (...more) => {
+      for (const step of more) checkReply(step);
       steps.push(...more);
     },
   };
@@ -154,6 +162,61 @@ const answerNames: OptionNames<ScriptedAnswer> = {
   usage: true,
 };
 
+const what = 'a scripted answer';
+
+/** Refuses a script that is not one, and replies that are known when it is written. */
+function checkScript(script: unknown): void {
+  const { patterns, otherwise } = (script ?? {}) as Partial<ScriptPatterns>;
+  if (Array.isArray(script)) for (const step of script) checkReply(step);
+  else if (Array.isArray(patterns) && otherwise !== undefined) {
+    for (const [, reply] of patterns) checkReply(reply);
+    checkReply(otherwise);
+  } else {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'scriptedModel() takes a list of replies, such as ["Hello."], or { patterns, otherwise }.',
+    );
+  }
+}
+
+function checkReply(reply: unknown): void {
+  if (typeof reply === 'string' || typeof reply === 'function') return;
+  if (typeof reply !== 'object' || reply === null) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `A scripted reply must be a text, an answer or a function, and is ${kindOf(reply)}.`,
+    );
+  }
+  const answer: ScriptedAnswer = reply;
+  checkOptions(answer, answerNames, what, { delayMs: 'delay', chunkDelayMs: 'chunkDelay' });
+  checkNumbers(answer, ['delay', 'chunkDelay'], what);
+  checkKinds(answer, answerKinds, what);
+  const { chunks = [], toolCalls = [] } = answer;
+  if (!chunks.every((chunk) => typeof chunk === 'string')) {
+    throw new WaymarkError('INVALID_ARGUMENT', `\`chunks\` of ${what} must be a list of texts.`);
+  }
+  for (const call of toolCalls) {
+    checkOptions(call, { name: true, input: true, ref: true }, 'a scripted tool call', {
+      toolName: 'name',
+      args: 'input',
+      arguments: 'input',
+      toolCallId: 'ref',
+    });
+    checkKinds(call, { name: ['text'], ref: ['text'] }, 'a scripted tool call');
+  }
+}
+
+const answerKinds = {
+  text: ['text'],
+  chunks: ['list'],
+  reasoning: ['text'],
+  toolCalls: ['list'],
+  parts: ['list'],
+  hang: ['boolean'],
+  finishReason: ['text'],
+  usage: ['object'],
+} as const;
+
 interface Stage {
   readonly request: ModelRequest;
   readonly call: ModelCall;
@@ -164,10 +227,7 @@ interface Stage {
 async function play(answer: ScriptedAnswer, stage: Stage): Promise<ModelResponse> {
   const { call, clock, request } = stage;
   const { signal } = call;
-  checkOptions(answer, answerNames, 'a scripted answer', {
-    delayMs: 'delay',
-    chunkDelayMs: 'chunkDelay',
-  });
+  checkReply(answer);
   const { delay = 0, chunkDelay = 0, finishReason = 'stop', error, hang = false } = answer;
   const pieces = piecesOf(answer, stage);
   for (const [index, piece] of pieces.entries()) {

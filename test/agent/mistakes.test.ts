@@ -5,6 +5,7 @@
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createGoogle } from '@ai-sdk/google';
 import { createOpenAI } from '@ai-sdk/openai';
+import { tool as aiTool } from 'ai';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import {
   type AppOptions,
@@ -26,6 +27,7 @@ import { postgresStore } from 'waymark/postgres';
 import { handler, serve } from 'waymark/server';
 import { sqliteStore } from 'waymark/sqlite';
 import { scriptedModel } from 'waymark/testing';
+import { z } from 'zod';
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -161,23 +163,18 @@ describe('before a turn is accepted', () => {
   });
 
   test.each([
-    ['openai/gpt-5', "openai('gpt-5') from the package @ai-sdk/openai"],
-    ['googleai/gemini-2.5-flash', "google('gemini-2.5-flash') from the package @ai-sdk/google"],
-    [
-      'anthropic:claude-sonnet-4-5',
-      "anthropic('claude-sonnet-4-5') from the package @ai-sdk/anthropic",
-    ],
-    ['gpt-5', "openai('gpt-5') from the package @ai-sdk/openai"],
-    ['o3', "openai('o3') from the package @ai-sdk/openai"],
+    ['anthropic:claude-sonnet-4-5', "'anthropic/claude-sonnet-4-5'. Or pass the model: anthropic("],
+    ['gpt-5', "'openai/gpt-5'. Or pass the model: openai('gpt-5') from the package @ai-sdk/openai"],
+    ['o3', "'openai/o3'. Or pass the model: openai('o3')"],
     ['acme/fast', "such as openai('gpt-5') from the package @ai-sdk/openai"],
-  ])("the name of a provider's model, %s", async (model, example) => {
+  ])("the name of a provider's model in another form, %s", async (model, example) => {
     const { app } = open();
     const agent = app.defineAgent({ name: 'a', model });
     const message = await messageOf(() => agent.run('hi'));
     expect(message).toContain(
       `Agent "a" cannot run: No model "${model}" is defined. There are none.`,
     );
-    expect(message).toContain("To use a provider's model, pass the model instead of a name");
+    expect(message).toContain("To use a provider's model, ");
     expect(message).toContain(example);
     const other = app.defineAgent({ name: 'b', model: 'quick' });
     expect(await messageOf(() => other.run('hi'))).toMatch(/There are none\.$/);
@@ -336,6 +333,167 @@ describe('options and arguments', () => {
       'tools as an object',
       () => app.defineAgent(wrong({ name: 'x', tools: { echo } })),
       'The `tools` of agent "x" must be a list, such as [weather].',
+    ],
+    [
+      'a tool of the AI SDK in tools',
+      () => app.defineAgent(wrong({ name: 'x', tools: [aiTool({ inputSchema: z.object({}) })] })),
+      '`tools[0]` of agent "x" is a tool of another library, such as the AI SDK. Define it here, with its schema as `input`',
+    ],
+    [
+      'a tool of the AI SDK in a call',
+      () =>
+        app.generate(wrong({ prompt: 'x', tools: [echo, aiTool({ inputSchema: z.object({}) })] })),
+      '`tools[1]` of a call is a tool of another library',
+    ],
+    [
+      'a tool of the AI SDK in a prompt',
+      () => app.definePrompt(wrong({ name: 'p', tools: [{ execute: () => 1 }] })),
+      '`tools[0]` of prompt "p" is a tool of another library',
+    ],
+    [
+      'an agent in tools',
+      () => app.defineAgent(wrong({ name: 'x', tools: [agent] })),
+      '`tools[0]` of agent "x" is an agent. Make it a tool: agentTool(agent).',
+    ],
+    [
+      'a function in tools',
+      () => app.defineAgent(wrong({ name: 'x', tools: [() => 1] })),
+      '`tools[0]` of agent "x" is a function. Make it a tool: defineTool(',
+    ],
+    [
+      'nothing in tools',
+      () => app.defineAgent(wrong({ name: 'x', tools: [undefined] })),
+      '`tools[0]` of agent "x" is undefined, and must be a tool.',
+    ],
+    [
+      'an object of Zod fields',
+      () => tool(wrong({ name: 't', description: '', input: { city: z.string() } }), () => 1),
+      'This is an object of schemas ("city"), and not a schema. Wrap it in z.object({ … }).',
+    ],
+    [
+      'an object of Zod fields as state',
+      () => app.defineAgent(wrong({ name: 'x', state: { city: z.string() } })),
+      'Wrap it in z.object({ … }).',
+    ],
+    [
+      'an object of Zod fields as output',
+      () => app.defineAgent(wrong({ name: 'x', output: { schema: { city: z.string() } } })),
+      'Wrap it in z.object({ … }).',
+    ],
+    [
+      'an object of Zod fields as output, in its short form',
+      () => app.defineAgent(wrong({ name: 'x', output: { city: z.string() } })),
+      'Unknown option "city" of `output`.',
+    ],
+    [
+      'an output that is a text',
+      () => app.defineAgent(wrong({ name: 'x', output: 'json' })),
+      '`output` must be a schema or { schema, format }, and is the text "json".',
+    ],
+    [
+      'an output of a call',
+      () => app.generate(wrong({ prompt: 'x', output: { shema: {} } })),
+      'Unknown option "shema" of `output`. Did you mean "schema"?',
+    ],
+    [
+      'a generate call',
+      () => app.generate(wrong({ promt: 'x' })),
+      'Unknown option "promt" of generate(). Did you mean "prompt"?',
+    ],
+    [
+      'a signal of the AI SDK',
+      () => app.generateStream(wrong({ prompt: 'x', abortSignal: undefined, maxSteps: 3 })),
+      'Unknown option "maxSteps" of generate(). It is called "maxTurns".',
+    ],
+    [
+      'an agent without a name',
+      () => app.defineAgent(wrong({})),
+      '"undefined" cannot be the name of an agent',
+    ],
+    [
+      'middleware that is no list',
+      () => app.defineAgent(wrong({ name: 'x', use: retry() })),
+      '`use` of agent "x" must be a list, and is an object.',
+    ],
+    [
+      'a provider that is no model',
+      () => app.defineAgent(wrong({ name: 'x', model: createOpenAI() })),
+      '`model` of agent "x" must be a text or an object, and is a function.',
+    ],
+    [
+      'a default model that is none',
+      () => waymark(wrong({ model: { id: 'gpt' } })),
+      'This is not a model: pass a name, a model of `defineModel`',
+    ],
+    [
+      'a number of messages as history',
+      () => app.defineAgent(wrong({ name: 'x', history: 10 })),
+      '`history` of agent "x" must be a function, and is a number.',
+    ],
+    [
+      'a concurrency',
+      () => app.defineAgent(wrong({ name: 'x', concurrency: 'queue' })),
+      'The `concurrency` cannot be "queue". Expected "reject" or "wait" or "fork".',
+    ],
+    [
+      'a snapshot policy',
+      () => app.defineAgent(wrong({ name: 'x', snapshot: 'sometimes' })),
+      'The `snapshot` cannot be "sometimes". Expected "always" or "never".',
+    ],
+    [
+      'a transform',
+      () => app.defineAgent(wrong({ name: 'x', transform: { states: () => undefined } })),
+      'Unknown option "states" of `transform` of agent "x". Did you mean "state"?',
+    ],
+    [
+      'a custom agent without its handler',
+      () => app.defineCustomAgent({ name: 'x' }, wrong({})),
+      'Agent "x" has no handler. Pass it as the second argument',
+    ],
+    [
+      'a tool without a description',
+      () => tool(wrong({ name: 't' }), () => 1),
+      'Tool "t" needs a `description`',
+    ],
+    [
+      'an approval as text',
+      () => tool(wrong({ name: 't', description: '', needsApproval: 'yes' }), () => 1),
+      '`needsApproval` of tool "t" must be true or false or a function, and is the text "yes".',
+    ],
+    [
+      'an error listener',
+      () => waymark(wrong({ onError: 'print' })),
+      '`onError` of waymark() must be a function, and is the text "print".',
+    ],
+    [
+      'an auth that is no function',
+      () => handler(app, wrong({ auth: 'secret' })),
+      '`auth` of the server must be a function, and is the text "secret".',
+    ],
+    [
+      'a number of chunks',
+      () => scriptedModel(wrong([{ chunks: 40 }])),
+      '`chunks` of a scripted answer must be a list, and is a number.',
+    ],
+    [
+      'chunks that are no texts',
+      () => scriptedModel(wrong([{ chunks: [1] }])),
+      '`chunks` of a scripted answer must be a list of texts.',
+    ],
+    [
+      'a scripted tool call of the AI SDK',
+      () => scriptedModel(wrong([{ toolCalls: [{ toolName: 'echo' }] }])),
+      'Unknown option "toolName" of a scripted tool call. It is called "name".',
+    ],
+    [
+      'a script that is a text',
+      () => scriptedModel(wrong('Hello.' as never)),
+      'scriptedModel() takes a list of replies, such as ["Hello."], or { patterns, otherwise }.',
+    ],
+    [
+      'a scripted reply',
+      () => scriptedModel([]).add(wrong(1 as never)),
+      'A scripted reply must be a text, an answer or a function, and is a number.',
     ],
     [
       'a store by its path',
@@ -617,4 +775,86 @@ describe('a name that middleware takes', () => {
     expect(await messageOf(() => app.ready())).toContain(message);
     expect(await messageOf(() => agent.run('hi'))).toContain(message);
   });
+});
+
+describe('a schema alone as `output`', () => {
+  const model = (): ReturnType<typeof scriptedModel> => scriptedModel(['{ "n": 1 }', '{ "n": 2 }']);
+  test.each([
+    ['zod', z.object({ n: z.number() })],
+    ['JSON Schema', { type: 'object', properties: { n: { type: 'number' } } }],
+  ])('is its short form: %s', async (_, schema) => {
+    const { app } = open({ model: model() });
+    const agent = app.defineAgent({ name: 'a', output: schema });
+    expect((await agent.run('x')).output).toEqual({ n: 1 });
+    expect((await app.generate({ prompt: 'x', output: schema })).output).toEqual({ n: 2 });
+    expect(agent.metadata).toBeDefined();
+  });
+
+  test('a format alone is none', async () => {
+    const { app } = open({ model: scriptedModel(['{ "n": 1 }']) });
+    expect((await app.generate({ prompt: 'x', output: { format: 'json' } })).output).toEqual({
+      n: 1,
+    });
+  });
+});
+
+describe('S712 a change of the frozen state names updateCustom', () => {
+  const advice = 'to change the custom state, use session.updateCustom((draft) => …).';
+  const state = z.object({ items: z.array(z.string()) });
+  const initialState = { items: ['a'] };
+  const changes: [string, (items: string[], custom: { items?: string[] }) => unknown][] = [
+    ['push', (items) => items.push('b')],
+    [
+      'an assignment',
+      (items) => {
+        items[0] = 'b';
+      },
+    ],
+    ['a deletion', (_, custom) => delete custom.items],
+  ];
+  test.each(changes)('in a handler and in a tool: %s', async (_, change) => {
+    const model = scriptedModel([{ toolCalls: [{ name: 'add' }] }, 'Done.']);
+    const { app, printed } = open({ model });
+    const run = (custom: unknown): unknown => {
+      const { items } = custom as { items: string[] };
+      return change(items, custom as { items?: string[] });
+    };
+    const custom = app.defineCustomAgent({ name: 'custom', state, initialState }, (session) =>
+      session.run(async () => void run(session.custom)),
+    );
+    expect(await messageOf(() => custom.run('x'))).toContain(advice);
+    expect(printed[0]).toContain(advice);
+    expect(printed[0]).toContain('mistakes.test.ts');
+    const add = app.defineTool(
+      { name: 'add', description: 'Adds.', state },
+      (_input, { session }) => void run(session.custom),
+    );
+    await app.defineAgent({ name: 'tools', tools: [add], state, initialState }).run('x');
+    expect(printed[1]).toContain(advice);
+  });
+
+  test('a TypeError of another kind stays as it is', async () => {
+    const { app } = open();
+    const agent = app.defineCustomAgent({ name: 'a' }, (session) =>
+      session.run(async () => {
+        throw new TypeError('x is not a function');
+      }),
+    );
+    expect(await messageOf(() => agent.run('x'))).not.toContain(advice);
+  });
+});
+
+test('two turns at once: the error names the option', async () => {
+  const gate = Promise.withResolvers<void>();
+  const { app } = open();
+  const agent = app.defineCustomAgent({ name: 'a' }, (session) =>
+    session.run(async () => await gate.promise),
+  );
+  const first = agent.stream('x', { sessionId: 's' });
+  for await (const chunk of first.stream) if (chunk.turnStart) break;
+  expect(await messageOf(() => agent.run('y', { sessionId: 's' }))).toContain(
+    "define the agent with `concurrency: 'wait'`",
+  );
+  gate.resolve();
+  await first.output;
 });

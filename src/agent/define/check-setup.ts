@@ -5,7 +5,7 @@ import { checkNamedTools } from '../../generate/middleware/named-tools.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { Prompt } from '../../generate/prompt.ts';
 import type { Tool } from '../../generate/tool.ts';
-import { isToolSource, type ToolRef } from '../../generate/tool-source.ts';
+import { checkToolRefs, isToolSource, type ToolRef } from '../../generate/tool-source.ts';
 import { checkToolState, type StateOwner } from './tool-state.ts';
 
 /** What an agent over a prompt is set up with. */
@@ -28,13 +28,9 @@ export function checkDefinition(
       `The \`prompt\` of agent "${agent.name}" must be the name of a prompt, and "${cut(prompt)}" is a text. Pass instructions as \`system\`.`,
     );
   }
-  if (tools !== undefined && !Array.isArray(tools)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      `The \`tools\` of agent "${agent.name}" must be a list, such as [weather]. Each tool has its name in its definition.`,
-    );
-  }
+  if (tools !== undefined) checkToolRefs(tools, `agent "${agent.name}"`);
   const existing = typeof prompt === 'object' ? prompt : undefined;
+  generator.noteModels({ ...(model !== undefined && { model }), ...(use && { use }) });
   const ref = model ?? existing?.model;
   if (typeof ref === 'object') generator.resolveModel(ref);
   checkTools(tools ?? existing?.tools ?? [], agent);

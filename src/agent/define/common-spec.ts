@@ -1,6 +1,11 @@
 import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
-import { checkChoice, checkOptions as checkNames, checkNumbers } from '../../core/options.ts';
+import {
+  checkChoice,
+  checkKinds,
+  checkOptions as checkNames,
+  checkNumbers,
+} from '../../core/options.ts';
 import { parseSync, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
 import { checkLimits } from '../../generate/limits.ts';
 import { checkCost } from '../../generate/price.ts';
@@ -65,22 +70,20 @@ export function commonSpec(
 }
 
 function checkOptions(
-  {
-    name,
-    snapshot,
-    clientState,
-    concurrency,
-    limits = {},
-    transform = {},
-  }: AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
+  options: AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
   store: Store | SnapshotStore | undefined,
 ): void {
-  if (!/^[\w.-]{1,128}$/.test(name)) {
+  const { name, snapshot, clientState, concurrency, limits = {}, transform = {} } = options;
+  if (typeof name !== 'string' || !/^[\w.-]{1,128}$/.test(name)) {
     throw new WaymarkError(
       'INVALID_ARGUMENT',
-      `"${name.slice(0, 64)}" cannot be the name of an agent: use letters, digits, ".", "_" and "-", at most 128.`,
+      `"${String(name).slice(0, 64)}" cannot be the name of an agent: use letters, digits, ".", "_" and "-", at most 128.`,
     );
   }
+  checkKinds(options, optionKinds, `agent "${name}"`);
+  if (concurrency !== undefined)
+    checkChoice(concurrency, ['reject', 'wait', 'fork'], '`concurrency`');
+  if (typeof snapshot === 'string') checkChoice(snapshot, ['always', 'never'], '`snapshot`');
   if (store === undefined && snapshot !== undefined) {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
@@ -112,6 +115,19 @@ const transformNames = {
   title: true,
   error: true,
 } satisfies Record<keyof Transform, true>;
+
+const optionKinds = {
+  description: ['text'],
+  version: ['text'],
+  upgradeState: ['function'],
+  snapshot: ['text', 'function'],
+  title: ['boolean', 'function'],
+  transform: ['object'],
+  clientState: ['object'],
+  limits: ['object'],
+  restoreContext: ['function'],
+  onFinish: ['function'],
+} as const;
 
 function checkAgentLimits(
   name: string,

@@ -1,3 +1,4 @@
+import { WaymarkError } from '../../core/error.ts';
 import { checkOptions } from '../../core/options.ts';
 import type { Schema } from '../../core/schema/schema.ts';
 import { closeToolRequests } from '../../generate/open-requests.ts';
@@ -20,6 +21,7 @@ export function createCustomAgent(
   env: AgentEnv,
 ): Agent {
   checkOptions(options, agentOptionNames, `agent "${options.name}"`);
+  if (typeof handler !== 'function') throw noHandler(options.name);
   return createAgent(
     {
       ...commonSpec(options, env),
@@ -29,6 +31,13 @@ export function createCustomAgent(
       handler: (session, io) => handler(session, io),
     },
     env.host,
+  );
+}
+
+function noHandler(name: string): WaymarkError {
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    `Agent "${name}" has no handler. Pass it as the second argument: defineCustomAgent({ name }, async (session) => …).`,
   );
 }
 

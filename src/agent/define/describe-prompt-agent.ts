@@ -2,6 +2,7 @@ import { type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import { toJsonSchema } from '../../core/schema/schema.ts';
 import type { GenerateSettings } from '../../generate/generate-options.ts';
 import type { Generator } from '../../generate/generator.ts';
+import { outputOptionsOf } from '../../generate/output/output.ts';
 import type { Tool } from '../../generate/tool.ts';
 import type { AgentInfo, ToolInfo } from '../../protocol/requests.ts';
 import type { Render } from './prompt-settings.ts';
@@ -25,8 +26,9 @@ export async function describe(
 
 /** The schema of a structured output as JSON Schema. */
 export function outputSchemaOf(output: GenerateSettings['output']): JsonObject | undefined {
-  if (!output?.schema) return undefined;
-  return toJson(toJsonSchema(output.schema, 'output'), 'outputSchema') as JsonObject;
+  const { schema } = output === undefined ? {} : outputOptionsOf(output);
+  if (!schema) return undefined;
+  return toJson(toJsonSchema(schema, 'output'), 'outputSchema') as JsonObject;
 }
 
 function toolInfoOf({ definition, metadata }: Tool): ToolInfo {

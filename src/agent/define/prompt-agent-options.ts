@@ -1,9 +1,10 @@
 import { WaymarkError } from '../../core/error.ts';
-import { checkNumbers, checkOptions, type OptionNames } from '../../core/options.ts';
+import { checkKinds, checkNumbers, checkOptions, type OptionNames } from '../../core/options.ts';
 import type { Schema } from '../../core/schema/schema.ts';
 import type { CompactOptions } from '../../generate/compact.ts';
 import { type GenerateSettings, generateSettingNames } from '../../generate/generate-options.ts';
 import type { HistorySelection } from '../../generate/history.ts';
+import { resolveOutput } from '../../generate/output/output.ts';
 import type { Prompt } from '../../generate/prompt.ts';
 import type { Template } from '../../generate/template.ts';
 import type { Message } from '../../protocol/message.ts';
@@ -40,6 +41,20 @@ const optionNames: OptionNames<PromptAgentOptions> = {
   compact: true,
 };
 
+const optionKinds = {
+  model: ['text', 'object'],
+  system: ['text', 'function', 'list', 'object'],
+  prompt: ['text', 'object'],
+  messages: ['list'],
+  history: ['function'],
+  compact: ['object'],
+  config: ['object'],
+  toolChoice: ['text', 'object'],
+  resources: ['list'],
+  docs: ['list'],
+  use: ['list'],
+} as const;
+
 /** What other libraries call these options. */
 const namesElsewhere = {
   instructions: 'system',
@@ -73,4 +88,6 @@ export function checkPromptAgentOptions(options: PromptAgentOptions): void {
   }
   checkOptions(options, optionNames, `agent "${options.name}"`, namesElsewhere);
   checkNumbers(options, ['maxTurns'], `agent "${options.name}"`);
+  checkKinds(options, optionKinds, `agent "${options.name}"`);
+  resolveOutput(options.output);
 }

@@ -92,7 +92,10 @@ function standardOf(schema: Schema): Props | undefined {
 
 function convert(schema: Schema, direction: Direction): JsonSchema {
   const standard = standardOf(schema);
-  if (!standard) return parseJsonSchema(schema as JsonSchema);
+  if (!standard) {
+    refuseFields(schema as JsonSchema);
+    return parseJsonSchema(schema as JsonSchema);
+  }
   try {
     const converted = convertStandard(schema, standard, direction);
     return toJson(converted, 'The JSON Schema') as JsonSchema;
@@ -103,6 +106,26 @@ function convert(schema: Schema, direction: Direction): JsonSchema {
       'INVALID_ARGUMENT',
       `This ${standard.vendor} schema cannot be turned into JSON Schema${reason}. Use types that JSON has, or pass a JSON Schema.`,
       { cause },
+    );
+  }
+}
+
+/** How the libraries write an object. */
+const objectsOf: Readonly<Record<string, string>> = {
+  zod: 'z.object({ … })',
+  valibot: 'v.object({ … })',
+  arktype: 'type({ … })',
+};
+
+// Some libraries take an object of schemas as a schema.
+function refuseFields(schema: JsonSchema): void {
+  for (const [name, field] of Object.entries(schema) as [string, unknown][]) {
+    if ((typeof field !== 'object' && typeof field !== 'function') || field === null) continue;
+    if (!('~standard' in field)) continue;
+    const { vendor } = field['~standard'] as Props;
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `This is an object of schemas ("${name}"), and not a schema. Wrap it in ${objectsOf[vendor] ?? 'an object schema'}.`,
     );
   }
 }

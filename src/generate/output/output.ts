@@ -1,4 +1,5 @@
 import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
+import { checkOptions, kindOf, type OptionNames } from '../../core/options.ts';
 import { type JsonSchema, parse, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
 import { arrayFormat } from './array.ts';
 import { enumFormat } from './enum.ts';
@@ -19,6 +20,44 @@ export interface OutputOptions<S extends Schema | undefined = Schema | undefined
    */
   readonly instructions?: boolean | string;
 }
+
+/** The `output` of a call or definition: its options, or only the schema. */
+export type OutputSetting<S extends Schema | undefined = Schema | undefined> =
+  | OutputOptions<S>
+  | S
+  | undefined;
+
+/** The options of an output; a schema alone is its short form. */
+export function outputOptionsOf(output: NonNullable<OutputSetting>): OutputOptions {
+  if (typeof output === 'function' || (typeof output === 'object' && '~standard' in output)) {
+    return { schema: output as Schema };
+  }
+  if (typeof output !== 'object') {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `\`output\` must be a schema or { schema, format }, and is ${kindOf(output)}.`,
+    );
+  }
+  const isJsonSchema = !('schema' in output) && schemaKeywords.some((word) => word in output);
+  if (isJsonSchema) return { schema: output as JsonSchema };
+  checkOptions(output, optionNames, '`output`');
+  return output as OutputOptions;
+}
+
+const optionNames: OptionNames<OutputOptions> = { schema: true, format: true, instructions: true };
+
+/** Keywords by which a JSON Schema is told from options. */
+const schemaKeywords = [
+  'type',
+  'properties',
+  'items',
+  'enum',
+  'const',
+  'anyOf',
+  'oneOf',
+  'allOf',
+  '$ref',
+];
 
 /** The output of one call: what the model is asked, and how its answer is read. */
 export interface ResolvedOutput {
@@ -44,8 +83,9 @@ const plainText: ResolvedOutput = {
 };
 
 /** Output options as one call uses them; a format or schema that cannot be used is INVALID_ARGUMENT. */
-export function resolveOutput(options: OutputOptions | undefined): ResolvedOutput {
-  if (!options) return plainText;
+export function resolveOutput(given: OutputSetting): ResolvedOutput {
+  if (given === undefined) return plainText;
+  const options = outputOptionsOf(given);
   const { schema, instructions = true } = options;
   const jsonSchema = schema && toJsonSchema(schema, 'input');
   const name = options.format ?? formatFor(jsonSchema);

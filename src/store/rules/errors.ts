@@ -12,7 +12,7 @@ export function notFound(what: 'snapshot' | 'session', id: string): WaymarkError
 export function busy(sessionId: string, runId: string): WaymarkError {
   return new WaymarkError(
     'ABORTED',
-    `Session "${sessionId}" is busy with run "${runId}". Try again when the run has ended, or abort it.`,
+    `Session "${sessionId}" is busy with run "${runId}". Try again when the run has ended, or abort it. To let turns wait for each other, define the agent with \`concurrency: 'wait'\`.`,
     { details: { running: runId } },
   );
 }
