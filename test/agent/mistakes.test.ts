@@ -798,7 +798,7 @@ describe('a schema alone as `output`', () => {
   });
 });
 
-describe('S712 a change of the frozen state names updateCustom', () => {
+describe('a change of the frozen state names updateCustom', () => {
   const advice = 'to change the custom state, use session.updateCustom((draft) => …).';
   const state = z.object({ items: z.array(z.string()) });
   const initialState = { items: ['a'] };
@@ -812,7 +812,7 @@ describe('S712 a change of the frozen state names updateCustom', () => {
     ],
     ['a deletion', (_, custom) => delete custom.items],
   ];
-  test.each(changes)('in a handler and in a tool: %s', async (_, change) => {
+  test.each(changes)('S712 in a handler and in a tool: %s', async (_, change) => {
     const model = scriptedModel([{ toolCalls: [{ name: 'add' }] }, 'Done.']);
     const { app, printed } = open({ model });
     const run = (custom: unknown): unknown => {

@@ -19,7 +19,7 @@ function open(options: AppOptions = {}): App {
 const missing =
   'Model "groq/llama" needs the package @ai-sdk/groq, which cannot be loaded. Install it: npm install @ai-sdk/groq.';
 
-describe('S713 the name of a provider and a model', () => {
+describe('the name of a provider and a model', () => {
   test.each([
     ['OPENAI_API_KEY', 'openai/gpt-5'],
     ['ANTHROPIC_API_KEY', 'anthropic/claude-sonnet-4-5'],
@@ -36,7 +36,7 @@ describe('S713 the name of a provider and a model', () => {
     expect((await agent.listSessions()).items).toEqual([]);
   });
 
-  test('is called with its id', async () => {
+  test('S713 is called with its id', async () => {
     vi.stubEnv('OPENAI_API_KEY', 'a key');
     const asked: unknown[] = [];
     vi.stubGlobal('fetch', async (_: unknown, { body }: { body: string }) => {
@@ -49,7 +49,7 @@ describe('S713 the name of a provider and a model', () => {
     expect(asked).toEqual(['gpt-test']);
   });
 
-  test('of a package that is not installed is refused by ready(), and by a turn', async () => {
+  test('S713 of a package that is not installed is refused by ready(), and by a turn', async () => {
     for (const define of [
       (app: App) => app.defineAgent({ name: 'a', model: 'groq/llama' }),
       (app: App) =>
@@ -71,7 +71,7 @@ describe('S713 the name of a provider and a model', () => {
     await expect(agent.run('hi')).rejects.toThrow(missing);
   });
 
-  test('that is defined means the defined model', async () => {
+  test('S713 that is defined means the defined model', async () => {
     const app = open({ model: 'groq/llama' });
     app.defineModel({ name: 'groq/llama' }, scriptedModel(['Mine.']).run);
     const agent = app.defineAgent({ name: 'a' });
@@ -79,7 +79,7 @@ describe('S713 the name of a provider and a model', () => {
     expect((await agent.run('hi')).text).toBe('Mine.');
   });
 
-  test('in a call loads nothing', async () => {
+  test('S713 in a call loads nothing', async () => {
     const app = open({ model: scriptedModel([]) });
     const agent = app.defineAgent({ name: 'a' });
     for (const call of [

@@ -104,16 +104,16 @@ const calls: [string, (agent: AnyAgent) => Promise<unknown>][] = [
 ];
 
 describe.each(['memory', 'sqlite', 'remote'])(
-  'S715 the first frame outside of Waymark is the caller: %s',
+  'the first frame outside of Waymark is the caller: %s',
   (which) => {
-    test.each(calls)('%s', async (_, call) => {
+    test.each(calls)('S715 %s', async (_, call) => {
       const frame = await firstFrame(async () => await call(agents[which] as AnyAgent));
       expect(frame).toContain('stacks.test.ts');
     });
   },
 );
 
-describe('S715 the first frame outside of Waymark is the caller', () => {
+describe('the first frame outside of Waymark is the caller', () => {
   const schema = z.object({ n: z.number() });
   test.each<[string, () => unknown]>([
     ['waymark', () => waymark(wrong({ modle: 1 }))],

@@ -9,7 +9,7 @@ describe.each([
   [404, 'text/html', '<!doctype html><title>Not found</title>'],
   [200, 'application/json', '{"hello":"world"'],
   [200, 'text/plain', 'ok'],
-])('S714 an address that answers with HTTP %s and %s', (status, type, body) => {
+])('an address that answers with HTTP %s and %s', (status, type, body) => {
   let server: Server;
   let url: string;
   beforeAll(async () => {
@@ -43,7 +43,7 @@ describe.each([
     ['a connection', (agent) => agent.streamBidi().sendText('hi')],
     ['the output of a connection', (agent) => agent.streamBidi().output()],
   ];
-  test.each(calls)('is named with its URL, status and type: %s', async (_, call) => {
+  test.each(calls)('S714 it is named with its URL, status and type: %s', async (_, call) => {
     const client = createClient({ url: `${url}/api?token=secret`, reconnect: false });
     const error = await call(client.agent('chat')).catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(Error);
