@@ -19,7 +19,7 @@ export function limitTools(transport: Transport, server: string): ToolLimit {
 
   const fits = (tool: unknown): boolean => {
     count += 1;
-    if (count <= limits.count) length += JSON.stringify(tool).length;
+    if (count <= limits.count) length += lengthOf(tool);
     if (count <= limits.count && length <= limits.length) return true;
     firstLeft ??= String((tool as { readonly name?: unknown } | null)?.name).slice(0, 100);
     return false;
@@ -52,4 +52,13 @@ export function limitTools(transport: Transport, server: string): ToolLimit {
       return result;
     },
   };
+}
+
+function lengthOf(tool: unknown): number {
+  try {
+    return JSON.stringify(tool).length;
+  } catch {
+    // Nested so deeply that there is no stack left.
+    return Number.POSITIVE_INFINITY;
+  }
 }

@@ -65,6 +65,12 @@ test('S663 tools beyond two million characters of a server are left out and repo
   expect(errors).toEqual([expect.stringMatching(/"t10" and those after it are left out/)]);
 });
 
+test('S663 a tool that is nested too deeply to be measured is left out and reported', async () => {
+  const { outputOf, errors } = open('deep');
+  expect(await outputOf('raw_echo', { text: 'hi' })).toBe('echo hi');
+  expect(errors).toEqual([expect.stringMatching(/"deep" and those after it are left out/)]);
+});
+
 test('S660 the answer to a question of a server is checked in a limited number of steps', async () => {
   const { agent } = open('twice');
   const asked = await agent.run('call raw_ask {}');

@@ -84,8 +84,11 @@ if (behaviour === 'schema') {
 }
 
 function send(message: object): void {
-  // Written at once: some of these end the process right after it.
-  const line = Buffer.from(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  write(Buffer.from(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`));
+}
+
+/** Written at once: some of these end the process right after it. */
+function write(line: Buffer): void {
   for (let at = 0; at < line.length; ) {
     try {
       at += writeSync(1, line, at);
@@ -169,8 +172,19 @@ function page(from: number): object {
   };
 }
 
+/** Sends a list with a tool that is nested too deeply to be written as JSON in one piece. */
+function deepList(id: Message['id']): undefined {
+  const depth = 200_000;
+  const deep = `${'{"properties":{"a":'.repeat(depth)}{}${'}}'.repeat(depth)}`;
+  const input = `{"type":"object","properties":{"a":${deep}}}`;
+  const listed = `${JSON.stringify(tools).slice(0, -1)},{"name":"deep","inputSchema":${input}}]`;
+  const line = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{"tools":${listed}}}\n`);
+  write(line);
+  return undefined;
+}
+
 /** The answer to a message; without one, the client waits. */
-function answer({ method, params = {} }: Message): object | undefined {
+function answer({ id, method, params = {} }: Message): object | undefined {
   if (behaviour === 'silent') return undefined;
   if (behaviour === 'garbage') writeSync(1, '<html>not JSON</html>\n{"jsonrpc": \n[1, 2]\n');
   if (method === 'initialize') {
@@ -182,6 +196,7 @@ function answer({ method, params = {} }: Message): object | undefined {
       },
     };
   }
+  if (method === 'tools/list' && behaviour === 'deep') return deepList(id);
   if (method === 'tools/list') {
     return { result: behaviour === 'list' ? { tools: 'none' } : page(Number(params.cursor ?? 0)) };
   }
