@@ -38,7 +38,12 @@ await story.restore(three); // return to the first branch
 // #region from
 // In one step: the turn starts from that snapshot and moves the head when it is saved.
 const bear = await story.run('there was a bear', { from: one });
+
+// From the beginning of the session: another first turn.
+const again = await story.run('Long ago', { sessionId, from: null });
 // #endregion
+assert.equal((await story.getSession(sessionId))?.headId, again.snapshotId);
+await story.restore(bear);
 
 // #region if-head
 // Two tabs show the same session. The one that acts on an old head gets ABORTED and changes nothing.

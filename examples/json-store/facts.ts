@@ -44,7 +44,7 @@ export function claimFacts(
             nextIndex: session.nextIndex,
             run: holderFact(tx, session),
           },
-    from: from === 'head' ? null : fromFact(tx, scope, from.snapshotId),
+    from: from === 'head' || from === null ? null : fromFact(tx, scope, from.snapshotId),
   };
 }
 

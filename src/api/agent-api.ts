@@ -55,8 +55,11 @@ export interface ApiInvokeOptions<Types extends AgentTypes = WireTypes> extends 
   readonly snapshotId?: string;
   /** The state to continue from, for an agent whose state the client holds. */
   readonly state?: StateOf<Types>;
-  /** The snapshot to continue from: the snapshot itself, its id, or the output of its turn. */
-  readonly from?: SnapshotRef;
+  /**
+   * The snapshot to continue from: the snapshot itself, its id, or the output of its turn. `null`, with a `sessionId`: the beginning of
+   * the session, as another first turn.
+   */
+  readonly from?: SnapshotRef | null;
   /**
    * Compare and set: the first turn runs only while this is the head of its session (`null`: it has no snapshot yet). Otherwise
    * the call is `ABORTED` and `details.headId` names the head.

@@ -265,7 +265,7 @@ function withHeadId(options: { readonly ifHead?: SnapshotRef | null } | undefine
     : { ...options, ifHead: snapshotIdOf(ifHead) };
 }
 
-/** The options with `from` resolved to a snapshot or a client-held state. */
+/** The options with `from` resolved to a snapshot or a client-held state; `null` stays. */
 function withoutFrom<Options extends TurnOptions>(given: Options): Options {
   if (given.from === undefined) return given;
   const { from, ...options } = given;
@@ -275,6 +275,7 @@ function withoutFrom<Options extends TurnOptions>(given: Options): Options {
       'A turn starts from one place: pass `from`, or `snapshotId`, or `state`.',
     );
   }
+  if (from === null) return given;
   const isHeld = typeof from === 'object' && from.snapshotId === undefined && 'state' in from;
   return (
     isHeld

@@ -51,7 +51,7 @@ export class AgentChat implements Chat {
   get snapshotId(): string | undefined {
     const { snapshotId, from } = this.#given;
     // The output of an agent without a store has no snapshot.
-    const start = typeof from === 'object' ? from.snapshotId : from;
+    const start = typeof from === 'object' ? from?.snapshotId : from;
     return this.#snapshotId ?? snapshotId ?? start;
   }
 

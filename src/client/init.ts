@@ -8,13 +8,15 @@ export function toInit<Types extends AgentTypes>({
   snapshotId,
   sessionId,
   state,
+  from,
   ifHead,
 }: RemoteInvokeOptions<Types>): { init?: Init } {
-  if ([snapshotId, sessionId, state, ifHead].every((each) => each === undefined)) return {};
+  if ([snapshotId, sessionId, state, from, ifHead].every((each) => each === undefined)) return {};
   return {
     init: {
       // A snapshot or an output has been replaced by its id.
       ...(ifHead !== undefined && { ifHead: ifHead as string | null }),
+      ...(from === null && { from }),
       ...(snapshotId !== undefined && { snapshotId }),
       ...(sessionId !== undefined && { sessionId }),
       // Its custom part has the agent's type, which the server checks.

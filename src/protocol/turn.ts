@@ -42,6 +42,8 @@ export const init = v.object({
   sessionId: v.optional(v.string()),
   /** The state to continue from, if the client holds it. */
   state: v.optional(state),
+  /** `null`, with a `sessionId`: starts at the beginning of the session, as another first turn. */
+  from: v.optional(v.null('must be null; a snapshot to continue from is called "snapshotId"')),
   /** Runs the first turn only while this is the head of the session (`null`: it has none), else `ABORTED`. */
   ifHead: v.optional(v.nullable(v.string())),
 });

@@ -36,8 +36,8 @@ export interface AgentStoreOptions<Types extends AgentTypes = WireTypes> {
 
 /** How a turn is sent. */
 export interface SendOptions {
-  /** Continues from this snapshot instead of the head, on a new branch. */
-  readonly from?: SnapshotRef;
+  /** Continues from this snapshot instead of the head, on a new branch; with `null`, from the beginning of the session. */
+  readonly from?: SnapshotRef | null;
   /** Compare and set: `ABORTED` unless this snapshot is the head of the session. */
   readonly ifHead?: SnapshotRef;
   /** Runs the turn in the background: it continues, and can be watched, after the page is closed. @default false */

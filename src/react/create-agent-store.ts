@@ -238,9 +238,15 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
   }
 
   // Moves to the snapshot that a turn continues from.
-  async #standAt(flow: AbortSignal, from: SnapshotRef | undefined): Promise<boolean> {
+  async #standAt(flow: AbortSignal, from: SnapshotRef | null | undefined): Promise<boolean> {
     const { conversation } = this.#flowContext;
     if (from === undefined) return true;
+    if (from === null) {
+      const { state, sessionId } = conversation.sessionData;
+      // Without a store there is no session to start again.
+      conversation.settle(emptySessionData(state ? undefined : sessionId), { atHead: false });
+      return true;
+    }
     try {
       const snapshotId = snapshotIdOf(from);
       if (snapshotId === conversation.sessionData.snapshotId) return true;
@@ -260,8 +266,10 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     const { sessionData, atHead } = this.#flowContext.conversation;
     const { state, sessionId, snapshotId } = sessionData;
     if (state) return { state };
+    if (sessionId === undefined) return {};
     return {
-      ...(sessionId !== undefined && { sessionId }),
+      sessionId,
+      ...(!atHead && snapshotId === undefined && { from: null }),
       // At the head, name only the session: other clients may have continued it, and their turns must stay on the path.
       ...(!atHead && snapshotId !== undefined && { snapshotId }),
     };
@@ -278,10 +286,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
       await this.#loadEarlier();
       if (conversation.view.earlier === earlier) return undefined;
     }
-    if (from !== undefined) return await this.#send(input, { from });
-    // Before the first turn there is no snapshot to branch from.
-    await this.actions.load(undefined);
-    return await this.#send(input, {});
+    return await this.#send(input, { from: from ?? null });
   }
 
   async #answer(

@@ -322,7 +322,7 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     expect(store.getView()).toMatchObject({ sessionId: forked, custom: { topics: ['Rome'] } });
   });
 
-  test('a message is sent in another form from where it stood: a branch', async () => {
+  test('S720: a message is sent in another form from where it stood: a branch, for the first one a second root', async () => {
     const store = createAgentStore({ agent: agentOf() });
     for (const text of ['say one', 'say two', 'say three']) await store.actions.send(text);
     const { sessionId } = store.getView();
@@ -340,7 +340,11 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     expect(texts(store.getView().transcript).at(-1)).toBe('drei');
     await store.actions.resend(0, 'say new');
     expect(texts(store.getView().transcript)).toEqual(['say new', 'new']);
-    expect(store.getView().sessionId).not.toBe(sessionId);
+    expect(store.getView().sessionId).toBe(sessionId);
+    await store.actions.loadTimeline();
+    expect(store.getView().timeline.at(-1)).toMatchObject({ orphaned: false, turnIndex: 0 });
+    await store.actions.send('say next');
+    expect(texts(store.getView().transcript)).toEqual(['say new', 'new', 'say next', 'next']);
   });
 
   test('S341: a long conversation is loaded from its end, and earlier messages when asked for', async () => {

@@ -159,7 +159,7 @@ describe('runs', () => {
     expect(thread.text).toBe('You said 3 things.');
   });
 
-  test('S366 the last message of the user can be answered again, but for the first turn', async () => {
+  test('S366 the last message of the user can be answered again', async () => {
     const thread = new Thread();
     await thread.say('one');
     const first = [...thread.messages];
@@ -168,9 +168,20 @@ describe('runs', () => {
     await thread.run();
     expect(thread.text).toBe('You said 2 things.');
     thread.messages = first.slice(0, 1);
-    const refused = await thread.post();
-    expect(refused.status).toBe(400);
-    expect((await refused.json()).message).toContain('first turn');
+    await thread.run();
+    expect(thread.text).toBe('You said 1 things.');
+  });
+
+  test('S720 the first message can be answered again, and edited under its id', async () => {
+    const thread = new Thread();
+    await thread.say('one');
+    const [first] = thread.messages;
+    await thread.say('two');
+    thread.messages = [{ ...first, content: 'think' } as (typeof thread.messages)[number]];
+    await thread.run();
+    expect(thread.text).toBe('Thought well.');
+    await thread.say('next');
+    expect(thread.text).toBe('You said 2 things.');
   });
 
   test('S365 a run that is posted again joins its first one', async () => {

@@ -79,7 +79,7 @@ describe('turns', () => {
     ],
     [
       { init: { from: 's' }, input: userInput('hi') },
-      'Unknown field "from" of `init`. It is called "snapshotId".',
+      'init.from: must be null; a snapshot to continue from is called "snapshotId"',
     ],
     [{ detach: true, input: userInput('hi') }, 'It is a field of `input`: {"input":{"detach":…}}.'],
     ...[

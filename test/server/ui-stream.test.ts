@@ -227,6 +227,24 @@ describe('the chat of npm `ai`', () => {
     expect(items).toHaveLength(4);
   });
 
+  test('S720 the first answer is given again, and the first message is replaced, in the same session', async () => {
+    const chat = createChat('ui-first');
+    await chat.sendMessage({ text: 'one' });
+    await chat.regenerate();
+    expect(chat.error).toBeUndefined();
+    expect(texts(chat)).toEqual(['one', 'You said 1 things.']);
+    await chat.sendMessage({ text: 'two' });
+    await chat.sendMessage({ text: 'count 2 0', messageId: chat.messages[0]?.id ?? '' });
+    expect(chat.error).toBeUndefined();
+    expect(texts(chat)).toEqual(['count 2 0', '0 1 ']);
+    await chat.sendMessage({ text: 'three' });
+    expect(texts(chat).at(-1)).toBe('You said 2 things.');
+    const { items } = await get(
+      `${server.url}/agents/chat/sessions/ui-first/snapshots?includeOrphaned`,
+    );
+    expect(items.map(({ turnIndex }: { turnIndex: number }) => turnIndex)).toEqual([0, 0, 1, 0, 1]);
+  });
+
   test('what fails is an error of the chat, without the exception’s text', async () => {
     const chat = createChat('ui-fail');
     await chat.sendMessage({ text: 'fail' });
@@ -262,7 +280,10 @@ describe('the wire', () => {
         {
           id: 'x',
           messageId: 'm',
-          messages: [{ role: 'user', parts: [{ type: 'text', text: 'a' }] }],
+          messages: [
+            { role: 'assistant', parts: [] },
+            { role: 'user', parts: [{ type: 'text', text: 'a' }] },
+          ],
         },
         'FAILED_PRECONDITION',
       ],

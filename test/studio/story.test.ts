@@ -134,6 +134,21 @@ test('an earlier message is written anew, which makes a branch, and a branch bec
   expect(errors).toEqual([]);
 });
 
+test('S720 the first message is written anew in the same session', async () => {
+  const { page, errors } = await studio.open('agents/story');
+  const hands = handsOn(page);
+  await hands.say('Look around');
+  const url = page.url();
+  await hands.messages.getByRole('button', { name: 'Edit and resend: Look around' }).click();
+  await page.getByLabel('Edit message').fill('Climb the tower');
+  await page.keyboard.press('Enter');
+  await hands.settled('Climb the tower');
+  await hands.row(/Look around.*another branch/).waitFor();
+  await hands.row(/Climb the tower.*head/).waitFor();
+  expect(page.url()).toBe(url);
+  expect(errors).toEqual([]);
+});
+
 test('a running turn is stopped by Escape and keeps what it said; search finds the session', async () => {
   const { page, errors } = await studio.open('agents/trouble');
   const hands = handsOn(page);

@@ -116,6 +116,7 @@ export function requestOf(
     snapshotId,
     sessionId,
     state,
+    ...(options.from === null && { from: null }),
     ...(options.ifHead !== undefined && { ifHead: options.ifHead }),
   });
   return {

@@ -53,16 +53,18 @@ export function plainTurnStore(
   return {
     load,
     async begin(scope, { sessionId, from, expectHead }) {
-      const found = await load(scope, from === 'head' ? { sessionId } : from);
-      if (found === undefined && from !== 'head') {
+      const isNamed = from !== 'head' && from !== null;
+      const found = await load(scope, isNamed ? from : { sessionId });
+      if (found === undefined && isNamed) {
         throw new WaymarkError('NOT_FOUND', `No snapshot "${from.snapshotId}" in this store.`);
       }
       if (expectHead !== undefined) {
-        const head = from === 'head' ? found : await load(scope, { sessionId });
+        const head = isNamed ? await load(scope, { sessionId }) : found;
         const headId = head?.snapshotId ?? null;
         if (headId !== expectHead) throw headMoved(headId);
       }
       if (found === undefined) return { sessionId, nextIndex: 0 };
+      if (from === null) return { sessionId, nextIndex: found.snapshot.index + 1 };
       const { snapshot } = found;
       const { turnIndex, finishReason } = snapshot;
       const parent = {

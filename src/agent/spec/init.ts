@@ -14,14 +14,15 @@ interface GivenInit {
   readonly snapshotId: unknown;
   readonly sessionId: unknown;
   readonly state: { readonly messages?: unknown } | undefined;
+  readonly from?: null;
   readonly ifHead?: unknown;
 }
 
 /** Parses where to start, and refuses what this agent cannot start from. */
 export function parseInit(spec: AgentSpec, value: GivenInit): Init {
   const init = parseShapeOf(value);
-  const { snapshotId, sessionId, ifHead } = init;
-  const named = snapshotId !== undefined || sessionId !== undefined || ifHead !== undefined;
+  const { snapshotId, sessionId, from, ifHead } = init;
+  const named = [snapshotId, sessionId, from, ifHead].some((each) => each !== undefined);
   if (init.state !== undefined && named) {
     throw new WaymarkError(
       'INVALID_ARGUMENT',
@@ -38,6 +39,12 @@ export function parseInit(spec: AgentSpec, value: GivenInit): Init {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
       `Agent "${spec.name}" has no store, so it keeps no sessions. Pass \`store\` to waymark(), or start from { state }, the state of an earlier output.`,
+    );
+  }
+  if (from === null && (sessionId === undefined || snapshotId !== undefined)) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      '`from: null` starts at the beginning of a session: pass it with its `sessionId`, and without a snapshot.',
     );
   }
   return init;

@@ -127,13 +127,13 @@ function startOf({
   progress,
   ending,
 }: InvocationState): Pick<TurnRequest, 'from' | 'expectHead'> {
-  const { snapshotId } = request.init;
+  const { snapshotId, from } = request.init;
   // Another worker ran the last turn: the session is where that one left it.
   if (ending.followed !== undefined) return { from: 'head' };
   if (progress.turnsBegun === 0) {
     const { ifHead } = request;
     return {
-      from: snapshotId === undefined ? 'head' : { snapshotId },
+      from: snapshotId !== undefined ? { snapshotId } : from === null ? null : 'head',
       ...(ifHead !== undefined && { expectHead: ifHead }),
     };
   }

@@ -81,12 +81,12 @@ async function forkAndClaim(
   return await spec.turnStore.begin(scope, { ...rest, sessionId, from: 'head' });
 }
 
-/** The snapshot that the turn would have started from: `null` in an empty session, `undefined` if it was deleted. */
+/** The snapshot that the turn would have started from: `null` for the empty state, `undefined` if it was deleted. */
 async function placeOf(
   { spec, scope }: InvocationState,
   { from, expectHead, sessionId }: TurnRequest,
 ): Promise<string | null | undefined> {
-  if (expectHead === null) return null;
+  if (expectHead === null || from === null) return null;
   if (expectHead !== undefined) {
     const place = await spec.turnStore.load(scope, { snapshotId: expectHead });
     return place?.snapshotId;

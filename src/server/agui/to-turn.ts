@@ -74,7 +74,10 @@ async function placeOf(agent: Agent, request: RunRequest, options: CallOptions):
   const history = toHistory(head?.messages ?? []);
   const known = lastKnown(messages, history);
   const posted = messages.slice(known.at + 1);
-  const at = async (snapshotId: string | undefined): Promise<Place> => {
+  const at = async (snapshotId: string | null | undefined): Promise<Place> => {
+    if (snapshotId === null) {
+      return { init: { sessionId, from: null }, state: undefined, history: toHistory([]), posted };
+    }
     if (snapshotId === undefined || snapshotId === session?.headId) {
       return { init: { sessionId }, state: head, history, posted };
     }
@@ -90,7 +93,10 @@ async function placeOf(agent: Agent, request: RunRequest, options: CallOptions):
   if (parent !== undefined) return await at(parent);
   // A client that asks for another answer to a message posts it as the last one.
   if (posted.length === 0 && messages[known.at]?.role === 'user') {
-    return await repeated(request, known, history, at);
+    const isFirst = async (snapshotId: string | undefined): Promise<boolean> =>
+      snapshotId !== undefined &&
+      (await agent.getSnapshot({ snapshotId, sessionId }, options))?.turnIndex === 0;
+    return await repeated(request, known, history, { at, isFirst });
   }
   const { exchanges } = history;
   const isHead = known.exchange < 0 || known.exchange === exchanges.length - 1;
@@ -115,20 +121,27 @@ async function repeated(
   { runId, messages }: RunRequest,
   known: Known,
   { exchanges }: History,
-  at: (snapshotId: string | undefined) => Promise<Place>,
+  {
+    at,
+    isFirst,
+  }: {
+    readonly at: (snapshotId: string | null | undefined) => Promise<Place>;
+    /** Whether a snapshot is of the first turn. Messages of the agent's definition can come before that. */
+    readonly isFirst: (snapshotId: string | undefined) => Promise<boolean>;
+  },
 ): Promise<Place> {
   const again = messages[known.at];
   const posted = again ? [again] : [];
   // The same request, sent again: its request id leads to its first run.
   if (exchanges[known.exchange]?.runId === runId) return { ...(await at(undefined)), posted };
   const before = exchanges[known.exchange - 1]?.snapshotId;
-  if (before === undefined) {
+  if (before === undefined && !(await isFirst(exchanges[known.exchange]?.snapshotId))) {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
-      'The first turn of a thread cannot be replaced. Start a new thread.',
+      'The turn before this message has no snapshot, so the message cannot be sent again.',
     );
   }
-  return { ...(await at(before)), posted };
+  return { ...(await at(before ?? null)), posted };
 }
 
 /** The snapshot at the end of the run that a request names as its parent; `undefined` for one that the thread does not show. */

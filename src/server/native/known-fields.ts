@@ -45,7 +45,6 @@ const turnHints = {
   ...Object.fromEntries(Object.keys(input.entries).map((name) => [name, ofInput(name)])),
   message: textHint,
 };
-const initHints = { from: 'It is called "snapshotId".' };
 
 /** Refuses unknown fields of a turn, of its `init` and of its `input`, and says how a text is sent. */
 export function checkTurnFields(body: Json): void {
@@ -61,7 +60,7 @@ export function checkSteerFields(body: Json): void {
 
 function checkPlaces(body: Json): void {
   if (!isJsonObject(body)) return;
-  checkFields(body.init, init, '`init`', initHints);
+  checkFields(body.init, init, '`init`');
   checkFields(body.input, input, '`input`', texts);
   const said = isJsonObject(body.input) ? body.input.message : body.input;
   if (typeof said === 'string') {

@@ -82,12 +82,13 @@ export function invokeOptions(
   init: Init | undefined,
   { principal, context }: Caller,
 ): InvokeOptions {
-  const { snapshotId, sessionId, state, ifHead } = init ?? {};
+  const { snapshotId, sessionId, state, from, ifHead } = init ?? {};
   return {
     remote: true,
     ...(snapshotId !== undefined && { snapshotId }),
     ...(sessionId !== undefined && { sessionId }),
     ...(state !== undefined && { state }),
+    ...(from !== undefined && { from }),
     ...(ifHead !== undefined && { ifHead }),
     ...(principal !== undefined && { owner: principal }),
     ...(context !== undefined && { context: context as JsonObject }),

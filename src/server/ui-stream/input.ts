@@ -71,7 +71,8 @@ async function beforeAnswer(
   if (!snapshot || snapshot.sessionId !== sessionId) {
     throw new WaymarkError('NOT_FOUND', `There is no answer ${short(messageId ?? '')} to repeat.`);
   }
-  return fromParent(snapshot.parentId, sessionId);
+  const { parentId, turnIndex } = snapshot;
+  return fromParent(parentId ?? (turnIndex === 0 ? null : undefined), sessionId);
 }
 
 async function lastAnswer(
@@ -85,17 +86,18 @@ async function lastAnswer(
   return answer?.metadata && answer.id;
 }
 
-// An edited message replaces one that follows an answer.
+// An edited message replaces one that follows an answer, or the first one.
 function afterAnswer({ id: sessionId, messages }: UiRequest): Init {
   const answer = messages.findLast(({ role }) => role === 'assistant');
-  return fromParent(answer && snapshotAfter(answer), sessionId);
+  return fromParent(answer === undefined ? null : snapshotAfter(answer), sessionId);
 }
 
-function fromParent(snapshotId: string | undefined, sessionId: string): Init {
+function fromParent(snapshotId: string | null | undefined, sessionId: string): Init {
+  if (snapshotId === null) return { sessionId, from: null };
   if (snapshotId !== undefined) return { snapshotId, sessionId };
   throw new WaymarkError(
     'FAILED_PRECONDITION',
-    'The first turn of a session cannot be replaced. Start a new chat.',
+    'The turn before this one has no snapshot, so this turn cannot be replaced.',
   );
 }
 

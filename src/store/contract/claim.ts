@@ -9,8 +9,8 @@ export interface ClaimRequest extends RunRequest {
   readonly runId: string;
   /** The session. */
   readonly sessionId: string;
-  /** `head`: the session's latest saved state; an unknown session is created. */
-  readonly from: 'head' | { readonly snapshotId: string };
+  /** `head`: the session's latest saved state; `null`: the empty state, as another root. An unknown session is created by both. */
+  readonly from: 'head' | null | { readonly snapshotId: string };
   /** When present, the head must still be this one (`null`: none yet), else `ABORTED` with `details.headId`. */
   readonly expectHead?: string | null;
   /** Milliseconds without a heartbeat after which the claim has expired. */

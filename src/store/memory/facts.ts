@@ -73,7 +73,7 @@ export function claimFacts(
     requests: requests.map(({ key }) => requestFact(tables, tables.requests.get(key))),
     isTaken: isUsed(tables, runId),
     session: session === undefined ? null : sessionFact(session, now),
-    from: from === 'head' ? null : fromFact(tables, scope, from.snapshotId),
+    from: from === 'head' || from === null ? null : fromFact(tables, scope, from.snapshotId),
   };
 }
 

@@ -35,7 +35,8 @@ export async function quickClaim(
   { cipher, held }: StateContext,
 ): Promise<Claim | undefined> {
   const { from, expectHead, runId, sessionId, requests = [] } = request;
-  if (from !== 'head' && !isSnapshotId(from.snapshotId)) return undefined;
+  // The function starts from the head or from a snapshot.
+  if (from === null || (from !== 'head' && !isSnapshotId(from.snapshotId))) return undefined;
   if (typeof expectHead === 'string' && !isSnapshotId(expectHead)) return undefined;
   const values = [
     ...scopeKey(scope),

@@ -90,7 +90,7 @@ function run(value: RunRef): void {
 function request({ runId, sessionId, from, expectHead }: ClaimRequest): void {
   checkId(runId, 'a run id');
   checkId(sessionId, 'a session id');
-  if (from !== 'head') checkId(from?.snapshotId, 'a snapshot id');
+  if (from !== 'head' && from !== null) checkId(from?.snapshotId, 'a snapshot id');
   headIfGiven(expectHead);
 }
 

@@ -43,7 +43,7 @@ export interface ClaimFacts<Key, Run> {
   readonly isTaken: boolean;
   /** `null`: there is no such session yet. */
   readonly session: SessionFact<Key, Run> | null;
-  /** What `from` names, when it is not the head: a snapshot, or a run that has not written one. */
+  /** The snapshot that `from` names, or a run that has not written one. */
   readonly from: {
     readonly sessionId: string;
     readonly status: Exclude<SnapshotStatus, 'expired'>;
@@ -53,7 +53,7 @@ export interface ClaimFacts<Key, Run> {
 
 /** What a claim writes: a run, and the session when it is new. */
 export interface ClaimDecision<Key, Run> {
-  /** The snapshot to start from; `null` for a new session. */
+  /** The snapshot to start from; `null` for the first turn of a root. */
   readonly start: StartFact<Key> | null;
   /** The head of the session. */
   readonly head: StartFact<Key> | null;
@@ -105,6 +105,7 @@ function startOf<Key, Run>(
   { session, from }: ClaimFacts<Key, Run>,
   request: ClaimRequest,
 ): Decided<StartFact<Key>> | null {
+  if (request.from === null) return null;
   if (request.from === 'head') return session?.head ?? null;
   const { snapshotId } = request.from;
   if (from?.sessionId !== request.sessionId) return notFound('snapshot', snapshotId);

@@ -38,6 +38,7 @@ export interface StepInit {
   readonly snapshotId?: string;
   readonly sessionId?: string;
   readonly state?: State | string;
+  readonly from?: null;
   readonly ifHead?: string | null;
 }
 

@@ -10,6 +10,8 @@ export type Command =
       readonly session: number;
       /** Continues from any snapshot instead of the head. */
       readonly from: number | undefined;
+      /** Starts another root instead. */
+      readonly root: boolean;
       readonly change: Change;
       readonly size: number;
       readonly outcome: 'listed' | 'unlisted' | 'failed' | 'interrupted';
@@ -37,6 +39,7 @@ const turn = fc.record({
   kind: fc.constant('turn' as const),
   session,
   from: fc.option(pick, { freq: 4, nil: undefined }),
+  root: fc.nat(9).map((n) => n === 0),
   change: fc.constantFrom<Change[]>(
     'append',
     'append',

@@ -76,9 +76,9 @@ async function takeTurn(world: World, step: Extract<Command, { kind: 'turn' }>):
   const { kit, scope, model } = world;
   const picked = step.from === undefined ? undefined : pickRow(world, step.from);
   const session = picked?.session ?? sessionOf(model, `s${step.session}`);
-  const from = picked ? { snapshotId: picked.row.id } : 'head';
+  const from = step.root ? null : picked ? { snapshotId: picked.row.id } : 'head';
   const held = await kit.claim(session.id, { from }, scope);
-  const start = picked?.row ?? headOf(session);
+  const start = step.root ? undefined : (picked?.row ?? headOf(session));
   expect(held.parent?.snapshotId).toBe(start?.id);
   expect(held.headId).toBe(session.head);
   let base = await baseOf(world, held, step.cached);

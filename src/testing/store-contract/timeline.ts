@@ -40,6 +40,42 @@ export function timelineContract(useKit: UseKit): void {
       await refused(timeline.listSnapshots(scope, 's', { limit: 0 }), 'INVALID_ARGUMENT');
     });
 
+    test('S720: a claim from null starts another root of the session', async () => {
+      const kit = useKit();
+      const { turn, claim, commit, store, timeline, scope, textsOf } = kit;
+      const first = (await turn('s', { text: 'a' })).snapshot;
+      await turn('s', { text: 'b' });
+      const held = await claim('s', { from: null, expectHead: undefined });
+      expect(held).toMatchObject({ fresh: false, nextIndex: 2 });
+      expect(held.parent).toBeUndefined();
+      const { snapshot } = await commit(held, { text: 'c' });
+      expect(snapshot).toMatchObject({ index: 2, turnIndex: 0, orphaned: false });
+      expect(snapshot.parentId).toBeUndefined();
+      expect(await listed(kit)).toEqual(['0 orphaned', '1 orphaned', '2']);
+      expect((await timeline.listSnapshots(scope, 's')).items).toEqual([snapshot]);
+      expect(await textsOf({ sessionId: 's' })).toEqual(['c', 'C']);
+      await turn('s', { text: 'd' });
+      expect(await textsOf({ sessionId: 's' })).toEqual(['c', 'C', 'd', 'D']);
+      expect(await textsOf({ snapshotId: first.snapshotId })).toEqual(['a', 'A']);
+      await timeline.restore(scope, first.snapshotId);
+      expect(await listed(kit)).toEqual(['0', '1 orphaned', '2 orphaned', '3 orphaned']);
+      await timeline.fork(scope, snapshot.snapshotId, { sessionId: 'f', snapshotId: kit.id() });
+      expect(await textsOf({ sessionId: 'f' })).toEqual(['c', 'C']);
+      expect((await store.getSnapshot(scope, { sessionId: 's' }))?.snapshotId).toBe(
+        first.snapshotId,
+      );
+    });
+
+    test('S720: a root in an unknown session creates it, and an unlisted head is kept as a snapshot', async () => {
+      const kit = useKit();
+      const { turn, textsOf } = kit;
+      await turn('s', { text: 'a', request: { from: null } });
+      await turn('s', { text: 'b', listed: false });
+      await turn('s', { text: 'c', request: { from: null } });
+      expect(await listed(kit)).toEqual(['0 orphaned', '1 orphaned', '2']);
+      expect(await textsOf({ sessionId: 's' })).toEqual(['c', 'C']);
+    });
+
     test('S544: snapshots are listed from the end back, page by page', async () => {
       const { turn, timeline, scope } = useKit();
       const root = (await turn('s')).snapshot;

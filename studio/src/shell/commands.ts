@@ -223,12 +223,9 @@ export function createCommands(
     },
     async resend(index, content) {
       const message: Message = { role: 'user', content };
-      const from = await turnBefore(index);
-      if (from === undefined) {
-        // Before the first turn there is nothing to branch from.
-        await begin();
-      } else goTo(session());
-      await actions.send({ message }, from === undefined ? {} : { from });
+      const from = (await turnBefore(index)) ?? null;
+      goTo(session());
+      await actions.send({ message }, { from });
       lookNow();
     },
   };

@@ -48,7 +48,8 @@ export function runSupport(cache: DirectoryCache, transaction: DirectoryTransact
       return transaction.write(
         () => {
           cache.refreshSession(scope, request.sessionId);
-          if (request.from !== 'head') cache.refreshSnapshot(scope, request.from.snapshotId);
+          const { from } = request;
+          if (from !== 'head' && from !== null) cache.refreshSnapshot(scope, from.snapshotId);
           for (const { key } of requests) cache.requests.reach(key);
           others = requests.flatMap(({ key }) => tables.requests.get(key)?.session ?? []);
           return memory.claim(scope, request);

@@ -69,7 +69,10 @@ export function* readClaim(
     row === undefined
       ? null
       : { head: yield* startFact(row), nextIndex: row.next_index, run: holderFact(row) };
-  const from = request.from === 'head' ? null : yield* readStart(scope, request.from.snapshotId);
+  const from =
+    request.from === 'head' || request.from === null
+      ? null
+      : yield* readStart(scope, request.from.snapshotId);
   // Without a session and without keys there is nothing that could have expired.
   const now = row?.now ?? requests.now;
   return {

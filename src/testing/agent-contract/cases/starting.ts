@@ -33,6 +33,84 @@ export const startingCases: readonly ContractCase[] = [
     ],
   },
   {
+    name: '`from: null` starts at the beginning of a session, as another first turn',
+    rules: ['S720'],
+    agent: 'keeper',
+    steps: [
+      { do: 'run', input: 'state 1', as: 'one' },
+      { do: 'run', input: 'state 2', at: { sessionId: '$one.sessionId' }, as: 'two' },
+      {
+        do: 'run',
+        input: 'state 3 artifact',
+        at: { sessionId: '$one.sessionId', from: null },
+        as: 'three',
+        output: { sessionId: '$one.sessionId' },
+      },
+      {
+        do: 'listSnapshots',
+        sessionId: '$one.sessionId',
+        includeOrphaned: true,
+        snapshots: [
+          { orphaned: true, turnIndex: 0 },
+          { orphaned: true, turnIndex: 1 },
+          { orphaned: false, turnIndex: 0, parentId: { $absent: true } },
+        ],
+      },
+      {
+        do: 'getSession',
+        sessionId: '$one.sessionId',
+        session: {
+          headId: '$three.snapshotId',
+          turnCount: 1,
+          state: { custom: { notes: ['state 3 artifact'] }, artifacts: [{ name: 'a' }] },
+        },
+      },
+      {
+        do: 'diff',
+        from: '$two.snapshotId',
+        to: '$three.snapshotId',
+        diff: {
+          messages: { removed: [{ $any: true }, { $any: true }, { $any: true }, { $any: true }] },
+        },
+      },
+      { do: 'restore', id: '$two.snapshotId' },
+      {
+        do: 'run',
+        input: 'state 4',
+        at: { sessionId: '$one.sessionId', from: null, ifHead: '$three.snapshotId' },
+        refused: { status: 'ABORTED', details: { headId: '$two.snapshotId' } },
+      },
+      {
+        do: 'run',
+        input: 'x',
+        at: { sessionId: 'another', from: null },
+        output: { sessionId: 'another' },
+      },
+    ],
+  },
+  {
+    name: '`from: null` needs a session id, and neither a snapshot nor a state',
+    rules: ['S720'],
+    agent: 'chat',
+    script: ['one'],
+    steps: [
+      { do: 'run', input: 'a', as: 'first' },
+      { do: 'run', input: 'b', at: { from: null }, refused: { status: 'INVALID_ARGUMENT' } },
+      {
+        do: 'run',
+        input: 'b',
+        at: { from: null, sessionId: '$first.sessionId', snapshotId: '$first.snapshotId' },
+        refused: { status: 'INVALID_ARGUMENT' },
+      },
+      {
+        do: 'run',
+        input: 'b',
+        at: { from: null, state: {} },
+        refused: { status: 'INVALID_ARGUMENT' },
+      },
+    ],
+  },
+  {
     name: 'a snapshot id continues from that snapshot, and the first commit moves the head',
     rules: ['S85', 'S76'],
     agent: 'chat',
