@@ -56,6 +56,13 @@ const detached = await conn.detach(); // the running turn and the queued inputs 
 const after = await researcher.attach(detached).abort(); // 'aborted'
 // #endregion
 assert.equal(after, 'aborted');
+while (!ended.includes('aborted')) await new Promise((resolve) => setImmediate(resolve));
+
+// #region partial
+// To keep what the run had done, save its partial state. The session then continues from there.
+const kept = await researcher.restore(detached, { partial: true });
+// #endregion
+assert.equal(kept.event, 'edit');
 
 // #region attempts
 const careful = waymark({

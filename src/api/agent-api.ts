@@ -315,8 +315,14 @@ export interface AgentApi<
   /** Retries a dead run with its remaining inputs, as a new run of its session. An unknown one is NOT_FOUND. */
   retryRun(run: SnapshotRef, options?: Call): Promise<RetryResult>;
 
-  /** Moves the head of the session to this snapshot. */
-  restore(snapshot: SnapshotRef, options?: Call & IfHead): Promise<LoadedSnapshot<Types>>;
+  /**
+   * Moves the head of the session to this snapshot. With `partial`, the snapshot is that of an aborted background run: its partial state
+   * is saved as a new snapshot (`event: 'edit'`) that continues from the one which the run started from, and becomes the head.
+   */
+  restore(
+    snapshot: SnapshotRef,
+    options?: Call & IfHead & { readonly partial?: boolean },
+  ): Promise<LoadedSnapshot<Types>>;
   /** A new session that continues from this snapshot. */
   fork(
     snapshot: SnapshotRef,

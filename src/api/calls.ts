@@ -93,7 +93,10 @@ export interface AgentOperations<
   steer(runId: string, input: Input, options?: Call & RequestOptions): Promise<SteerResult>;
   abort(runId: string, options?: Call): Promise<SnapshotStatus | undefined>;
   retryRun(runId: string, options?: Call): Promise<RetryResult>;
-  restore(snapshotId: string, options?: Call & HeadId): Promise<Snapshot>;
+  restore(
+    snapshotId: string,
+    options?: Call & HeadId & { readonly partial?: boolean },
+  ): Promise<Snapshot>;
   fork(
     snapshotId: string,
     options?: Call & HeadId & { readonly sessionId?: string },

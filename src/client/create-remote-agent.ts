@@ -121,10 +121,10 @@ export function createRemoteAgent<Types extends AgentTypes>(
       transport.json({ ...at('getUsage', {}, options), query: { session: sessionId, by, since } }),
     retryRun: (snapshot, options) => transport.json(at('retryRun', { snapshot }, options)),
 
-    restore: (snapshot, { ifHead, ...options } = {}) =>
+    restore: (snapshot, { ifHead, partial, ...options } = {}) =>
       transport.json({
         ...at('restore', { snapshot }, options),
-        ...(ifHead !== undefined && { body: { ifHead } }),
+        ...((ifHead ?? partial) !== undefined && { body: { ifHead, partial } }),
       }),
     fork: (snapshot, { sessionId, ifHead, ...options } = {}) =>
       transport.json({ ...at('fork', { snapshot }, options), body: { sessionId, ifHead } }),

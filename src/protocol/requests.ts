@@ -28,7 +28,11 @@ const ifHead = v.optional(v.string());
 export const snapshotChange = v.object({ label: v.nullable(v.string()), ifHead });
 
 /** Body of `restore`, which may be left out. */
-export const restoreRequest = v.object({ ifHead });
+export const restoreRequest = v.object({
+  ifHead,
+  /** Saves the partial state of an aborted background run as a new snapshot, and continues from it. */
+  partial: v.optional(v.boolean()),
+});
 
 /** Body of `fork`, which may be left out: the id that the new session is to have. */
 export const forkRequest = v.object({ sessionId: v.optional(v.string()), ifHead });

@@ -76,8 +76,11 @@ export interface AgentActions<Types extends AgentTypes = WireTypes> {
   loadEarlier(): Promise<void>;
   /** Reads the session again, because other clients may have continued it. */
   refresh(): Promise<void>;
-  /** Moves the head of the session to this snapshot. */
-  restore(snapshot: SnapshotRef, options?: IfHead): Promise<boolean>;
+  /** Moves the head of the session to this snapshot; with `partial`, to a copy of the partial state of an aborted background run. */
+  restore(
+    snapshot: SnapshotRef,
+    options?: IfHead & { readonly partial?: boolean },
+  ): Promise<boolean>;
   /** Opens a new session that continues from this snapshot, and resolves to its id. */
   fork(snapshot: SnapshotRef, options?: IfHead): Promise<string | undefined>;
   /** Labels a snapshot; `null` removes the label. Resolves to whether it worked. */

@@ -22,8 +22,7 @@ export function createTimelineActions<Types extends AgentTypes>(
   return {
     restore: (ref, options) =>
       attempt(flowContext, async () => {
-        const snapshotId = snapshotIdOf(ref);
-        await agent.restore(snapshotId, options);
+        const { snapshotId } = await agent.restore(ref, options);
         const snapshot = await readSnapshot(agent, snapshotId, page);
         conversation.settle(sessionDataOfSnapshot(snapshot, conversation.sessionData));
         change(flowContext, { past: undefined, finishReason: snapshot.finishReason });

@@ -23,7 +23,7 @@ function open(options: Parameters<App['defineAgent']>[0] = { name: 'chat' }): Ap
 }
 
 function maintenanceOf({ store }: App): NonNullable<Store['maintenance']> {
-  return store?.maintenance ?? expect.fail('The store has no maintenance.');
+  return (store as Store).maintenance ?? expect.fail('The store has no maintenance.');
 }
 
 test('S720: a second root starts as the first one did, and both are kept', async () => {
@@ -63,9 +63,11 @@ test('S720: a session with two roots is exported, imported, replayed, pruned and
   const { sessionId } = await agent.run('one');
   await agent.run('two', { sessionId });
   const other = await agent.run('uno', { sessionId, from: null });
-  const document = await maintenanceOf(app).exportSession({ agent: 'chat' }, sessionId);
+  const scope = { agent: 'chat' };
+  const document =
+    (await maintenanceOf(app).exportSession(scope, sessionId)) ?? expect.fail('There is no session.');
   const copy = open();
-  await maintenanceOf(copy).importSession({ agent: 'chat' }, document ?? {});
+  await maintenanceOf(copy).importSession(scope, document);
   const tree = async (of: App): Promise<unknown> =>
     (await of.agent('chat').listSnapshots(sessionId, { includeOrphaned: true })).items.map(
       ({ turnIndex, parentId, orphaned }) => [turnIndex, parentId === undefined, orphaned],

@@ -42,6 +42,14 @@ describe('restore', () => {
     expect(await json('restore', snapshots[2] ?? '')).toMatchObject({ snapshotId: snapshots[2] });
   });
 
+  test('S721 --partial is for an aborted background run', async () => {
+    const { code, stderr } = await run('restore', snapshots[0] ?? '', '--partial');
+    expect(code).not.toBe(0);
+    expect(stderr).toContain(
+      '`partial` is for aborted background runs, and this snapshot is succeeded.',
+    );
+  });
+
   test('of a backup is another command, and says so', async () => {
     const tooMany = await run('restore', 'nightly.db', 'sqlite:new.db');
     const option = await run('restore', 'nightly.db', '--schema', 'other');

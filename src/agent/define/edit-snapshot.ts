@@ -10,50 +10,119 @@ import { WorkingState } from '../../session/working-state.ts';
 import type { CommitWrite, ExpectHead, Scope } from '../../store/contract/store.ts';
 import { notFound } from '../../store/rules/errors.ts';
 import { checkCustomSize, maxCustomLength } from '../../store/rules/size-limits.ts';
+import { highestTotals } from '../../store/rules/totals.ts';
 import type { AgentHost } from '../persistence/host.ts';
+import { freshState, storedState } from '../spec/init.ts';
 import type { AgentSpec } from '../spec/spec.ts';
-import type { TurnBase } from '../spec/turn-store.ts';
+import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';
+
+interface EditContext {
+  readonly spec: AgentSpec;
+  readonly host: AgentHost;
+  readonly scope: Scope;
+}
 
 /** Saves a changed state as a new snapshot that continues from another one, and returns its id. */
 export async function editSnapshot(
-  {
-    spec,
-    host,
-    scope,
-  }: { readonly spec: AgentSpec; readonly host: AgentHost; readonly scope: Scope },
+  context: EditContext,
   snapshotId: string,
   given: { readonly change: unknown; readonly note: EditNote } & ExpectHead,
 ): Promise<string> {
+  const { spec, host, scope } = context;
   host.checkOpen();
   const change = parseShape(stateEdit, given.change, 'edit');
   const edit = parseShape(editNote, given.note, 'note of an edit');
   const found = await spec.turnStore.load(scope, { snapshotId });
   if (found === undefined) throw notFound('snapshot', snapshotId);
-  const runId = host.newId();
-  const turnBase = await spec.turnStore.begin(scope, {
-    runId,
-    sessionId: found.snapshot.sessionId,
-    mode: 'attached',
-    from: { snapshotId },
-    init: {},
-    inputs: [],
-    context: {},
-    loaded: found,
-    ...(given.expectHead !== undefined && { expectHead: given.expectHead }),
-  });
-  try {
+  const request = { ...given, sessionId: found.snapshot.sessionId, from: { snapshotId } };
+  return await saveEdit(context, { ...request, loaded: found }, async (turnBase) => {
     if (turnBase.parent?.answered === true) throw alreadyAnswered();
     const working = await edited(spec, turnBase.state ?? found.state, change);
-    await spec.turnStore.commit(scope, turnBase, {
+    return {
       ...(turnBase.base && { base: turnBase.base }),
       ...positionOf(turnBase, found.snapshot),
       state: working.state,
       stateHash: working.hash(),
-      snapshotId: runId,
       parentId: snapshotId,
+      edit,
+    };
+  });
+}
+
+/**
+ * Saves the partial state of an aborted run as a new snapshot that continues from where the run started, and returns its id. The
+ * aborted snapshot stays as it is.
+ */
+export async function savePartial(
+  context: EditContext,
+  runId: string,
+  { note, ...given }: { readonly note: EditNote } & ExpectHead,
+): Promise<string> {
+  const { spec, host, scope } = context;
+  host.checkOpen();
+  const found = await spec.turnStore.load(scope, { snapshotId: runId });
+  if (found === undefined) throw notFound('snapshot', runId);
+  const { sessionId, parentId, status, turnIndex } = found.snapshot;
+  if (status !== 'aborted') throw notAborted(status);
+  const state = await storedState(spec, found.state);
+  const from = parentId === undefined ? null : { snapshotId: parentId };
+  const request = { ...given, sessionId, from, limited: spec.limits.session !== undefined };
+  return await saveEdit(context, request, async (turnBase) => {
+    const working = new WorkingState(state);
+    const stateHash = working.hash();
+    if (stateHash === new WorkingState(turnBase.state ?? freshState(spec)).hash()) {
+      throw new WaymarkError(
+        'FAILED_PRECONDITION',
+        'The run was aborted before it saved a partial state. Continue from the snapshot before it.',
+      );
+    }
+    const totals = highestTotals(turnBase.parent?.totals, turnBase.failedTotals);
+    return {
+      base: found,
+      state: working.state,
+      stateHash,
+      ...(parentId !== undefined && { parentId }),
+      turnIndex,
+      finishReason: 'aborted',
+      ...(totals && { totals }),
+      edit: { reason: `Partial state of the aborted run ${runId}.`, ...note },
+    };
+  });
+}
+
+/** Claims the session for a write that is no turn, and saves it. */
+async function saveEdit(
+  { spec, host, scope }: EditContext,
+  {
+    sessionId,
+    from,
+    loaded,
+    limited,
+    expectHead,
+  }: Pick<TurnRequest, 'sessionId' | 'from' | 'loaded' | 'limited'> & ExpectHead,
+  write: (
+    turnBase: TurnBase,
+  ) => Promise<Omit<CommitWrite, 'snapshotId' | 'event' | 'status' | 'end'>>,
+): Promise<string> {
+  const runId = host.newId();
+  const turnBase = await spec.turnStore.begin(scope, {
+    runId,
+    sessionId,
+    mode: 'attached',
+    from,
+    init: {},
+    inputs: [],
+    context: {},
+    ...(limited !== undefined && { limited }),
+    ...(loaded && { loaded }),
+    ...(expectHead !== undefined && { expectHead }),
+  });
+  try {
+    await spec.turnStore.commit(scope, turnBase, {
+      ...(await write(turnBase)),
+      snapshotId: runId,
       event: 'edit',
       status: 'succeeded',
-      edit,
       end: true,
     });
   } catch (error) {
@@ -129,6 +198,14 @@ function alreadyAnswered(): WaymarkError {
     'FAILED_PRECONDITION',
     'The interrupt of this snapshot has been answered already, so it cannot be edited in this session. Fork it and edit the fork.',
   );
+}
+
+function notAborted(status: string): WaymarkError {
+  const why =
+    status === 'pending'
+      ? 'The run has not ended yet. Abort it first.'
+      : `\`partial\` is for aborted background runs, and this snapshot is ${status}.`;
+  return new WaymarkError('FAILED_PRECONDITION', why);
 }
 
 function invalid(message: string): WaymarkError {

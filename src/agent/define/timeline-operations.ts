@@ -12,7 +12,7 @@ import type { AgentHost } from '../persistence/host.ts';
 import { showsSessions, transformSession, transformSnapshot } from '../persistence/transform.ts';
 import type { CallOptions, InvokeOptions } from '../spec/agent.ts';
 import { type AgentSpec, scopeOf } from '../spec/spec.ts';
-import { editSnapshot } from './edit-snapshot.ts';
+import { editSnapshot, savePartial } from './edit-snapshot.ts';
 import { listShown } from './list-shown.ts';
 import { listWaiting } from './list-waiting.ts';
 import { nameFork } from './name-fork.ts';
@@ -32,6 +32,11 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
   ];
   const leaving = (snapshot: Snapshot): Snapshot => transformSnapshot(spec.transform, snapshot);
   const shown = (session: SessionInfo): SessionInfo => transformSession(spec.transform, session);
+  const readSaved = async (scope: Scope, snapshotId: string): Promise<Snapshot> => {
+    const saved = await spec.store?.getSnapshot(scope, { snapshotId });
+    if (saved === undefined) throw deletedMeanwhile(snapshotId);
+    return leaving(saved);
+  };
   return {
     async listSnapshots(sessionId, { owner, ...options } = {}) {
       checkId(sessionId, 'a session id');
@@ -70,10 +75,15 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
       if (isDeleted) reportDeletedSession(sessionId);
       return isDeleted;
     },
-    async restore(snapshotId, { owner, ifHead } = {}) {
+    async restore(snapshotId, { owner, ifHead, partial } = {}) {
       checkId(snapshotId, 'a snapshot id');
       const [sessions, scope] = use(owner);
-      return leaving(await sessions.restore(scope, snapshotId, expecting(ifHead)));
+      if (partial !== true) {
+        return leaving(await sessions.restore(scope, snapshotId, expecting(ifHead)));
+      }
+      const note = { ...(owner !== undefined && { by: owner }) };
+      const whole = { note, ...expecting(ifHead) };
+      return await readSaved(scope, await savePartial({ spec, host, scope }, snapshotId, whole));
     },
     async fork(snapshotId, { owner, ifHead, sessionId = host.newId() } = {}) {
       checkId(snapshotId, 'a snapshot id');
@@ -97,9 +107,7 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
         note: { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) },
         ...expecting(ifHead),
       });
-      const saved = await spec.store?.getSnapshot(scope, { snapshotId: id });
-      if (saved === undefined) throw deletedMeanwhile(id);
-      return leaving(saved);
+      return await readSaved(scope, id);
     },
     async diff(from, to, { owner } = {}) {
       checkId(from, 'a snapshot id');

@@ -12,12 +12,23 @@ export const restore = defineCommand({
     'Moves the head of the session to the snapshot, so that the next turn continues from there. Nothing is deleted: later\nturns stay as a branch, and you can restore them as well. To create a store from a backup, use restore-backup.',
   hint: 'To create a store from a backup, use "waymark restore-backup".',
   examples: ['restore 019b2f6e-…'],
-  options: { ...agentOption, ...jsonOption, ...agentsOptions },
+  options: {
+    partial: {
+      type: 'boolean',
+      about: 'for an aborted background run: keep what it had done, as a new snapshot',
+    },
+    ...agentOption,
+    ...jsonOption,
+    ...agentsOptions,
+  },
   async run({ args, options, terminal }) {
     const [given = ''] = args;
     await withAgents(options, terminal, async ({ agents, sourceArguments }) => {
       const { agent, snapshot } = await findSnapshot(agents, given, options.agent);
-      const { state: _, ...restored } = await agent.restore(snapshot.snapshotId);
+      const { state: _, ...restored } = await agent.restore(
+        snapshot.snapshotId,
+        options.partial ? { partial: true } : {},
+      );
       if (options.json) return terminal.print(JSON.stringify(restored, null, 2));
       const { snapshotId, sessionId, turnIndex } = restored;
       terminal.print(

@@ -179,7 +179,8 @@ export const operations: Readonly<Record<string, OperationInfo>> &
     answer: { description: 'The difference.', schema: 'Diff' },
   },
   restore: {
-    summary: 'Moves the head of the session to this snapshot; with `ifHead`, only from that head.',
+    summary:
+      'Moves the head of the session to this snapshot; with `ifHead`, only from that head; with `partial`, to a copy of an aborted run.',
     body: { schema: 'RestoreRequest', required: false },
     answer: snapshot,
   },

@@ -57,13 +57,14 @@ export function mountSnapshots(router: Router, serverContext: ServerContext): vo
 
   router.post(routes.restore.path, async (c) => {
     const snapshotId = snapshotParam(c);
-    const { ifHead } = await readBody(c, restoreRequest, {
+    const { ifHead, partial } = await readBody(c, restoreRequest, {
       what: 'restore',
       check: (body) => checkFields(body, restoreRequest, 'a restore'),
       ...serverContext,
     });
     const { agent, options } = await openCall(serverContext, c, 'restore', { snapshotId });
-    return jsonResponse(await agent.restore(snapshotId, { ...options, ...given({ ifHead }) }));
+    const how = { ...given({ ifHead }), ...(partial !== undefined && { partial }) };
+    return jsonResponse(await agent.restore(snapshotId, { ...options, ...how }));
   });
 
   router.post(routes.fork.path, async (c) => {

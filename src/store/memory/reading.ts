@@ -185,9 +185,11 @@ function pathAfter(row: SnapshotRow | undefined, from: number): SnapshotRow[] {
 }
 
 function toTurn(row: SnapshotRow): Parameters<typeof pathSnapshotsOf>[1][number] {
-  const { id: snapshotId, status, event, index } = row;
+  const { id: snapshotId, status, event, index, parent } = row;
   const { history } = row.state;
-  const marks = status === 'succeeded' && endsTurn(event) && index >= 0;
+  // An edit has the messages of its parent, unless it saves the partial state of an aborted run.
+  const addsTurn = event === 'edit' && parent?.state.history.length !== history.length;
+  const marks = status === 'succeeded' && (endsTurn(event) || addsTurn) && index >= 0;
   return { snapshotId, length: marks ? history.length : 0, chain: () => history.chain() };
 }
 

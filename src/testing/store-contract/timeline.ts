@@ -45,7 +45,7 @@ export function timelineContract(useKit: UseKit): void {
       const { turn, claim, commit, store, timeline, scope, textsOf } = kit;
       const first = (await turn('s', { text: 'a' })).snapshot;
       await turn('s', { text: 'b' });
-      const held = await claim('s', { from: null, expectHead: undefined });
+      const held = await claim('s', { from: null });
       expect(held).toMatchObject({ fresh: false, nextIndex: 2 });
       expect(held.parent).toBeUndefined();
       const { snapshot } = await commit(held, { text: 'c' });

@@ -65,6 +65,15 @@ function PastSnapshot({
             </button>
           </>
         )}
+        {status === 'aborted' && (
+          <button
+            type="button"
+            className="button"
+            onClick={() => void commands.restore(snapshotId, { partial: true })}
+          >
+            <Icon name="back" size={14} /> Continue from partial state
+          </button>
+        )}
         <button type="button" className="button" onClick={() => commands.compare(snapshotId)}>
           <Icon name="compare" size={14} /> Compare with now
         </button>

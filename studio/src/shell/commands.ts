@@ -23,7 +23,7 @@ export interface Commands {
   /** Shows the session as it was at a snapshot, or with `undefined` as it is now. Changes nothing. */
   look(snapshotId: string | undefined): void;
   /** Restores a snapshot, and offers to undo it. */
-  restore(snapshotId: string): Promise<void>;
+  restore(snapshotId: string, options?: { readonly partial?: boolean }): Promise<void>;
   /** Forks a snapshot into a new session. */
   fork(snapshotId: string): Promise<void>;
   /** Compares a snapshot with another, or with now; with `undefined` ends that. */
@@ -117,10 +117,10 @@ export function createCommands(
       // Stepping through the past leaves one step to come back to, not fifty.
       goTo(there, { replace: snapshot !== undefined });
     },
-    async restore(snapshotId) {
+    async restore(snapshotId, options) {
       const before = store.getView().snapshotId;
       if (before === snapshotId) return commands.look(undefined);
-      if (!(await actions.restore(snapshotId))) return fault('Could not restore it.');
+      if (!(await actions.restore(snapshotId, options))) return fault('Could not restore it.');
       goTo(session());
       toast({
         about: 'head',

@@ -17,7 +17,9 @@ export type MarkRow = readonly [
 
 /** The column that gives a {@link MarkRow} of the snapshot `s` with its view `v`. */
 export function markRows(d: Dialect): string {
-  const marks = `CASE WHEN s.event IN (${code.toolIterationEnd}, ${code.edit}) THEN 0 ELSE 1 END`;
+  // An edit has the messages of its parent, unless it saves the partial state of an aborted run.
+  const marks = `CASE WHEN s.event = ${code.toolIterationEnd} THEN 0 WHEN s.event = ${code.edit} AND s.length =
+    (SELECT q.length FROM @snapshots q WHERE q.row_id = s.parent) THEN 0 ELSE 1 END`;
   const columns = ['s.row_id', d.hex('s.id'), 's.branch', 's.length', 's.view', 'v.common', marks];
   return d.asJson(columns);
 }
