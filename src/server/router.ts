@@ -20,6 +20,7 @@ import { mountNative } from './native/mount.ts';
 import { mountOpenApi } from './native/openapi.ts';
 import type { MountStudio } from './studio/mount.ts';
 import { mountUiStream } from './ui-stream/mount.ts';
+import { uiPaths } from './ui-stream/openapi.ts';
 
 /** All dialects on one router, behind the checks that every request goes through. */
 export function createRouter(serverContext: ServerContext, mountStudio?: MountStudio): Router {
@@ -35,7 +36,7 @@ export function createRouter(serverContext: ServerContext, mountStudio?: MountSt
   if (options.cors) router.use(corsOf(options.cors));
   mountHealth(router, serverContext);
   router.use(checkOpen(serverContext));
-  mountOpenApi(router);
+  mountOpenApi(router, uiPaths);
   for (const protocol of protocols) protocol.mountPublic?.(router, serverContext);
   mountStudio?.(router, serverContext);
   router.use(identify(serverContext));

@@ -27,6 +27,8 @@ test('S131 an agent is an action with metadata; its companions are there where t
     '/agent/full',
     '/prompt/full',
     '/session-store/full/getSession',
+    '/session-store/full/getSnapshot',
+    '/session-store/full/listSnapshots',
     '/snapshot-store/full/abortSnapshot',
     '/snapshot-store/full/getSnapshot',
     '/snapshot-store/full/listSnapshots',
@@ -34,6 +36,7 @@ test('S131 an agent is an action with metadata; its companions are there where t
   expect(keysOf('least')).toEqual([
     '/agent/least',
     '/prompt/least',
+    '/session-store/least/getSnapshot',
     '/snapshot-store/least/getSnapshot',
   ]);
   expect(keysOf('held')).toEqual(['/agent/held', '/prompt/held']);
@@ -70,12 +73,12 @@ test('S131 the companions answer, and an unknown id is NOT_FOUND', async () => {
   const chat = app.defineAgent({ name: 'chat', model });
   const { sessionId, snapshotId = '' } = await chat.runText('a');
   const run = (key: string, input: object): Promise<unknown> => app.registry.lookup(key).run(input);
-  expect(await run('/snapshot-store/chat/getSnapshot', { snapshotId })).toMatchObject({
-    snapshotId,
-  });
-  expect(await run('/snapshot-store/chat/listSnapshots', { sessionId })).toMatchObject([
-    { snapshotId },
-  ]);
+  for (const store of ['snapshot-store', 'session-store']) {
+    expect(await run(`/${store}/chat/getSnapshot`, { snapshotId })).toMatchObject({ snapshotId });
+    expect(await run(`/${store}/chat/listSnapshots`, { sessionId })).toMatchObject([
+      { snapshotId },
+    ]);
+  }
   expect(await run('/snapshot-store/chat/abortSnapshot', { snapshotId })).toEqual({
     snapshotId,
     status: 'succeeded',

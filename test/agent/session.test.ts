@@ -490,3 +490,14 @@ function thrownBy(fn: () => void): unknown {
   }
   return expect.fail('nothing was thrown');
 }
+
+test('S724 a state without messages has an empty list of them, and no empty artifacts', async () => {
+  await using app = openApp();
+  const agent = app.defineCustomAgent({ name: 'custom' }, (session) =>
+    session.run(async () => {
+      session.setMessages([]);
+    }),
+  );
+  const { snapshotId = '' } = await agent.runText('hello');
+  expect((await agent.getSnapshot({ snapshotId }))?.state).toEqual({ messages: [] });
+});

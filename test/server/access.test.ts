@@ -216,6 +216,7 @@ describe('authorize', () => {
         '/agent-snapshot/chat',
         '/agent-abort/chat',
         '/snapshot-store/chat/getSnapshot',
+        '/session-store/chat/getSnapshot',
         '/snapshot-store/chat/abortSnapshot',
       ].map((key) => [
         key,
@@ -223,7 +224,11 @@ describe('authorize', () => {
       ]),
     ),
     ...Object.fromEntries(
-      ['/snapshot-store/chat/listSnapshots', '/session-store/chat/getSession'].map((key) => [
+      [
+        '/snapshot-store/chat/listSnapshots',
+        '/session-store/chat/listSnapshots',
+        '/session-store/chat/getSession',
+      ].map((key) => [
         key,
         () => post(`${url}/api/runAction`, { key, input: { sessionId: 'secret' } }, as('ann')),
       ]),

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { routes } from '../../src/protocol/routes.ts';
 import { openApiDocument } from '../../src/server/native/openapi.ts';
 import schemas from '../../src/server/native/openapi-schemas.json' with { type: 'json' };
+import { uiPaths } from '../../src/server/ui-stream/openapi.ts';
 import { generateSchemas } from './openapi-schemas.ts';
 
 const file = new URL('../../src/server/native/openapi-schemas.json', import.meta.url);
@@ -16,7 +17,7 @@ test('the schemas in the document are those of the protocol', async () => {
 });
 
 test('every route is in the document, and every reference leads somewhere', () => {
-  const document = JSON.parse(JSON.stringify(openApiDocument()));
+  const document = JSON.parse(JSON.stringify(openApiDocument(uiPaths)));
   for (const [name, { method, path }] of Object.entries(routes)) {
     const at = path.replace(/:(\w+)/g, '{$1}');
     expect(document.paths[at][method.toLowerCase()].operationId).toBe(name);
@@ -27,8 +28,21 @@ test('every route is in the document, and every reference leads somewhere', () =
     expect(document.components.schemas).toHaveProperty([name ?? '']);
 });
 
+test('S726 the routes for useChat are in the document', () => {
+  const { paths } = JSON.parse(JSON.stringify(openApiDocument(uiPaths)));
+  const found = Object.entries(paths).flatMap(([path, methods]) =>
+    path.startsWith('/ui/') ? Object.keys(methods as object).map((each) => `${each} ${path}`) : [],
+  );
+  expect(found).toEqual([
+    'post /ui/{agent}',
+    'get /ui/{agent}/{chat}/stream',
+    'post /ui/{agent}/{chat}/stop',
+    'get /ui/{agent}/{chat}/messages',
+  ]);
+});
+
 test('a validator that nobody here wrote finds nothing wrong with it', async () => {
-  const { valid, errors } = await new Validator().validate({ ...openApiDocument() });
+  const { valid, errors } = await new Validator().validate({ ...openApiDocument(uiPaths) });
   expect(errors).toBeUndefined();
   expect(valid).toBe(true);
 });

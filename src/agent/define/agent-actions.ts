@@ -40,11 +40,13 @@ export function agentActions(agent: Agent): readonly Action[] {
     );
   };
   if (metadata.stateManagement === 'client') return actions;
-  companion(`/snapshot-store/${name}/getSnapshot`, 'snapshotId', (snapshotId, owner) =>
-    agent.getSnapshot({ snapshotId }, owner),
-  );
-  if (metadata.timeline) {
-    companion(`/snapshot-store/${name}/listSnapshots`, 'sessionId', async (id, owner) => {
+  // Tools look for both keys.
+  for (const store of ['snapshot-store', 'session-store']) {
+    companion(`/${store}/${name}/getSnapshot`, 'snapshotId', (snapshotId, owner) =>
+      agent.getSnapshot({ snapshotId }, owner),
+    );
+    if (!metadata.timeline) continue;
+    companion(`/${store}/${name}/listSnapshots`, 'sessionId', async (id, owner) => {
       const { items } = await agent.listSnapshots(id, {
         ...owner,
         includeOrphaned: true,
@@ -52,6 +54,8 @@ export function agentActions(agent: Agent): readonly Action[] {
       });
       return items;
     });
+  }
+  if (metadata.timeline) {
     companion(`/session-store/${name}/getSession`, 'sessionId', (id, owner) =>
       agent.getSession(id, owner),
     );

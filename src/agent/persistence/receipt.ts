@@ -40,7 +40,12 @@ export function outputOfReceipt(
   return {
     sessionId,
     ...rest,
-    ...transformAnswer(transform, state, { message, artifacts, output }),
+    ...transformAnswer(transform, state, {
+      message,
+      artifacts,
+      output,
+      snapshotId: receipt.snapshotId,
+    }),
     ...(error && { error: transformError(transform, error) }),
   };
 }

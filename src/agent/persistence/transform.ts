@@ -11,6 +11,7 @@ import { type Json, jsonEqual, toJson } from '../../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../../core/json/patch.ts';
 import { findJson } from '../../generate/output/find-json.ts';
 import type { Message } from '../../protocol/message.ts';
+import { markedAs } from '../../protocol/messages/marked-as.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import { withoutRecords } from '../../protocol/messages/tool-record.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
@@ -129,6 +130,8 @@ export interface Answer {
   readonly message?: Message | undefined;
   readonly artifacts?: readonly Artifact[] | undefined;
   readonly output?: Json | undefined;
+  /** The snapshot of the turn, by which its message is marked. */
+  readonly snapshotId?: string | undefined;
 }
 
 /** What a turn has come to, as it may leave; `whole` reads the state that it belongs to. */
@@ -138,7 +141,7 @@ export function transformAnswer(
   answer: Answer,
 ): Pick<Output, 'message' | 'artifacts' | 'output'> {
   if (transform.state === undefined && transform.output === undefined) return asFields(answer);
-  const { message, artifacts = [], output } = answer;
+  const { message, artifacts = [], output, snapshotId } = answer;
   const shown = transformState(transform, {
     ...whole(),
     messages: message === undefined ? [] : [message],
@@ -152,16 +155,17 @@ export function transformAnswer(
         jsonEqual(findJson(textOf(message)), output)
         ? findJson(textOf(last))
         : undefined;
-  return asFields({ message: last, artifacts: shown?.artifacts, output: value });
+  return asFields({ message: last, artifacts: shown?.artifacts, output: value, snapshotId });
 }
 
 function asFields({
   message,
   artifacts = [],
   output,
+  snapshotId,
 }: Answer): Pick<Output, 'message' | 'artifacts' | 'output'> {
   return {
-    ...(message && { message }),
+    ...(message && { message: markedAs(message, snapshotId) }),
     ...(output !== undefined && { output }),
     ...(artifacts.length > 0 && { artifacts: [...artifacts] }),
   };

@@ -45,7 +45,11 @@ export function outputOf(invocation: InvocationState, result: HandlerResult | un
     ...(fallbackSnapshotId !== undefined && { snapshotId: fallbackSnapshotId }),
     ...(snapshotIds.length > 0 && { snapshotIds: [...snapshotIds] }),
     ...(state && { state }),
-    ...transformAnswer(transform, whole, { ...answer, artifacts }),
+    ...transformAnswer(transform, whole, {
+      ...answer,
+      artifacts,
+      snapshotId: fallbackSnapshotId,
+    }),
     ...(finishReason && { finishReason }),
     ...(Object.keys(usage).length > 0 && { usage }),
     // Callers in this process get message, stack and cause. As JSON it has only what remote clients may see.

@@ -37,14 +37,20 @@ async function openSnapshot(invocation: InvocationState, snapshotId: string): Pr
   const { spec, scope, request } = invocation;
   const { sessionId } = request.init;
   const loaded = await spec.turnStore.load(scope, { snapshotId });
-  if (loaded === undefined || !fitsLookup({ snapshotId, sessionId }, loaded.snapshot.sessionId)) {
-    const where = sessionId === undefined ? '' : ` in session "${sessionId.slice(0, 64)}"`;
+  if (loaded === undefined) {
     throw new WaymarkError(
       'NOT_FOUND',
-      `No snapshot "${snapshotId.slice(0, 64)}" of agent "${spec.name}"${where}.`,
+      `No snapshot "${snapshotId.slice(0, 64)}" of agent "${spec.name}".`,
     );
   }
   const { snapshot } = loaded;
+  // The snapshot was read in the caller's scope, so naming its session tells nothing about others.
+  if (!fitsLookup({ snapshotId, sessionId }, snapshot.sessionId)) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `Snapshot "${snapshotId}" does not belong to session "${sessionId?.slice(0, 64)}", but to session "${snapshot.sessionId}".`,
+    );
+  }
   if (snapshot.status !== 'succeeded') {
     throw new WaymarkError(
       'FAILED_PRECONDITION',

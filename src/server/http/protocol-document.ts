@@ -9,7 +9,8 @@ export interface DescribedRoute {
   readonly query?: Readonly<Record<string, string>>;
   /** The names of schemas. */
   readonly body?: string | undefined;
-  readonly answer: string;
+  /** Absent: nothing, with the status 204. */
+  readonly answer?: string;
   /** Whether it is answered by server-sent events: always, or if the client wants them. */
   readonly events?: 'always' | 'optional' | undefined;
 }
@@ -24,13 +25,27 @@ export interface DescribedProtocol {
   readonly schemas: Readonly<Record<string, object>> & { readonly Error: object };
 }
 
-/** The routes of a protocol as an OpenAPI 3.1 document. */
-export function protocolDocument({ title, server, routes, schemas }: DescribedProtocol): object {
+/** Routes that another document contains, and their schemas. */
+export interface DescribedPaths {
+  readonly routes: readonly DescribedRoute[];
+  readonly schemas: Readonly<Record<string, object>>;
+}
+
+/** The paths of routes, as OpenAPI 3.1. */
+export function describePaths(
+  routes: readonly DescribedRoute[],
+): Record<string, Record<string, object>> {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
     const at = route.path.replace(/\/:(\w+)/g, '/{$1}');
     paths[at] = { ...paths[at], [route.method.toLowerCase()]: operation(route, at) };
   }
+  return paths;
+}
+
+/** The routes of a protocol as an OpenAPI 3.1 document. */
+export function protocolDocument({ title, server, routes, schemas }: DescribedProtocol): object {
+  const paths = describePaths(routes);
   return {
     openapi: '3.1.0',
     info: { title, version: '1', license: { name: 'MIT', identifier: 'MIT' } },
@@ -61,13 +76,17 @@ function operation(route: DescribedRoute, at: string): object {
     ...(parameters.length > 0 && { parameters }),
     ...(body !== undefined && { requestBody: { required: true, content: json(body) } }),
     responses: {
-      200: {
-        description: summary,
-        content: {
-          ...(events !== 'always' && json(answer)),
-          ...(events && { 'text/event-stream': { schema: { type: 'string' } } }),
-        },
-      },
+      ...(answer === undefined
+        ? { 204: { description: summary } }
+        : {
+            200: {
+              description: summary,
+              content: {
+                ...(events !== 'always' && json(answer)),
+                ...(events && { 'text/event-stream': { schema: { type: 'string' } } }),
+              },
+            },
+          }),
       default: { description: 'An error.', content: json('Error') },
     },
   };

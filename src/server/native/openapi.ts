@@ -1,22 +1,23 @@
 import { routes } from '../../protocol/routes.ts';
 import { jsonResponse } from '../http/json-response.ts';
+import { type DescribedPaths, describePaths } from '../http/protocol-document.ts';
 import type { Router } from '../http/server-context.ts';
 import { operations } from './openapi-operations.ts';
 // Generated from the schemas in protocol/, and compared with them by a test: the server needs no generator.
 import schemas from './openapi-schemas.json' with { type: 'json' };
 
-/** `GET /openapi.json`: the native dialect as an OpenAPI 3.1 document. */
-export function mountOpenApi(router: Router): void {
+/** `GET /openapi.json`: the native protocol, and what every server has besides it, as an OpenAPI 3.1 document. */
+export function mountOpenApi(router: Router, others: DescribedPaths): void {
   let document: object | undefined;
   router.get('/openapi.json', () => {
-    document ??= openApiDocument();
+    document ??= openApiDocument(others);
     return jsonResponse(document, { headers: { 'cache-control': 'no-cache' } });
   });
 }
 
 /** The document. */
-export function openApiDocument(): object {
-  const paths: Record<string, Record<string, object>> = {};
+export function openApiDocument(others: DescribedPaths): object {
+  const paths = describePaths(others.routes);
   for (const [name, { method, path }] of Object.entries(routes)) {
     const at = path.replace(/:(\w+)/g, '{$1}');
     paths[at] = {
@@ -35,7 +36,10 @@ export function openApiDocument(): object {
     servers: [{ url: '/' }],
     security: [{}, { bearer: [] }],
     paths,
-    components: { schemas, securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
+    components: {
+      schemas: { ...schemas, ...others.schemas },
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+    },
   };
 }
 

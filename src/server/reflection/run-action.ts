@@ -167,6 +167,8 @@ function companionCalls(agent: Agent): [string, NonNullable<Runnable['does']>][]
   const calls: [string, Operation][] = [
     [`/snapshot-store/${name}/getSnapshot`, 'getSnapshot'],
     [`/snapshot-store/${name}/listSnapshots`, 'listSnapshots'],
+    [`/session-store/${name}/getSnapshot`, 'getSnapshot'],
+    [`/session-store/${name}/listSnapshots`, 'listSnapshots'],
     [`/snapshot-store/${name}/abortSnapshot`, 'abort'],
     [`/session-store/${name}/getSession`, 'getSession'],
   ];

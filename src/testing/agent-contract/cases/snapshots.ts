@@ -1,3 +1,4 @@
+import type { Input } from '../../../protocol/turn.ts';
 import type { ContractCase } from '../case.ts';
 
 const noteTwice = [
@@ -6,8 +7,35 @@ const noteTwice = [
   'done',
 ];
 
+const once: Input = {
+  message: { role: 'user', content: [{ text: 'a' }] },
+  requestId: 'once',
+};
+
 /** Snapshot policies. */
 export const snapshotCases: readonly ContractCase[] = [
+  {
+    name: 'the message of an output names the snapshot of its turn, also when the request is repeated',
+    rules: ['S723'],
+    agent: 'chat',
+    script: ['one'],
+    steps: [
+      { do: 'run', input: once, as: 'first', output: { snapshotId: { $any: true } } },
+      {
+        do: 'getSnapshot',
+        at: { snapshotId: '$first.message.metadata.snapshotId' },
+        snapshot: { snapshotId: '$first.snapshotId' },
+      },
+      {
+        do: 'run',
+        input: once,
+        output: {
+          snapshotId: '$first.snapshotId',
+          message: { metadata: { snapshotId: '$first.snapshotId' } },
+        },
+      },
+    ],
+  },
   {
     name: 'with always, each tool iteration is a snapshot too',
     rules: ['S66', 'S67', 'S68', 'S69', 'S71', 'S72'],

@@ -192,6 +192,18 @@ export const startingCases: readonly ContractCase[] = [
         do: 'run',
         input: 'c',
         at: { snapshotId: '$first.snapshotId', sessionId: '$other.sessionId' },
+        refused: { status: 'INVALID_ARGUMENT' },
+      },
+      {
+        do: 'run',
+        input: 'c',
+        at: { snapshotId: '$first.snapshotId', sessionId: 'unknown' },
+        refused: { status: 'INVALID_ARGUMENT' },
+      },
+      {
+        do: 'run',
+        input: 'c',
+        at: { snapshotId: unknown, sessionId: '$first.sessionId' },
         refused: { status: 'NOT_FOUND' },
       },
       {
