@@ -58,12 +58,13 @@ const notifying = waymark({
   webhooks: { secret: process.env.WEBHOOK_SECRET },
 });
 // #endregion
+process.env.RECEIVER_SECRET = notifying.webhooks?.secretFor('https://client.example/hook');
 // #region verify
 const seen = new Set<string>();
 
 async function receive(request: Request): Promise<Response> {
   const body = await request.text();
-  const { id } = verifyWebhook(body, request.headers, { secret: process.env.WEBHOOK_SECRET });
+  const { id } = verifyWebhook(body, request.headers, { secret: process.env.RECEIVER_SECRET });
   if (!seen.has(id)) {
     seen.add(id);
     const { task } = JSON.parse(body);

@@ -71,7 +71,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   constructor(transport: Transport, agent: string, options: RemoteInvokeOptions<Types>) {
     this.#transport = transport;
     this.#agent = agent;
-    this.#place = new ResumeCursor(toInit(options).init ?? {});
+    this.#place = new ResumeCursor(toInit(options));
     this.#chunks = chunksOf(this.#events, options.onReset);
     const { signal } = options;
     const stop = (): void => this.abort(signal?.reason);

@@ -122,10 +122,7 @@ export function createRemoteAgent<Types extends AgentTypes>(
     retryRun: (snapshot, options) => transport.json(at('retryRun', { snapshot }, options)),
 
     restore: (snapshot, { ifHead, partial, ...options } = {}) =>
-      transport.json({
-        ...at('restore', { snapshot }, options),
-        ...((ifHead ?? partial) !== undefined && { body: { ifHead, partial } }),
-      }),
+      transport.json({ ...at('restore', { snapshot }, options), body: { ifHead, partial } }),
     fork: (snapshot, { sessionId, ifHead, ...options } = {}) =>
       transport.json({ ...at('fork', { snapshot }, options), body: { sessionId, ifHead } }),
     edit: (snapshot, change, { ifHead, reason, by: _, ...options } = {}) =>

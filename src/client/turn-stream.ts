@@ -27,7 +27,7 @@ export function streamTurn(
 ): BegunTurn {
   const events = new EventQueue<ReadEvent>();
   const body: TurnRequest = {
-    ...toInit(options),
+    init: toInit(options),
     input: identified(input, options),
   };
   const stop = stopOnAbort(transport, agent, options.signal);

@@ -267,12 +267,8 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     const { state, sessionId, snapshotId } = sessionData;
     if (state) return { state };
     if (sessionId === undefined) return {};
-    return {
-      sessionId,
-      ...(!atHead && snapshotId === undefined && { from: null }),
-      // At the head, name only the session: other clients may have continued it, and their turns must stay on the path.
-      ...(!atHead && snapshotId !== undefined && { snapshotId }),
-    };
+    // At the head, name only the session: other clients may have continued it, and their turns must stay on the path.
+    return { sessionId, ...(!atHead && { from: snapshotId ?? null }) };
   }
 
   async #resend(messageIndex: number, input: Input): Promise<OutputOf<Types> | undefined> {

@@ -2,15 +2,20 @@ import { WaymarkError } from '../core/error.ts';
 import type { DatesAsText } from '../core/json/dates.ts';
 import { backoff } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
+import type { DeliverySlots } from './delivery-slots.ts';
 import type { WebhookOptions } from './options.ts';
 import { type PostResult, post } from './post.ts';
-import { signWebhook } from './sign.ts';
+import { receiverSecrets, signWebhook } from './sign.ts';
 import type { Webhook } from './webhook.ts';
 
 /** What a delivery needs of its run. */
 export interface DeliveryRun {
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** The owner that the webhook is sent for. */
+  readonly owner: string | undefined;
+  /** Bounds the open requests of this process. */
+  readonly slots: DeliverySlots;
   /** Does something once per run, also when another process continues the run. */
   step<Value>(key: string, fn: () => Promise<Value>): Promise<DatesAsText<Value>>;
 }
@@ -25,24 +30,28 @@ const delays = { baseMs: 2_000, maxMs: 600_000 };
 export async function deliver(
   webhook: Webhook,
   options: Required<WebhookOptions>,
-  { clock, signal, step }: DeliveryRun,
+  { clock, signal, owner, slots, step }: DeliveryRun,
 ): Promise<void> {
   const body = JSON.stringify(webhook.body);
-  for (let attempt = 1; ; attempt++) {
-    const { result, at } = await step(`${webhook.id} ${attempt}`, async () => {
+  const secrets = receiverSecrets(options.secret, { url: webhook.url, owner });
+  const send = (attempt: number): Promise<{ result: PostResult; at: number }> =>
+    step(`${webhook.id} ${attempt}`, async () => {
       const now = clock.now();
       const signed = { id: webhook.id, timestamp: Math.floor(now / 1000), body };
       const headers = {
         ...webhook.headers,
         'content-type': 'application/json',
         'user-agent': 'waymark-webhooks',
-        ...signWebhook(signed, options.secret),
+        ...signWebhook(signed, secrets),
       };
       const sent = await post({ url: webhook.url, headers, body, signal }, options);
       // What was cut off by a stop is no attempt.
       signal.throwIfAborted();
       return { result: sent, at: clock.now() };
     });
+  const { host } = new URL(webhook.url);
+  for (let attempt = 1; ; attempt++) {
+    const { result, at } = await slots.run({ owner, host }, signal, () => send(attempt));
     if ('status' in result) return;
     if (result.isFinal || attempt >= options.attempts) throw failed(webhook, result, attempt);
     const due = at + backoff(attempt, delays);

@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns';
-import { WaymarkError } from '../core/error.ts';
-import type { Network } from '../core/platform.ts';
+import { raceSignal } from '../core/async/signal.ts';
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { loadNetwork, type Network } from '../core/platform.ts';
 import { addressKinds } from './public-address.ts';
 
 /** Which addresses requests may go to. */
@@ -59,4 +60,40 @@ export async function resolveDestination(
     );
   }
   return first;
+}
+
+/**
+ * Refuses a URL that does not lead to an allowed address now, with one text for all reasons, so that a caller cannot find out what the
+ * names of this network resolve to.
+ */
+export async function checkDestination(
+  url: string,
+  {
+    mayBeUnknown = false,
+    timeout,
+    resolve,
+    ...rules
+  }: DestinationRules & {
+    /** Allows a name that cannot be resolved at the moment. @default false */
+    readonly mayBeUnknown?: boolean;
+    /** Milliseconds for resolving the name. */
+    readonly timeout: number;
+    /** @default the resolver of the system */
+    readonly resolve?: Resolve;
+  },
+): Promise<void> {
+  const parsed = parseDestination(url, rules);
+  try {
+    const found = resolveDestination(parsed, rules, loadNetwork('Webhooks'), resolve);
+    await raceSignal(found, AbortSignal.timeout(timeout));
+  } catch (error) {
+    // Without a network, another process delivers and checks.
+    if (isWaymarkError(error) && error.status === 'UNIMPLEMENTED') return;
+    if (mayBeUnknown && !(isWaymarkError(error) && error.status === 'PERMISSION_DENIED')) return;
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'The URL of a webhook must lead to a public https address.',
+      { cause: error },
+    );
+  }
 }

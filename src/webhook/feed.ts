@@ -8,6 +8,7 @@ import { sha256Hex } from '../core/platform.ts';
 import { jsonValue } from '../protocol/json-value.ts';
 import { parseShape } from '../protocol/parse.ts';
 import { deliver } from './deliver.ts';
+import type { DeliverySlots } from './delivery-slots.ts';
 import type { WebhookOptions } from './options.ts';
 import type { Webhook } from './webhook.ts';
 
@@ -35,6 +36,8 @@ export interface WebhookFeed {
     data: Json,
     options?: { readonly owner?: string | undefined; readonly again?: boolean },
   ): Promise<boolean>;
+  /** Refuses one more feed of an owner that has this many open, in all processes. */
+  checkRoom(owner: string | undefined, most: number): Promise<void>;
 }
 
 const feedInput = v.object({ data: jsonValue, owner: v.optional(v.string()) });
@@ -43,7 +46,15 @@ const feedInput = v.object({ data: jsonValue, owner: v.optional(v.string()) });
 export function createFeed(
   name: string,
   source: FeedSource,
-  { env, options }: { readonly env: AgentEnv; readonly options: Required<WebhookOptions> },
+  {
+    env,
+    options,
+    slots,
+  }: {
+    readonly env: AgentEnv;
+    readonly options: Required<WebhookOptions>;
+    readonly slots: DeliverySlots;
+  },
 ): WebhookFeed {
   const { clock } = env.host;
   const agent = createCustomAgent(
@@ -55,7 +66,7 @@ export function createFeed(
         const step = session.step.bind(session);
         for await (const webhook of source(data, { owner, signal })) {
           const id = publicId(name, owner, webhook.id);
-          await deliver({ ...webhook, id }, options, { clock, signal, step });
+          await deliver({ ...webhook, id }, options, { clock, signal, owner, slots, step });
         }
       });
     },
@@ -69,6 +80,16 @@ export function createFeed(
   }
   return {
     agent,
+    async checkRoom(owner, most) {
+      if (owner === undefined) return;
+      const { items } = await agent.listRuns({ owner, limit: most });
+      if (items.length < most) return;
+      throw new WaymarkError(
+        'RESOURCE_EXHAUSTED',
+        `${most} webhooks of this owner have not been delivered yet, which is the limit. Try again when one has been.`,
+        { details: { retryAfter: 10 } },
+      );
+    },
     async start(id, data, { owner, again = false } = {}) {
       const input = { data, ...(owner !== undefined && { owner }) };
       const { stream } = agent.stream(

@@ -5,8 +5,8 @@ import { keysOf, type WebhookSecret } from './sign.ts';
 /** Options of the webhooks that an app sends. */
 export interface WebhookOptions {
   /**
-   * Signs the webhooks; share it with the receivers. It is `whsec_` followed by 24 to 64 random bytes in Base64. To rotate it, pass
-   * several: each webhook is then signed with all of them.
+   * The key from which the secret of each receiver is derived (`app.webhooks.secretFor`); never share it. It is `whsec_` followed by 24 to
+   * 64 random bytes in Base64. To rotate it, pass several: each webhook is then signed with all of them.
    */
   readonly secret: WebhookSecret | undefined;
   /** Also sends to `http` and `https` addresses of this machine, for development and tests. @default false */

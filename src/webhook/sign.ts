@@ -1,7 +1,7 @@
 import { WaymarkError } from '../core/error.ts';
 import { hmacSha256, timingSafeEqual } from '../core/platform.ts';
 
-/** A secret shared with the receivers: `whsec_` and 24 to 64 random bytes as Base64. Several: for rotation. */
+/** A secret: `whsec_` and 24 to 64 random bytes as Base64. Several: for rotation. */
 export type WebhookSecret = string | readonly string[];
 
 /** What a signature covers. */
@@ -68,6 +68,25 @@ export function verifyWebhook(
   );
   if (!isKnown) throw refused('Its signature is not one of the secret.');
   return { id, timestamp };
+}
+
+/** A receiver of webhooks. */
+export interface Receiver {
+  readonly url: string;
+  /** The owner that the webhooks are sent for. */
+  readonly owner?: string | undefined;
+}
+
+/**
+ * The secrets of one receiver, one for each secret of the app. They are derived from its owner and its URL, so that a receiver can
+ * verify what is sent to it and cannot sign for others.
+ */
+export function receiverSecrets(
+  secret: WebhookSecret | undefined,
+  { url, owner }: Receiver,
+): readonly string[] {
+  const named = `waymark webhook 1\n${JSON.stringify([owner ?? null, new URL(url).href])}`;
+  return keysOf(secret).map((key) => `whsec_${hmacSha256(key, named, 'base64')}`);
 }
 
 /** The keys of a secret; INVALID_ARGUMENT for one that is too short or no Base64. */

@@ -2,9 +2,11 @@ import type { AgentEnv } from '../agent/define/common-spec.ts';
 import type { Agent } from '../agent/spec/agent.ts';
 import { sha256Hex } from '../core/platform.ts';
 import { parseShape } from '../protocol/parse.ts';
-import { parseDestination } from './destination.ts';
+import { DeliverySlots } from './delivery-slots.ts';
+import { checkDestination, parseDestination } from './destination.ts';
 import { createFeed, type FeedSource, type WebhookFeed } from './feed.ts';
 import { resolveWebhookOptions, type WebhookOptions } from './options.ts';
+import { receiverSecrets } from './sign.ts';
 import { type Webhook, webhook as webhookShape } from './webhook.ts';
 
 /** Sends signed webhooks. They are stored before they are sent, and survive this process. */
@@ -14,11 +16,22 @@ export interface Webhooks {
    * could not be delivered; `false` says so.
    */
   send(webhook: Webhook, options?: { readonly owner?: string | undefined }): Promise<boolean>;
-  /** Checks a URL to send to; INVALID_ARGUMENT for one that can never be allowed. What its name resolves to is checked when it is used. */
-  checkUrl(url: string): void;
+  /**
+   * The secret by which a receiver verifies its webhooks. It is derived from the app's secret, the owner and the URL, so give each receiver
+   * its own.
+   */
+  secretFor(url: string, options?: { readonly owner?: string | undefined }): string;
+  /**
+   * Checks a URL to send to; INVALID_ARGUMENT for one that does not lead to a public https address now. It is checked again when it is
+   * used.
+   */
+  checkUrl(url: string): Promise<void>;
   /** Declares webhooks that follow something; once per name and app. */
   defineFeed(name: string, source: FeedSource): WebhookFeed;
 }
+
+/** Webhooks of one owner that have not been delivered yet. */
+const maxUndelivered = 1_000;
 
 /** The webhooks of an app; `add` makes an agent known to the engine, so that a run of it can be taken over. */
 export function createWebhooks(
@@ -27,21 +40,27 @@ export function createWebhooks(
   add: (agent: Agent) => void,
 ): Webhooks {
   const options = resolveWebhookOptions(given);
+  const slots = new DeliverySlots();
   const defineFeed: Webhooks['defineFeed'] = (name, source) => {
-    const feed = createFeed(`waymark.${name}`, source, { env, options });
+    const feed = createFeed(`waymark.${name}`, source, { env, options, slots });
     add(feed.agent);
     return feed;
   };
   const events = defineFeed('webhooks', async function* (data) {
     yield parseShape(webhookShape, data, 'webhook');
   });
-  const checkUrl = (url: string): void => void parseDestination(url, options);
   return {
-    checkUrl,
+    checkUrl: (url) => checkDestination(url, options),
+    secretFor(url, { owner } = {}) {
+      const { href } = parseDestination(url, options);
+      return receiverSecrets(options.secret, { url: href, owner })[0] ?? '';
+    },
     defineFeed,
     async send(webhook, of = {}) {
       const parsed = parseShape(webhookShape, webhook, 'webhook');
-      checkUrl(parsed.url);
+      // A name that cannot be resolved now is tried again by the delivery.
+      await checkDestination(parsed.url, { ...options, mayBeUnknown: true });
+      await events.checkRoom(of.owner, maxUndelivered);
       // Session ids are limited in length, and those of others say what they are about.
       const id = sha256Hex(parsed.id);
       return await events.start(id, parsed, of);

@@ -188,6 +188,6 @@ test('S721 of a run whose worker died, the last checkpoint is restored', async (
   const restored = await agent.restore(run.id, { partial: true });
   expect(restored.state?.messages?.[0]).toMatchObject({ role: 'user' });
   expect((await agent.run('more', { sessionId: run.sessionId })).text).toBe('Answer 2.');
-  line.heal();
+  await line.heal();
   await Promise.all([app.close({ grace: 0 }), dying.close({ grace: 0 })]);
 });

@@ -65,7 +65,8 @@ test('S720: a session with two roots is exported, imported, replayed, pruned and
   const other = await agent.run('uno', { sessionId, from: null });
   const scope = { agent: 'chat' };
   const document =
-    (await maintenanceOf(app).exportSession(scope, sessionId)) ?? expect.fail('There is no session.');
+    (await maintenanceOf(app).exportSession(scope, sessionId)) ??
+    expect.fail('There is no session.');
   const copy = open();
   await maintenanceOf(copy).importSession(scope, document);
   const tree = async (of: App): Promise<unknown> =>

@@ -1,8 +1,14 @@
-import { createServer } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { type App, memoryStore, toolApproval, verifyWebhook, waymark } from 'waymark';
 import { scriptedModel } from 'waymark/testing';
+import { receiverSecrets } from '../../src/webhook/sign.ts';
 import { movableClock } from '../support/movable-clock.ts';
 import { mortalStore } from './support/mortal-store.ts';
 
@@ -31,7 +37,10 @@ async function receiver(...statuses: (number | 'hang')[]): Promise<{
       body += text;
     });
     request.on('end', () => {
-      const { id } = verifyWebhook(body, request.headers, { secret, tolerance: 1e9 });
+      const secrets = ['ada', 'ann', undefined].flatMap((owner) =>
+        receiverSecrets(secret, { url, owner }),
+      );
+      const { id } = verifyWebhook(body, request.headers, { secret: secrets, tolerance: 1e9 });
       got.push({ id, body: JSON.parse(body) });
       const status = statuses.shift() ?? 200;
       if (status !== 'hang') respond.writeHead(status).end();
@@ -42,7 +51,36 @@ async function receiver(...statuses: (number | 'hang')[]): Promise<{
     server.close();
     server.closeAllConnections();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, got };
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return { url, got };
+}
+
+/** A server that calls back for each request, and answers it unless that says `hang`. `most`: connections at a time. */
+async function listen(
+  handle: (body: string, request: IncomingMessage, respond: ServerResponse) => 'hang' | void,
+): Promise<{ readonly url: string; readonly most: () => number }> {
+  let open = 0;
+  let most = 0;
+  const server = createServer((request, respond) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (text) => {
+      body += text;
+    });
+    request.on('end', () => {
+      if (handle(body, request, respond) !== 'hang') respond.end();
+    });
+  });
+  server.on('connection', (socket) => {
+    most = Math.max(most, ++open);
+    socket.once('close', () => open--);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closing.push(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/`, most: () => most };
 }
 
 function createApp(options: Parameters<typeof waymark>[0] = {}): App & {
@@ -130,12 +168,102 @@ test.each([
   await expect(app.webhooks.send({ id: 'a', url, body: 1 })).rejects.toThrow(message);
 });
 
-test('S372 refuses a name that leads to this machine, for good', async () => {
-  const errors: unknown[] = [];
-  const app = createApp({ webhooks: { secret }, onError: (error) => errors.push(error) });
-  await app.webhooks.send({ id: 'a', url: 'https://localhost:1/', body: 1 });
-  await expect.poll(() => errors.length).toBe(1);
-  expect(String(errors[0])).toContain('only public addresses are allowed');
+test.each([
+  'https://localhost:1/',
+  'https://127.0.0.1/',
+  'https://10.0.0.1/',
+  'https://169.254.169.254/latest/meta-data/',
+  'https://[::ffff:10.0.0.1]/',
+])('S728 refuses %s before it is stored, and says nothing about the address', async (url) => {
+  const app = createApp({ webhooks: { secret } });
+  const refusal = {
+    status: 'INVALID_ARGUMENT',
+    message: 'The URL of a webhook must lead to a public https address.',
+  };
+  await expect(app.webhooks.send({ id: 'a', url, body: 1 })).rejects.toMatchObject(refusal);
+  await expect(app.webhooks.checkUrl(url)).rejects.toMatchObject(refusal);
+  // A client cannot tell an unknown name from one of the private network.
+  const unknown = 'https://nothing.invalid/';
+  await expect(app.webhooks.checkUrl(unknown)).rejects.toMatchObject(refusal);
+});
+
+test('S725 each receiver has a secret of its own, by owner and URL', async () => {
+  const app = createApp();
+  const seen: { body: string; headers: IncomingHttpHeaders; url: string }[] = [];
+  const { url } = await listen((body, { headers, url: path = '' }) => {
+    seen.push({ body, headers, url: path });
+  });
+  const secretOf = (path: string, owner?: string): string =>
+    app.webhooks.secretFor(`${url}${path}`, { owner });
+  const all = [secretOf('a'), secretOf('b'), secretOf('a', 'ada'), secretOf('a', 'bob')];
+  expect(new Set(all).size).toBe(4);
+  expect(all).not.toContain(secret);
+  expect(secretOf('a')).toBe(secretOf('a'));
+  await app.webhooks.send({ id: '1', url: `${url}a`, body: 1 }, { owner: 'ada' });
+  await expect.poll(() => seen.length).toBe(1);
+  const [got] = seen;
+  if (!got) return;
+  const verify = (given: string): unknown =>
+    verifyWebhook(got.body, got.headers, { secret: given });
+  expect(verify(secretOf('a', 'ada'))).toMatchObject({ id: expect.stringMatching(/^msg_/) });
+  const others = [secret, secretOf('a'), secretOf('a', 'bob'), secretOf('b', 'ada')];
+  for (const other of others) expect(() => verify(other)).toThrow('not genuine');
+});
+
+test('S725 while the secret is rotated, receivers verify with the old or the new one', async () => {
+  const next = `whsec_${btoa('another secret for webhooks, of tests')}`;
+  const seen: [string, IncomingHttpHeaders][] = [];
+  const { url } = await listen((body, { headers }) => void seen.push([body, headers]));
+  const app = createApp({ webhooks: { ...webhooks, secret: [next, secret] } });
+  await app.webhooks.send({ id: '1', url, body: 1 });
+  await expect.poll(() => seen.length).toBe(1);
+  const [body, headers] = seen[0] ?? expect.fail();
+  for (const each of [next, secret]) {
+    const known = createApp({ webhooks: { ...webhooks, secret: each } }).webhooks.secretFor(url);
+    expect(verifyWebhook(body, headers, { secret: known }).id).toMatch(/^msg_/);
+  }
+  expect(app.webhooks.secretFor(url)).toBe(receiverSecrets(next, { url })[0]);
+});
+
+test('S727 a receiver that does not answer has few connections, and others get their webhooks', async () => {
+  const app = createApp({ webhooks: { ...webhooks, timeout: 60_000 } });
+  const silent = await listen(() => 'hang');
+  const { url, got } = await receiver();
+  for (let n = 0; n < 60; n++) {
+    await app.webhooks.send({ id: `silent ${n}`, url: silent.url, body: n }, { owner: 'bob' });
+  }
+  await app.webhooks.send({ id: 'heard', url, body: 1 }, { owner: 'ada' });
+  await expect.poll(() => got.length).toBe(1);
+  await expect.poll(silent.most).toBe(8);
+  // Of one owner, to many hosts.
+  const hosts = await Promise.all([1, 2, 3].map(() => listen(() => 'hang')));
+  for (const host of hosts) {
+    for (let n = 0; n < 8; n++) {
+      await app.webhooks.send({ id: `${host.url} ${n}`, url: host.url, body: n }, { owner: 'eve' });
+    }
+  }
+  const opened = (): number => hosts.reduce((sum, { most }) => sum + most(), 0);
+  await expect.poll(opened).toBe(16);
+  expect(silent.most()).toBe(8);
+});
+
+test('S727 what waited for a connection is sent when one is free', async () => {
+  const app = createApp();
+  const got = new Set<string>();
+  let hold: (() => void)[] | undefined = [];
+  const { url, most } = await listen((body, _, respond) => {
+    got.add(body);
+    if (hold === undefined) return undefined;
+    hold.push(() => respond.end());
+    return 'hang';
+  });
+  for (let n = 0; n < 20; n++) await app.webhooks.send({ id: `${n}`, url, body: n });
+  await expect.poll(() => got.size).toBe(8);
+  const held = hold;
+  hold = undefined;
+  for (const release of held) release();
+  await expect.poll(() => got.size).toBe(20);
+  expect(most()).toBe(8);
 });
 
 test('webhooks need a store and a real secret', () => {

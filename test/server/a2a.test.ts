@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { memoryStore, waymark } from '../../src/index.ts';
 import { handler } from '../../src/server/index.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { receiverSecrets } from '../../src/webhook/sign.ts';
 import {
   answerOf,
   artifactsAfter,
@@ -13,7 +14,7 @@ import {
   type Target,
   userMessage,
 } from './a2a-calls.ts';
-import { createTestApp, startServer, testWebhooks } from './kit.ts';
+import { createTestApp, post, startServer, testWebhooks } from './kit.ts';
 import { type Received, receiveWebhooks } from './webhook-receiver.ts';
 
 let server: Awaited<ReturnType<typeof startServer>>;
@@ -530,6 +531,57 @@ describe('push notifications', () => {
     expect(got[0]?.body.task.status.state).toBe('TASK_STATE_CANCELED');
   });
 
+  test('S725 the response to a configuration has the secret of its receiver in a header', async () => {
+    const { there, hook } = await pushServer();
+    const { id: taskId } = await send(there, 'hang', {}, { returnImmediately: true });
+    const ask = async (method: string, params: object): Promise<string | null> => {
+      const body = { jsonrpc: '2.0', id: 1, method, params };
+      const response = await post(`${there.url}/a2a/chat`, body);
+      expect(await response.json()).toHaveProperty('result');
+      return response.headers.get('webhook-secret');
+    };
+    const [known] = receiverSecrets(secret, { url: hook });
+    const config = { taskId, id: 'one', url: hook };
+    expect(await ask('CreateTaskPushNotificationConfig', config)).toBe(known);
+    expect(await ask('GetTaskPushNotificationConfig', { taskId, id: 'one' })).toBe(known);
+    expect(await ask('ListTaskPushNotificationConfigs', { taskId })).toBe(null);
+    await call(there, 'CancelTask', { id: taskId });
+  });
+
+  test('S727 a caller has as many open configurations as background runs', async () => {
+    const receiver = await receiveWebhooks();
+    const own = await startServer({
+      app: createTestApp({ webhooks: testWebhooks }),
+      a2a: true,
+      auth: (request) => ({ principal: request.headers.get('authorization')?.slice(7) ?? 'none' }),
+      limits: { backgroundRunsPerPrincipal: 2 },
+    });
+    closing.push(receiver.close, () => own.close());
+    const as = (user: string): Target => ({ url: own.url, token: user });
+    const task = await send(as('ada'), 'hang', {}, { returnImmediately: true });
+    const create = (id: string): Promise<unknown> =>
+      call(as('ada'), 'CreateTaskPushNotificationConfig', {
+        taskId: task.id,
+        id,
+        url: receiver.url,
+      });
+    await create('one');
+    await create('two');
+    await expect(create('three')).rejects.toThrow('which is the limit');
+    // Others are not affected.
+    const other = await send(as('bob'), 'hang', {}, { returnImmediately: true });
+    const config = { taskId: other.id, url: receiver.url };
+    await call(as('bob'), 'CreateTaskPushNotificationConfig', config);
+    await call(as('ada'), 'DeleteTaskPushNotificationConfig', { taskId: task.id, id: 'one' });
+    await create('three');
+    for (const [user, { id }] of [
+      ['ada', task],
+      ['bob', other],
+    ] as const) {
+      await call(as(user), 'CancelTask', { id });
+    }
+  });
+
   test('S379 have the shape of the generation that configured them', async () => {
     const { there, hook, got } = await pushServer();
     const task = await call(there, 'message/send', {
@@ -558,6 +610,8 @@ describe('push notifications', () => {
     { url: 'ftp://example.com/' },
     { url: 'nonsense' },
     { url: 'https://a:b@example.com/' },
+    { url: 'https://10.0.0.1/' },
+    { url: 'https://localhost/' },
     { url: 'https://example.com/', token: 'a\r\nx: y' },
     { url: 'https://example.com/', authentication: { scheme: 'Bearer', credentials: 'ü' } },
   ])('S379 refuse %j', async (config) => {

@@ -24,4 +24,6 @@ export interface A2aRequest {
   readonly params: Fields;
   /** The HTTP request that it came in. */
   readonly c: RequestContext;
+  /** More headers of the response. */
+  readonly headers: Record<string, string>;
 }

@@ -75,6 +75,7 @@ function toRequest(
     method,
     params: isLegacy ? fromLegacyParams(method, params ?? {}) : (params ?? {}),
     c,
+    headers: {},
   };
 }
 
@@ -87,13 +88,13 @@ function checkVersion(version: string | undefined): void {
 }
 
 async function answerRequest(server: A2aServer, request: A2aRequest): Promise<Response> {
-  const { method, version, id } = request;
+  const { method, version, id, headers } = request;
   const isLegacy = version === '0.3';
   const performed = await perform(server, request);
   const message = (result: unknown): Fields => ({ jsonrpc: '2.0', id, result });
   if ('result' in performed) {
     const { result } = performed;
-    return jsonResponse(message(isLegacy ? toLegacyResult(method, result) : result));
+    return jsonResponse(message(isLegacy ? toLegacyResult(method, result) : result), { headers });
   }
   return streamTask(server, request, performed, format, {
     event: (event) => message(isLegacy ? toLegacyEvent(event) : event),

@@ -26,9 +26,11 @@ export async function answerHttp(
     checkVersion(headerOf(c, 'a2a-version'));
     const body = route.hasBody ? await bodyOf(server, c) : {};
     const params = { ...queryOf(c, route), ...body, ...route.params?.(c) };
-    const request = { agent, version: '1.0', id: null, method, params, c } as const;
+    const request = { agent, version: '1.0', id: null, method, params, c, headers: {} } as const;
     const performed = await perform(server, request);
-    if ('result' in performed) return jsonResponse(performed.result);
+    if ('result' in performed) {
+      return jsonResponse(performed.result, { headers: request.headers });
+    }
     return streamTask(server, request, performed, format, {
       event: (event) => event,
       error: errorBody,

@@ -4,7 +4,7 @@ import type { A2aRequest, A2aServer } from './a2a-server.ts';
 import { A2aError, codes, type Fields } from './errors.ts';
 import { listTasks } from './list-tasks.ts';
 import type { PushFeed } from './push-feed.ts';
-import { pushNotSupported, sendMessage } from './send.ts';
+import { checkPush, pushNotSupported, sendMessage } from './send.ts';
 import { configParams, pushConfig, taskParams } from './shapes.ts';
 import {
   cancelledLabel,
@@ -56,6 +56,7 @@ export const methods: Readonly<Record<string, Method>> = {
     const push = pushOf(server);
     const config = parseShape(pushConfig, request.params, 'configuration');
     const task = await openTask(server, request, config.taskId ?? '', 'watch');
+    await checkPush(server, request, config.url);
     return await push.set(task, config, request.version);
   },
   async GetTaskPushNotificationConfig(server, request) {
@@ -63,7 +64,11 @@ export const methods: Readonly<Record<string, Method>> = {
     const { id, taskId } = parseShape(configParams, request.params, 'request');
     // In 0.3 the only one needs no id.
     const config = configs.find((each) => id === undefined || each.id === id);
-    if (config) return config;
+    if (config) {
+      const secret = pushOf(server).secretFor(String(config.url), request.c.get('caller'));
+      request.headers['webhook-secret'] = secret;
+      return config;
+    }
     throw new A2aError(
       codes.taskNotFound,
       `The task ${JSON.stringify(taskId.slice(0, 64))} has no such push notification configuration.`,

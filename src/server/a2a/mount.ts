@@ -75,7 +75,7 @@ function mountA2aCards(
 function mountA2a(router: Router, serverContext: ServerContext, options: A2aServerOptions): void {
   checkA2aOptions(serverContext.app, options);
   // Defined when the server starts: notifications that another process has left behind are continued here.
-  const push = createPushFeed(serverContext.app);
+  const push = createPushFeed(serverContext);
   const server = { serverContext, options, push };
   // Loaded when a client comes.
   let endpoint: Promise<typeof import('./endpoint.ts')> | undefined;

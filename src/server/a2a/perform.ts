@@ -75,7 +75,7 @@ interface EventShape {
 /** Streams what becomes of a task. */
 export function streamTask(
   { serverContext }: A2aServer,
-  { c }: A2aRequest,
+  { c, headers }: A2aRequest,
   { task, view }: Followed,
   format: StreamFormat<Fields>,
   shape: EventShape,
@@ -83,7 +83,10 @@ export function streamTask(
   const slot = acquireStreamSlot(serverContext, c);
   const events = taskEvents(task, { ...task.options, signal: slot.signal }, view);
   const onFault = (error: unknown): void => logFault(serverContext, error, c.get('logged'));
-  return slot.respond(shaped(events, shape, onFault), format);
+  return slot.respond(shaped(events, shape, onFault), {
+    ...format,
+    headers: { ...format.headers, ...headers },
+  });
 }
 
 async function* shaped(

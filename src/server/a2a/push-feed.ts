@@ -8,9 +8,9 @@ import type { SessionInfo } from '../../protocol/session.ts';
 import type { FeedSource, WebhookFeed } from '../../webhook/feed.ts';
 import type { Webhook } from '../../webhook/webhook.ts';
 import type { Webhooks } from '../../webhook/webhooks.ts';
-import { ownerOf } from '../http/auth.ts';
+import { type Caller, ownerOf } from '../http/auth.ts';
 import type { ServedApp } from '../http/served-app.ts';
-import { findAgent } from '../http/server-context.ts';
+import { findAgent, type ServerContext } from '../http/server-context.ts';
 import { A2aError, codes, type Fields } from './errors.ts';
 import { toLegacyTask } from './legacy.ts';
 import { type PushConfig, pushConfig, type Version } from './shapes.ts';
@@ -18,7 +18,10 @@ import { describeTask, type OpenTask, readTask, stateOf, waitForTask } from './t
 
 /** Push notifications of tasks. A configuration is a session of the agent that delivers them, so there is no table of them. */
 export interface PushFeed {
-  checkUrl(url: string): void;
+  /** Refuses an address that is not allowed, and a caller with too many open configurations. */
+  check(url: string, caller: Caller): Promise<void>;
+  /** The secret by which the receiver of a configuration verifies its notifications. */
+  secretFor(url: string, caller: Caller): string;
   /** Stores a configuration and notifies from now on. */
   set(task: OpenTask, config: PushConfig, version: Version): Promise<Fields>;
   /** Notifies again after an answer has continued the task. */
@@ -40,7 +43,7 @@ type Followed = v.InferOutput<typeof followed>;
 const feeds = new WeakMap<Webhooks, WebhookFeed>();
 
 /** The push notifications of an app; `undefined` if it sends no webhooks. */
-export function createPushFeed(app: ServedApp): PushFeed | undefined {
+export function createPushFeed({ app, limits }: ServerContext): PushFeed | undefined {
   const { webhooks } = app;
   if (!webhooks) return undefined;
   // Several servers of one app share it.
@@ -56,9 +59,12 @@ export function createPushFeed(app: ServedApp): PushFeed | undefined {
     });
   };
   return {
-    checkUrl: (url) => webhooks.checkUrl(url),
+    async check(url, { principal }) {
+      await webhooks.checkUrl(url);
+      await feed.checkRoom(principal, limits.backgroundRunsPerPrincipal);
+    },
+    secretFor: (url, caller) => webhooks.secretFor(url, ownerOf(caller)),
     async set(task, given, version) {
-      webhooks.checkUrl(given.url);
       checkHeaders(given);
       const { snapshotId: taskId } = task.root;
       const config = { ...given, taskId, id: given.id ?? uuidv7(Date.now()) };

@@ -26,7 +26,7 @@ export interface SentMessage {
 export async function sendMessage(server: A2aServer, request: A2aRequest): Promise<SentMessage> {
   const { message, configuration } = parseShape(sendParams, request.params, 'request');
   const push = configuration?.taskPushNotificationConfig;
-  if (push) checkPush(server, push.url);
+  if (push) await checkPush(server, request, push.url);
   const task =
     message.taskId === undefined
       ? await startTask(server, request, message)
@@ -37,9 +37,16 @@ export async function sendMessage(server: A2aServer, request: A2aRequest): Promi
   return { task, configuration: configuration ?? {} };
 }
 
-function checkPush({ push }: A2aServer, url: string): void {
+/** Refuses a push notification that cannot be sent. The response has the secret of its receiver in a header: clients refuse unknown fields. */
+export async function checkPush(
+  { push }: A2aServer,
+  { c, headers }: A2aRequest,
+  url: string,
+): Promise<void> {
   if (!push) throw pushNotSupported();
-  push.checkUrl(url);
+  const caller = c.get('caller');
+  await push.check(url, caller);
+  headers['webhook-secret'] = push.secretFor(url, caller);
 }
 
 export function pushNotSupported(): A2aError {

@@ -15,6 +15,7 @@ import {
   strayTables,
   verifyBranch,
   verifyJournal,
+  verifyReceipts,
   verifyStrays,
 } from './verify.ts';
 import { verifySessions } from './verify-sessions.ts';
@@ -120,6 +121,17 @@ export async function verifyStore(
     const found = await faultsOf(async () => {
       const batch = await db.read(() => verifyJournal(after, state));
       at = batch.next;
+      return batch.faults;
+    });
+    faults.add(found);
+    await step(0);
+  }
+  for (let key: Uint8Array | undefined = new Uint8Array(); key !== undefined; ) {
+    const after: Uint8Array = key;
+    key = undefined;
+    const found = await faultsOf(async () => {
+      const batch = await db.read(() => verifyReceipts(after, state));
+      key = batch.next;
       return batch.faults;
     });
     faults.add(found);

@@ -1,6 +1,6 @@
 import type { Fault } from '../../contract/store.ts';
 import { openJson } from '../content/open-json.ts';
-import { homeOf, journalPlace } from '../content/places.ts';
+import { homeOf, journalPlace, receiptPlace } from '../content/places.ts';
 import { checkForward } from '../database/check-forward.ts';
 import {
   all,
@@ -14,7 +14,7 @@ import {
 import { rowsPerBranch } from '../history/segments.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { journal } from '../runs/journal.ts';
-import { uuidText } from '../values/bytes.ts';
+import { hexOf, uuidText } from '../values/bytes.ts';
 import {
   gapsOf,
   type Reachability,
@@ -63,6 +63,33 @@ export function* verifyJournal(
   if (last === undefined) return { faults, next: undefined };
   const next: JournalAt = [last.run, last.attempt, last.seq];
   checkForward(next, after);
+  return { faults, next };
+}
+
+const selectReceipts = statement<{
+  readonly key: Uint8Array;
+  readonly run: Uint8Array;
+  readonly receipt: SqlValue;
+  readonly session_id: string;
+}>(
+  'verify_receipts',
+  `SELECT q.key, q.run, q.receipt, z.id AS session_id FROM @requests q JOIN @sessions z ON z.row_id = q.session
+   WHERE q.key > $1 AND q.receipt IS NOT NULL ORDER BY q.key LIMIT 100`,
+);
+
+/** The faults of some receipts of requests, and the key to continue after. */
+export function* verifyReceipts(
+  after: Uint8Array,
+  { cipher }: StateContext,
+): Plan<{ readonly faults: readonly Fault[]; readonly next: Uint8Array | undefined }> {
+  const rows = yield* all(selectReceipts, after);
+  const faults = rows.flatMap(({ key, run, receipt, session_id }): readonly Fault[] => {
+    const message = problemOf(() => openJson(receipt, receiptPlace(hexOf(key), run), cipher));
+    if (message === undefined) return [];
+    return [{ kind: 'run', sessionId: session_id, snapshotId: uuidText(run), message }];
+  });
+  const next = rows.at(-1)?.key;
+  if (next !== undefined) checkForward([next], [after]);
   return { faults, next };
 }
 
