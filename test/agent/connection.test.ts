@@ -24,7 +24,7 @@ test('S35 S136 run, runText, stream, streamText and a connection are the same tu
   for (const { sessionId, snapshotId, snapshotIds, ...rest } of shapes) {
     expect(rest).toEqual({
       finishReason: 'stop',
-      message: { role: 'model', content: [{ text: 'Hi.' }] },
+      message: { role: 'model', content: [{ text: 'Hi.' }], metadata: { snapshotId } },
       output: 'Hi.',
       usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 },
     });

@@ -66,7 +66,7 @@ async function interrupted(text: string, ...questions: (readonly [string, string
 }
 
 describe('S722 Genkit’s behaviour spec', () => {
-  test('simple single turn - client managed', async () => {
+  test('simple single turn - client managed (S722)', async () => {
     const { output, chunks } = await send('promptAgent', [say('hi')], {}, ['hello back']);
     expect(chunks).toMatchObject([ends]);
     expect(output).toMatchObject({ message: model('hello back'), finishReason: 'stop' });

@@ -68,7 +68,9 @@ const stores: Readonly<
   ],
 };
 
-test.each(Object.keys(stores))(
+const names = Object.keys(stores);
+
+test.each(names)(
   'S729 verify of a %s store reports a damaged receipt of a request',
   async (name) => {
     const [open, damage] = stores[name] ?? expect.fail();
