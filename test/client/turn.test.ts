@@ -357,7 +357,7 @@ test('a chat follows its session from turn to turn', async () => {
   await chat.send('one');
   await chat.send('two');
   expect(loopback.seen.map(({ body }) => (body as { init?: unknown }).init)).toEqual([
-    undefined,
+    {},
     { sessionId: 's1' },
   ]);
   expect(chat.snapshotId).toBe('run-2');
