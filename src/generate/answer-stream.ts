@@ -29,6 +29,8 @@ export class AnswerStream {
   readonly index: number;
   #length = 0;
   #pieces = 0;
+  /** Grows with each sign of life, which is a piece of the answer or the end of a wait. */
+  #signs = 0;
   #waits = 0;
   #ended = false;
 
@@ -41,8 +43,8 @@ export class AnswerStream {
     let seen = 0;
     this.#endWatch = clock.every(idleTimeout, () => {
       // A model that waits for a slow reader is not silent.
-      if (this.#pieces === seen && this.#waits === 0) stop.abort(silent(model.name, idleTimeout));
-      seen = this.#pieces;
+      if (this.#signs === seen && this.#waits === 0) stop.abort(silent(model.name, idleTimeout));
+      seen = this.#signs;
     });
   }
 
@@ -56,6 +58,7 @@ export class AnswerStream {
     if (this.#ended || stop.signal.aborted) return;
     if (!Array.isArray(chunk?.content)) throw notAChunk(model.name);
     this.#pieces++;
+    this.#signs++;
     for (const part of chunk.content) this.#length += lengthOf(part);
     if (this.#length > this.#most) {
       const error = endless(model.name, this.#most);
@@ -65,9 +68,15 @@ export class AnswerStream {
     progress.addChunk(chunk);
     const wait = emit({ role: 'model', index: this.index, content: chunk.content });
     if (wait === undefined || wait === settled) return wait;
+    return this.whileWaiting(wait);
+  }
+
+  /** Watches for no silence while something other than the model is waited for. */
+  whileWaiting<Value>(wait: Promise<Value>): Promise<Value> {
     this.#waits++;
     return wait.finally(() => {
       this.#waits--;
+      this.#signs++;
     });
   }
 

@@ -32,7 +32,9 @@ export async function callModel(scope: ModelCallScope, request: ModelRequest): P
   let model = scope.model.name;
   const call = composeModel(scope.use, async (step) => {
     model = step.model.name;
-    const response = await runModel(step.model, step.request, step.call);
+    const response = await runModel(step.model, step.request, step.call, (wait) =>
+      stream.whileWaiting(wait),
+    );
     // Each call that was made counts, whatever the middleware makes of its answer.
     progress.addUsage(response.usage);
     return response;

@@ -3,7 +3,7 @@ import { type ContextKey, createContextKey } from '../core/async/context.ts';
 import type { Message } from '../protocol/message.ts';
 import type { ToolRecord } from '../protocol/messages/tool-record.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
-import type { Model, ModelRef } from './model.ts';
+import type { Model, ModelRef, ModelRequest } from './model.ts';
 
 /** How far a generate call has come. */
 export interface GenerateProgress {
@@ -13,11 +13,20 @@ export interface GenerateProgress {
   readonly usage: Usage;
 }
 
+/** A model call that is about to be made. */
+export interface PendingCall {
+  readonly model: Model;
+  readonly request: ModelRequest;
+  readonly signal: AbortSignal;
+}
+
 /** A model call that has ended well. */
 interface ModelCallReport {
   readonly model: string;
   readonly finishReason: FinishReason;
   readonly usage: Usage;
+  /** The reservation of `beforeModelCall`. */
+  readonly reservation: string | undefined;
 }
 
 /** Records what one tool call does to the session around it. */
@@ -41,8 +50,13 @@ export interface GenerateHooks {
   ) => readonly Message[] | void | Promise<readonly Message[] | void>;
   /** Called for each tool call of the conversation; a call inside a tool belongs to that tool. */
   readonly recordTool?: (() => ToolRecorder) | undefined;
-  /** Called before each model call, each attempt of one and those made inside tools included. What it throws prevents the call. */
-  readonly beforeModelCall?: (model: Model) => void | Promise<void>;
+  /**
+   * Called before each model call, each attempt of one and those made inside tools included. What it throws prevents the call. It
+   * may give the id of a reservation, which `onModelCall` or `onModelCallFailed` gets when the call has ended.
+   */
+  readonly beforeModelCall?: (call: PendingCall) => undefined | Promise<string | undefined>;
+  /** Called when a call with a reservation has ended without an answer. */
+  readonly onModelCallFailed?: (reservation: string) => Promise<void>;
   /** Called after each model call that was answered, also those made inside tools. */
   readonly onModelCall?: (report: ModelCallReport) => void | Promise<void>;
   /** What traces may show of messages; absent: nothing. */

@@ -19,25 +19,33 @@ export function isRefusal(error: unknown): boolean {
 
 /**
  * Calls a model once: asks whether it may, traces the call, prices the answer and reports what it has used. Every model call
- * goes through here, each attempt of a retry and the making of a summary included.
+ * goes through here, each attempt of a retry and the making of a summary included. `whileWaiting` gets the wait for permission.
  */
 export async function runModel(
   model: Model,
   request: ModelRequest,
   call: ModelCall,
+  whileWaiting: <Value>(wait: Promise<Value>) => Promise<Value> = (wait) => wait,
 ): Promise<ModelResponse> {
   const hooks = generateScope.get()?.hooks;
+  let reservation: string | undefined;
   try {
-    const wait = hooks?.beforeModelCall?.(model);
-    if (wait !== undefined) await wait;
+    const wait = hooks?.beforeModelCall?.({ model, request, signal: call.signal });
+    if (wait !== undefined) reservation = await whileWaiting(wait);
   } catch (error) {
     if (error instanceof WaymarkError) refusals.add(error);
     throw error;
   }
-  throwIfAborted(call.signal);
-  const response = await answered(model, request, call);
+  let response: ModelResponse;
+  try {
+    throwIfAborted(call.signal);
+    response = await answered(model, request, call);
+  } catch (error) {
+    if (reservation !== undefined) await hooks?.onModelCallFailed?.(reservation);
+    throw error;
+  }
   const { finishReason, usage = {} } = response;
-  const wait = hooks?.onModelCall?.({ model: model.name, finishReason, usage });
+  const wait = hooks?.onModelCall?.({ model: model.name, finishReason, usage, reservation });
   if (wait !== undefined) await wait;
   return response;
 }

@@ -38,9 +38,13 @@ export {
 } from '../session/session-state.ts';
 export type {
   Spend,
+  SpendAmount,
+  SpendBound,
+  SpendCount,
   SpendEntry,
   SpendFilter,
   SpendGroup,
+  SpendReservation,
   SpendSum,
   SpendSupport,
 } from './contract/spend-support.ts';

@@ -134,8 +134,9 @@ function checkAgentLimits(
   limits: AgentLimits,
   store: Store | SnapshotStore | undefined,
 ): void {
-  const { turn, session, owner } = limits;
-  checkNames(limits, { turn: true, session: true, owner: true }, `\`limits\` of agent "${name}"`);
+  const { turn, session, owner, reserve } = limits;
+  const all = { turn: true, session: true, owner: true, reserve: true } as const;
+  checkNames(limits, all, `\`limits\` of agent "${name}"`);
   checkLimits(limits.turn ?? {}, `\`limits.turn\` of agent "${name}"`);
   const names = {
     tokens: true,
@@ -150,11 +151,15 @@ function checkAgentLimits(
   const ofOwner = { tokens: true, cost: true, per: true } as const;
   checkNames(owner ?? {}, ofOwner, `\`limits.owner\` of agent "${name}"`);
   checkNumbers(owner ?? {}, ['tokens'], `\`limits.owner\` of agent "${name}"`);
+  const ofReserve = `\`limits.reserve\` of agent "${name}"`;
+  checkNames(reserve ?? {}, { tokens: true, cost: true }, ofReserve);
+  checkNumbers(reserve ?? {}, ['tokens'], ofReserve);
   if (owner?.per !== undefined) checkChoice(owner.per, ['day', 'month'], '`limits.owner.per`');
   for (const [where, cost] of Object.entries({
     turn: turn?.cost,
     session: session?.cost,
     owner: owner?.cost,
+    reserve: reserve?.cost,
   })) {
     if (cost !== undefined) checkCost(cost, `\`limits.${where}.cost\` of agent "${name}"`);
   }

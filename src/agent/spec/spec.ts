@@ -64,6 +64,15 @@ export interface AgentLimits {
     /** The day or month, in UTC, that is counted. @default everything that was ever spent */
     readonly per?: 'day' | 'month';
   };
+  /**
+   * What a model call of the agent reserves of the budgets of its session and owner before it begins.
+   * @default the price of the request and `maxOutputTokens`
+   */
+  readonly reserve?: {
+    readonly tokens?: number;
+    /** In micro-units by currency, as in `session`. */
+    readonly cost?: Cost;
+  };
 }
 
 /** The end of a detached run, as passed to `onFinish`. */

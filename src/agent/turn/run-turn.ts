@@ -160,13 +160,18 @@ function hooksOf(invocation: InvocationState, turn: Turn): GenerateHooks {
     // A client-held state has no store that a replay could read.
     recordTool:
       invocation.spec.store === undefined ? undefined : () => new ToolEffects(invocation.working),
-    beforeModelCall(model) {
-      invocation.lastModel = model;
-      return checkBudgets(invocation, model);
+    beforeModelCall(call) {
+      invocation.lastModel = call.model;
+      return checkBudgets(invocation, call);
     },
-    onModelCall({ model, usage, finishReason }) {
+    onModelCallFailed(reservation) {
+      invocation.spending.settle(reservation);
+      return invocation.spending.flush().catch(() => {});
+    },
+    onModelCall({ model, usage, finishReason, reservation }) {
       tellModelCall(invocation, { model, finishReason, usage });
       noteUsage(invocation, turn, model, usage);
+      if (reservation !== undefined) invocation.spending.settle(reservation);
       // A model that answers after its turn has ended has cost something all the same.
       const isLate = invocation.turn !== turn;
       // What cannot be written now goes along with the next commit.

@@ -1,9 +1,34 @@
+import { createKeyedEmitter, type KeyedEmitter } from '../../core/async/emitter.ts';
+import { Mutex } from '../../core/async/mutex.ts';
 import type { Usage } from '../../protocol/turn.ts';
 import { addUsage } from '../../protocol/usage.ts';
-import type { Spend, SpendEntry, SpendSupport } from '../../store/contract/store.ts';
+import type {
+  Spend,
+  SpendCount,
+  SpendEntry,
+  SpendReservation,
+  SpendSupport,
+} from '../../store/contract/store.ts';
 
 /** Whose spend it is. */
-type Payer = () => Omit<Spend, 'entries'>;
+type Payer = () => Omit<Spend, 'entries' | 'settles'>;
+
+/** The calls of this process that wait for budgets of one store. */
+interface Waiting {
+  readonly queues: Map<string, { readonly mutex: Mutex; length: number }>;
+  /** Called with the owner when reservations were settled. */
+  readonly settled: KeyedEmitter;
+}
+
+const waiting = new WeakMap<object, Waiting>();
+
+/** The calls of this process that wait for one budget. */
+interface BudgetQueue {
+  /** Runs the work when all that came before it is over. */
+  run(work: () => Promise<void>): Promise<void>;
+  /** Calls back when a reservation of the same owner is settled; returns a function that unsubscribes. */
+  onSettled(listener: () => void): () => void;
+}
 
 /**
  * What an invocation and the sub-agents inside it have spent and the store has not recorded yet. It goes along with the next
@@ -14,6 +39,9 @@ export class Spending {
   readonly store: SpendSupport | undefined;
   readonly #payer: Payer;
   readonly #entries = new Map<string, SpendEntry>();
+  #holder: string | undefined;
+  /** Reservations whose calls have ended. */
+  readonly #settles = new Set<string>();
 
   constructor(store: SpendSupport | undefined, payer: Payer) {
     this.store = store;
@@ -34,6 +62,51 @@ export class Spending {
     });
   }
 
+  /** Takes note of the end of a call that had a reservation. */
+  settle(reservation: string): void {
+    this.#settles.add(reservation);
+  }
+
+  /** Makes a reservation, as {@link SpendSupport.reserve}. The store must have it. */
+  async reserve(
+    reservation: Omit<SpendReservation, 'owner' | 'agent' | 'sessionId' | 'holder'>,
+  ): Promise<readonly SpendCount[] | undefined> {
+    await this.flush();
+    try {
+      this.#holder ??= reservation.id;
+      const holder = this.#holder;
+      return await this.store?.reserve?.({ ...this.#payer(), ...reservation, holder });
+    } catch (error) {
+      // It may have been made all the same.
+      this.settle(reservation.id);
+      throw error;
+    }
+  }
+
+  /** The queue for the budgets of the owner, or of the session alone. */
+  queue(of: 'owner' | 'session'): BudgetQueue {
+    const { owner = '', agent, sessionId } = this.#payer();
+    const key = JSON.stringify(of === 'owner' ? [owner] : [owner, agent, sessionId]);
+    const store = this.store ?? this;
+    const { queues, settled } = waiting.get(store) ?? {
+      queues: new Map(),
+      settled: createKeyedEmitter(),
+    };
+    waiting.set(store, { queues, settled });
+    const queue = queues.get(key) ?? { mutex: new Mutex(), length: 0 };
+    queues.set(key, queue);
+    return {
+      async run(work) {
+        queue.length++;
+        await queue.mutex.run(work).finally(() => {
+          queue.length--;
+          if (queue.length === 0) queues.delete(key);
+        });
+      },
+      onSettled: (listener) => settled.subscribe(owner, listener),
+    };
+  }
+
   /** Writes with what is not recorded yet, if the write goes to the same store. After an error it is still not recorded. */
   alongWith<Value>(
     store: SpendSupport | undefined,
@@ -46,18 +119,25 @@ export class Spending {
     write: (spend: { readonly spend: Spend }) => Promise<Value>,
   ): Promise<Value> {
     const entries = [...this.#entries.values()];
+    const settles = [...this.#settles];
     this.#entries.clear();
+    this.#settles.clear();
     try {
-      return await write({ spend: { ...this.#payer(), entries } });
+      const payer = this.#payer();
+      const spend = { ...payer, entries, ...(settles.length > 0 && { settles }) };
+      const result = await write({ spend });
+      if (settles.length > 0) waiting.get(this.store ?? this)?.settled.emit(payer.owner ?? '');
+      return result;
     } catch (error) {
       for (const { agent, model, usage, calls } of entries) this.add(agent, model, usage, calls);
+      for (const id of settles) this.settle(id);
       throw error;
     }
   }
 
   /** Whether the store has everything that was spent. */
   get isRecorded(): boolean {
-    return this.#entries.size === 0;
+    return this.#entries.size === 0 && this.#settles.size === 0;
   }
 
   /** Records by itself what no commit has taken along. */

@@ -1,11 +1,13 @@
 import { WaymarkError } from '../../core/error.ts';
 import { after } from '../../core/time/after.ts';
+import type { PendingCall } from '../../generate/hooks.ts';
 import type { Model } from '../../generate/model.ts';
 import type { Cost, Usage } from '../../protocol/turn.ts';
 import { totalTokens } from '../../protocol/usage.ts';
 import type { Totals } from '../../store/contract/store.ts';
 import { dayLength } from '../../store/rules/spend.ts';
 import type { InvocationState } from './invocation-state.ts';
+import { type Budget, budgetsOf, exhausted, overspent, reserveCall } from './reserve-call.ts';
 import type { Turn } from './turn-state.ts';
 
 /** Stops the turn when its time is up. Returns a function that cancels this. */
@@ -32,7 +34,7 @@ export function totalsOf(invocation: InvocationState, turn: Turn): Totals | unde
 }
 
 /** Throws if the session has used up its tool calls, or a budget is used up, before the turn does anything. */
-export function checkUnspent(invocation: InvocationState): Promise<void> | undefined {
+export function checkUnspent(invocation: InvocationState): Promise<unknown> | undefined {
   const { toolCalls = 0 } = invocation.position.totals ?? {};
   const most = invocation.spec.limits.session?.toolCalls;
   if (most !== undefined && toolCalls >= most) {
@@ -43,31 +45,45 @@ export function checkUnspent(invocation: InvocationState): Promise<void> | undef
 
 /**
  * Throws if a budget leaves nothing for another call of a model: that of the turn, the session or the owner, or one of an
- * agent that this one works for. `undefined` if there is no budget to ask a store about.
+ * agent that this one works for. For a call, it reserves a part of the budgets of the session and the owner, and gives the id of
+ * the reservation. `undefined` if there is no budget to ask a store about.
  */
 export function checkBudgets(
   invocation: InvocationState,
-  model?: Model,
-): Promise<void> | undefined {
+  call?: PendingCall,
+): Promise<string | undefined> | undefined {
   const isLimited = hasLastingBudget(invocation) || hasTurnBudget(invocation);
-  return isLimited ? checkEachBudget(invocation, model) : undefined;
+  return isLimited ? checkEachBudget(invocation, call) : undefined;
 }
 
-async function checkEachBudget(invocation: InvocationState, model?: Model): Promise<void> {
+async function checkEachBudget(
+  invocation: InvocationState,
+  call: PendingCall | undefined,
+): Promise<string | undefined> {
+  const budgets: Budget[] = [];
+  const reserves = call !== undefined && invocation.spending.store?.reserve !== undefined;
   for (let at: InvocationState | undefined = invocation; at; at = at.request.parent) {
     const { turn, session, owner } = at.spec.limits;
     if (turn?.tokens !== undefined || turn?.cost !== undefined) {
       checkLeft('turn', at.turn?.usage ?? {}, turn);
     }
     if (session?.tokens !== undefined || session?.cost !== undefined) {
-      checkLeft('session', await spentBySession(at), session);
+      if (reserves && at.request.parent === undefined) {
+        budgets.push(...budgetsOf(session, { of: 'session', spentAtLeast: tokensOnPath(at) }));
+      } else checkLeft('session', await spentBySession(at), session);
     }
     if (owner !== undefined) {
-      const since = owner.per && firstDay(owner.per, at.host.clock.now());
-      checkLeft('owner', (await at.spending.ofOwner(since)) ?? {}, owner);
+      const sinceDay = owner.per && firstDay(owner.per, at.host.clock.now());
+      if (reserves)
+        budgets.push(
+          ...budgetsOf(owner, { of: 'owner', ...(sinceDay !== undefined && { sinceDay }) }),
+        );
+      else checkLeft('owner', (await at.spending.ofOwner(sinceDay)) ?? {}, owner);
     }
-    if (model !== undefined) checkPrice(model, [turn?.cost, session?.cost, owner?.cost]);
+    if (call !== undefined) checkPrice(call.model, [turn?.cost, session?.cost, owner?.cost]);
   }
+  if (call === undefined || budgets.length === 0) return undefined;
+  return await reserveCall(invocation, budgets, call);
 }
 
 /** Whether each model call is recorded at once, because a budget counts more than the running turn. */
@@ -92,11 +108,15 @@ function hasTurnBudget(invocation: InvocationState): boolean {
 
 /** What a session has used: all that was ever spent in it, or, if that is more, the path that a fork began with. */
 async function spentBySession(invocation: InvocationState): Promise<Usage> {
-  const { turn, spending, position, request } = invocation;
-  const onPath = (position.totals?.tokens ?? 0) + totalTokens(turn?.usage ?? {});
+  const { turn, spending, request } = invocation;
+  const onPath = tokensOnPath(invocation);
   // The counters of a sub-agent are those of the session that it works for.
   const spent = request.parent === undefined ? await spending.ofSession() : turn?.usage;
   return { ...spent, totalTokens: Math.max(onPath, totalTokens(spent ?? {})) };
+}
+
+function tokensOnPath({ position, turn }: InvocationState): number {
+  return (position.totals?.tokens ?? 0) + totalTokens(turn?.usage ?? {});
 }
 
 type Most = { readonly tokens?: number; readonly cost?: Cost };
@@ -144,25 +164,3 @@ export function checkUsage(invocation: InvocationState, turn: Turn): void {
 function check(of: string, what: string, used: number, most: number | undefined): void {
   if (most !== undefined && used > most) throw exhausted(of, what, used, most);
 }
-
-function exhausted(of: string, what: string, used: number, most: number): WaymarkError {
-  return new WaymarkError(
-    'RESOURCE_EXHAUSTED',
-    `The ${of} has used ${used} of ${most} ${what}. Raise \`limits.${of}.${what}\`${remedies[of] ?? ''}.`,
-    { details: { limit: `${of}.${what}`, used, most } },
-  );
-}
-
-function overspent(of: string, currency: string, used: number, most: number): WaymarkError {
-  const spent = `${used / 1e6} of ${most / 1e6} ${currency}`;
-  return new WaymarkError(
-    'RESOURCE_EXHAUSTED',
-    `The ${of} has spent ${spent}. Raise \`limits.${of}.cost\`${remedies[of] ?? ''}.`,
-    { details: { limit: `${of}.cost`, currency, used, most } },
-  );
-}
-
-const remedies: Readonly<Record<string, string>> = {
-  turn: ', or ask for less',
-  session: ', or start a new session',
-};

@@ -22,6 +22,53 @@ export interface Spend {
   readonly sessionId: string;
   /** What was spent, by model. */
   readonly entries: readonly SpendEntry[];
+  /** Ids of reservations that are removed in the same step, because their calls have ended. */
+  readonly settles?: readonly string[];
+}
+
+/** The part of a session's and owner's budgets that a model call reserves before it begins. */
+export interface SpendReservation extends Omit<Spend, 'entries' | 'settles'> {
+  /** A unique id, by which {@link Spend.settles} names it. */
+  readonly id: string;
+  /** The run of the session that makes the call. A session has one run at a time, so the calls of its other ones count as lost. */
+  readonly holder: string;
+  /** Tokens and money that the call may use. */
+  readonly amounts: readonly SpendAmount[];
+  /** Milliseconds after which the call counts as lost, because its process has probably died. */
+  readonly ttl: number;
+  /** The conditions: all of them must hold. */
+  readonly bounds: readonly SpendBound[];
+}
+
+/** An amount of tokens, or of money. */
+export interface SpendAmount {
+  /** The currency. @default tokens */
+  readonly currency?: string;
+  readonly amount: number;
+  /** Whether the call cannot use more. If it is lost, it then counts as spent, because it may have been billed; a guess is dropped. */
+  readonly isBound: boolean;
+}
+
+/** What may be counted at most when a reservation is made: what was spent, and the reservations that are not settled. */
+export interface SpendBound {
+  /** Whether the session of the reservation counts, or all sessions of its owner. */
+  readonly of: 'session' | 'owner';
+  /** The first day that counts, as in {@link SpendFilter}. @default everything */
+  readonly sinceDay?: number;
+  /** The currency that is counted. @default tokens */
+  readonly currency?: string;
+  /** The most that may be counted before the reservation is added. It may be negative. */
+  readonly most: number;
+  /** Counts at least this as spent: a fork has used the tokens of its path. @default 0 */
+  readonly spentAtLeast?: number;
+}
+
+/** The counts that a bound refers to. */
+export interface SpendCount {
+  /** What was spent, and the reservations of lost calls. */
+  readonly spent: number;
+  /** The reservations of calls that are under way. */
+  readonly reserved: number;
 }
 
 /** Narrows what is summed up. What is given must fit. */
@@ -59,6 +106,12 @@ export interface SpendSupport {
    * need not exist any more.
    */
   add(spend: Spend): Promise<void>;
+  /**
+   * Makes a reservation if all its bounds hold, in one atomic step. Returns the counts of all bounds in their order if one does not
+   * hold, and `undefined` if the reservation is made. It counts until it is settled, also in other processes. Without this method,
+   * budgets are checked before a call, and concurrent calls can exceed them.
+   */
+  reserve?(reservation: SpendReservation): Promise<readonly SpendCount[] | undefined>;
   /** The sum of everything that fits; no keys. */
   total(filter: SpendFilter): Promise<Usage>;
   /** Sums by owner, agent, model or day, by key ascending. */

@@ -67,9 +67,13 @@ export type { Scope } from './scope.ts';
 export { type SnapshotStore, savedPendingTtl } from './snapshot-store.ts';
 export type {
   Spend,
+  SpendAmount,
+  SpendBound,
+  SpendCount,
   SpendEntry,
   SpendFilter,
   SpendGroup,
+  SpendReservation,
   SpendSum,
   SpendSupport,
 } from './spend-support.ts';

@@ -4,7 +4,7 @@ import { isJsonObject, parseJson } from '../../core/json/json.ts';
 import type { Spend, SpendFilter } from '../contract/store.ts';
 import { SpendCounters } from '../memory/spend.ts';
 import type { SpendTable } from '../memory/tables.ts';
-import { type SpendRow, type StoredSpend, spendCounters, spendRows } from '../rules/spend.ts';
+import { type SpendRow, type StoredReservation, spendCounters, spendRows } from '../rules/spend.ts';
 import { checkLine, toLine } from './directory/checked-line.ts';
 import type { Disk, FileReader } from './directory/disk.ts';
 import { dataLoss } from './directory/disk-error.ts';
@@ -35,6 +35,19 @@ const line = v.object({
   session: v.string(),
   day: count,
   rows: v.array(row),
+  /** A reservation of a model call. */
+  reserved: v.optional(
+    v.object({
+      id: v.string(),
+      holder: v.string(),
+      amounts: v.array(
+        v.object({ currency: v.exactOptional(v.string()), amount: count, isBound: v.boolean() }),
+      ),
+      expiresAt: count,
+    }),
+  ),
+  /** Ids of reservations whose calls have ended. */
+  settles: v.optional(v.array(v.string())),
 });
 
 /** The size in bytes from which on a file is rewritten with one line for each sum. */
@@ -46,7 +59,7 @@ const smallestCompacted = 2_000_000;
  */
 export class SpendFiles implements SpendTable {
   readonly #disk: Disk;
-  #unwritten: { readonly spend: Spend; readonly day: number }[] = [];
+  #unwritten: v.InferInput<typeof line>[] = [];
   #erased: string[] = [];
   /** The size of each file after it was rewritten last. */
   readonly #compactedSizes = new Map<string, number>();
@@ -56,7 +69,18 @@ export class SpendFiles implements SpendTable {
   }
 
   add(spend: Spend, day: number): void {
-    this.#unwritten.push({ spend, day });
+    const { owner = '', agent, sessionId: session, settles } = spend;
+    const rows = [...spendRows(spend)];
+    this.#unwritten.push({
+      waymark: format,
+      ...{ owner, agent, session, day, rows },
+      ...(settles !== undefined && { settles: [...settles] }),
+    });
+  }
+
+  reserve({ owner, agent, session, day, amounts, ...rest }: StoredReservation): void {
+    const reserved = { ...rest, amounts: [...amounts] };
+    this.#unwritten.push({ waymark: format, owner, agent, session, day, rows: [], reserved });
   }
 
   eraseOwner(owner: string): void {
@@ -69,21 +93,15 @@ export class SpendFiles implements SpendTable {
     this.#unwritten = [];
     this.#erased = [];
     for (const owner of erased) this.#disk.remove(spendFile(owner));
-    for (const { spend, day } of unwritten) {
-      const { owner = '', agent, sessionId: session } = spend;
-      const rows = [...spendRows(spend)];
-      this.#append(spendFile(owner), { waymark: format, owner, agent, session, day, rows });
-    }
-    for (const owner of new Set(unwritten.map(({ spend }) => spend.owner ?? ''))) {
-      this.#compactIfGrown(owner);
-    }
+    for (const content of unwritten) this.#append(spendFile(content.owner), content);
+    for (const owner of new Set(unwritten.map(({ owner }) => owner))) this.#compactIfGrown(owner);
   }
 
   /** What the files say, of one owner or of all. */
   read({ owner }: SpendFilter): SpendCounters {
     const counters = new SpendCounters();
     const names = owner === undefined ? this.names() : [spendFile(owner ?? '')];
-    for (const name of names) for (const each of this.#rowsIn(name)) counters.addRow(each);
+    for (const name of names) this.#readInto(counters, name);
     return counters;
   }
 
@@ -106,15 +124,17 @@ export class SpendFiles implements SpendTable {
     else this.#disk.append(name, { ...end, durable: true, rest: Buffer.alloc(0) }, data);
   }
 
-  #rowsIn(name: string): readonly StoredSpend[] {
+  #readInto(counters: SpendCounters, name: string): void {
     const text = this.#disk.readText(name) ?? '';
     // The last piece is empty, or a line that a dead process did not finish.
     const lines = text.split('\n').slice(0, -1);
-    return lines.flatMap((each, at) => {
-      const { rows, ...whose } = parseLine(each, name, at + 1);
+    for (const [at, each] of lines.entries()) {
+      const { rows, reserved, settles = [], ...whose } = parseLine(each, name, at + 1);
       const { owner, agent, session, day } = whose;
-      return rows.map((counts) => ({ ...counts, owner, agent, session, day }));
-    });
+      for (const counts of rows) counters.addRow({ ...counts, owner, agent, session, day });
+      if (reserved !== undefined) counters.reserve({ ...reserved, owner, agent, session, day });
+      counters.settle(owner, settles);
+    }
   }
 
   /** What was spent is saved already, so a file that cannot be rewritten fails no turn; `verify` reports a damaged one. */
@@ -133,11 +153,16 @@ export class SpendFiles implements SpendTable {
 
   /** Puts one line for each sum in place of many lines for turns. */
   #compact(owner: string, name: string): void {
-    const sums = [...this.read({ owner: owner === '' ? null : owner }).rows({})];
-    const lines = sums.map(({ agent, session, day, owner: whose, ...counts }) =>
-      toLine({ waymark: format, owner: whose, agent, session, day, rows: [counts] }),
+    const counters = this.read({ owner: owner === '' ? null : owner });
+    const sums = [...counters.rows({})].map(({ owner: _, agent, session, day, ...counts }) =>
+      toLine({ waymark: format, owner, agent, session, day, rows: [counts] }),
     );
-    const text = `${lines.join('\n')}\n`;
+    const open = counters
+      .reservations(owner)
+      .map(({ owner: _, agent, session, day, ...reserved }) =>
+        toLine({ waymark: format, owner, agent, session, day, rows: [], reserved }),
+      );
+    const text = `${[...sums, ...open].join('\n')}\n`;
     this.#disk.replace(name, text);
     this.#compactedSizes.set(name, Buffer.byteLength(text));
   }

@@ -20,6 +20,14 @@ export function spendSupport(
         () => memorySpend(tables, new SpendCounters()).add(spend),
         () => files.save(),
       ),
+    reserve: (reservation) =>
+      transaction.write(
+        () => {
+          const { owner = null } = reservation;
+          return memorySpend(tables, files.read({ owner })).reserve?.(reservation);
+        },
+        () => files.save(),
+      ),
     total: (filter) => reading(filter, (support) => support.total(filter)),
     sums: (by, filter) => reading(filter, (support) => support.sums(by, filter)),
   };

@@ -3,6 +3,8 @@ import {
   addCounts,
   dayLength,
   fitsSpend,
+  refusalOf,
+  type StoredReservation,
   type StoredSpend,
   spendKey,
   spendRows,
@@ -14,10 +16,30 @@ import type { SpendTable, Tables } from './tables.ts';
 /** Counters in memory, by owner and by what tells them apart. */
 export class SpendCounters implements SpendTable {
   readonly #owners = new Map<string, Map<string, StoredSpend>>();
+  /** Reservations that are not settled, by owner and id. */
+  readonly #reservations = new Map<string, Map<string, StoredReservation>>();
 
   add(spend: Spend, day: number): void {
-    const { owner = '', agent, sessionId: session } = spend;
+    const { owner = '', agent, sessionId: session, settles = [] } = spend;
     for (const row of spendRows(spend)) this.addRow({ ...row, owner, agent, session, day });
+    this.settle(owner, settles);
+  }
+
+  reserve(reservation: StoredReservation): void {
+    const { owner, id } = reservation;
+    const known = this.#reservations.get(owner) ?? new Map<string, StoredReservation>();
+    this.#reservations.set(owner, known.set(id, reservation));
+  }
+
+  settle(owner: string, ids: readonly string[]): void {
+    const known = this.#reservations.get(owner);
+    for (const id of ids) known?.delete(id);
+    if (known?.size === 0) this.#reservations.delete(owner);
+  }
+
+  /** The reservations of an owner that are not settled. */
+  reservations(owner: string): readonly StoredReservation[] {
+    return [...(this.#reservations.get(owner)?.values() ?? [])];
   }
 
   addRow(row: StoredSpend): void {
@@ -31,6 +53,7 @@ export class SpendCounters implements SpendTable {
 
   eraseOwner(owner: string): void {
     this.#owners.delete(owner);
+    this.#reservations.delete(owner);
   }
 
   /** The rows that pass a filter. */
@@ -52,6 +75,16 @@ export function spendSupport(
   return {
     async add(spend) {
       tables.spend.add(spend, dayOf(tables));
+    },
+    async reserve(reservation) {
+      const { owner = '', agent, sessionId: session, id, holder, amounts, ttl } = reservation;
+      const now = tables.clock.now();
+      const rows = [...counters.rows({ owner: owner === '' ? null : owner })];
+      const refusal = refusalOf(reservation, rows, counters.reservations(owner), now);
+      if (refusal !== undefined) return refusal;
+      const row = { id, owner, agent, session, day: dayOf(tables), holder, amounts };
+      tables.spend.reserve({ ...row, expiresAt: now + ttl });
+      return undefined;
     },
     total: async (filter) => toTotal(counters.rows(filter)),
     sums: async (by, filter) => {

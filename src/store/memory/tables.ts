@@ -18,11 +18,13 @@ import type {
 } from '../contract/store.ts';
 import { notHeld } from '../rules/errors.ts';
 import { isHolder } from '../rules/holder.ts';
+import type { StoredReservation } from '../rules/spend.ts';
 import type { KeptEvents } from './kept-events.ts';
 
 /** Where the tables keep what was spent. */
 export interface SpendTable {
   add(spend: Spend, day: number): void;
+  reserve(reservation: StoredReservation): void;
   eraseOwner(owner: string): void;
 }
 

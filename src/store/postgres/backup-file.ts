@@ -28,6 +28,7 @@ export const tables = [
   'dead_runs',
   'requests',
   'spend',
+  'reservations',
 ] as const;
 
 /** The first line. */

@@ -32,6 +32,7 @@ export function postgresDialect(schema: string): Dialect {
     integers: (param) => isOneOf('value::bigint', param),
     bytes: (param) => isOneOf("decode(value, 'hex')", param),
     texts: (param) => isOneOf('value', param),
+    items: (param) => `json_array_elements(${param}::json) AS l(value)`,
     pairs: (param) => `(SELECT (value ->> 0)::bigint AS a, (value ->> 1)::bigint AS b
       FROM json_array_elements(${param}::json) AS l(value))`,
     snapshotsOf: (param) => `json_array_elements_text(${param}::json) AS j(value)

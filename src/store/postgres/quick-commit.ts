@@ -90,8 +90,10 @@ export async function quickCommit(
 /** Whether a commit is one that the function can write. */
 function isUsual(
   { runId }: RunRef,
-  { status, snapshotId, parentId, steered }: CommitWrite,
+  { status, snapshotId, parentId, steered, spend }: CommitWrite,
 ): boolean {
+  // Reservations are settled right after their calls; a commit does it only when that has failed.
+  if (spend?.settles !== undefined) return false;
   if (status !== 'succeeded' || !isSnapshotId(runId) || !isSnapshotId(snapshotId)) return false;
   if (parentId !== undefined && !isSnapshotId(parentId)) return false;
   // The function does not know what earlier runs have left in the inbox.

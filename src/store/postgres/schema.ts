@@ -3,6 +3,7 @@ import { code } from '../sql/values/codes.ts';
 import { claimRequest } from './functions/claim-request.ts';
 import { claimTurn } from './functions/claim-turn.ts';
 import { commitTurn } from './functions/commit-turn.ts';
+import { reserveSpend } from './functions/reserve-spend.ts';
 
 /**
  * The tables, one step a format; steps are only added, never changed. They are those of the SQLite store, and a later step
@@ -208,4 +209,17 @@ export const steps: readonly string[] = [
   [claimTurn, claimRequest, commitTurn].join('\n'),
   // Files in pieces. An older version would not see that a list of artifacts names them.
   `COMMENT ON TABLE @blob_parts IS 'Which list names which part; a negative list is a run that holds it';`,
+  // Budgets reserve what a model call may cost.
+  `
+  CREATE TABLE @reservations(                  -- of calls that have not ended, or whose process died
+    amount bigint NOT NULL,
+    day bigint NOT NULL,                       -- since 1970
+    expires_at bigint NOT NULL,                -- from then on the call is lost
+    is_bound smallint NOT NULL,                -- 1: the call cannot use more; 0: a guess
+    owner text COLLATE "C" NOT NULL, agent text COLLATE "C" NOT NULL, session text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    holder text COLLATE "C" NOT NULL,          -- the run of the session
+    currency text COLLATE "C" NOT NULL,        -- '' for tokens
+    PRIMARY KEY(owner, agent, session, id, currency));
+  ${reserveSpend}`,
 ];

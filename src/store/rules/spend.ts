@@ -1,7 +1,14 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { Usage } from '../../protocol/turn.ts';
 import { totalTokens } from '../../protocol/usage.ts';
-import type { Spend, SpendFilter, SpendGroup, SpendSum } from '../contract/store.ts';
+import type {
+  Spend,
+  SpendCount,
+  SpendFilter,
+  SpendGroup,
+  SpendReservation,
+  SpendSum,
+} from '../contract/store.ts';
 
 /** Milliseconds of a day. */
 export const dayLength = 86_400_000;
@@ -146,6 +153,48 @@ export function fitsSpend(row: StoredSpend, filter: SpendFilter): boolean {
     (sessionId === undefined || row.session === sessionId) &&
     (sinceDay === undefined || row.day >= sinceDay)
   );
+}
+
+/** A reservation as it is stored. */
+export interface StoredReservation extends Pick<SpendReservation, 'id' | 'holder' | 'amounts'> {
+  readonly owner: string;
+  readonly agent: string;
+  readonly session: string;
+  readonly day: number;
+  readonly expiresAt: number;
+}
+
+/** The counts that refuse a reservation, from the rows and open reservations of its owner; `undefined` if it can be made. */
+export function refusalOf(
+  { agent, sessionId, holder, bounds }: SpendReservation,
+  rows: readonly StoredSpend[],
+  reservations: readonly StoredReservation[],
+  now: number,
+): readonly SpendCount[] | undefined {
+  const isOfSession = (each: StoredSpend | StoredReservation): boolean =>
+    each.agent === agent && each.session === sessionId;
+  const counts = bounds.map(({ of, sinceDay = 0, currency, spentAtLeast = 0 }) => {
+    const fits = (each: StoredSpend | StoredReservation): boolean =>
+      each.day >= sinceDay && (of === 'owner' || isOfSession(each));
+    let spent = 0;
+    for (const row of rows.filter(fits)) {
+      if (currency === undefined) spent += row.total;
+      else if (row.currency === currency) spent += row.micros;
+    }
+    let [lost, reserved] = [0, 0];
+    for (const each of reservations.filter(fits)) {
+      const isLost = each.expiresAt <= now || (isOfSession(each) && each.holder !== holder);
+      for (const { amount, isBound } of each.amounts.filter((one) => one.currency === currency)) {
+        if (!isLost) reserved += amount;
+        else if (isBound) lost += amount;
+      }
+    }
+    return { spent: Math.max(spent, spentAtLeast) + lost, reserved };
+  });
+  const isRefused = counts.some(
+    ({ spent, reserved }, at) => spent + reserved > (bounds[at]?.most ?? 0),
+  );
+  return isRefused ? counts : undefined;
 }
 
 /** What a row is summed up under. */

@@ -9,7 +9,9 @@ import {
   toTotal,
 } from '../rules/spend.ts';
 import type { Database } from './database/database.ts';
+import type { Dialect } from './database/dialect.ts';
 import { all, type Plan, run, type SqlValue, type Statement, statement } from './database/query.ts';
+import { reserveSpend } from './reserve-spend.ts';
 
 /** What tells the rows apart, besides the day. */
 const spendKeys = ['owner', 'agent', 'session', 'by_agent', 'model', 'currency'] as const;
@@ -37,17 +39,43 @@ function spendValues(spend: Spend): readonly (readonly SqlValue[])[] {
   });
 }
 
+const whichReservations = (d: Dialect): string =>
+  `@reservations WHERE owner = $1 AND agent = $2 AND session = $3 AND id ${d.texts('$4')}`;
+
+const settle = statement('spend_settle', (d) => `DELETE FROM ${whichReservations(d)}`);
+
 /** Records the spend that a write carries. */
 export function* addSpend(spend: Spend | undefined): Plan<void> {
   if (spend === undefined) return;
+  const { owner = '', agent, sessionId, settles = [] } = spend;
   for (const values of spendValues(spend)) yield* run(insertSpend, ...values);
+  if (settles.length > 0) yield* run(settle, owner, agent, sessionId, JSON.stringify(settles));
+}
+
+/** Postgres only, where each statement is a round trip: records a spend and removes its reservations. */
+const addOnPostgres = statement(
+  'spend_add_all',
+  (d) => `
+    WITH settled AS (DELETE FROM ${whichReservations(d)})
+    INSERT INTO @spend AS s(owner, agent, session, by_agent, model, currency, ${spendCounters.join(', ')}, day)
+    SELECT $1, $2, $3, x.by_agent, x.model, x.currency, ${spendCounters.map((name) => `x.${name}`).join(', ')}, ${d.now} / ${dayLength}
+    FROM json_to_recordset($5::json) AS x(by_agent text, model text, currency text, ${spendCounters.map((name) => `${name} bigint`).join(', ')})
+    ${addToSpend}`,
+);
+
+function* addAtOnce(spend: Spend): Plan<void> {
+  const { owner = '', agent, sessionId, settles = [] } = spend;
+  const rows = JSON.stringify(spendRows(spend));
+  yield* run(addOnPostgres, owner, agent, sessionId, JSON.stringify(settles), rows);
 }
 
 const deleteSpend = statement('spend_erase', 'DELETE FROM @spend WHERE owner = $1');
+const deleteReservations = statement('spend_free', 'DELETE FROM @reservations WHERE owner = $1');
 
 /** Forgets what an owner has spent. */
 export function* eraseSpend(owner: string): Plan<void> {
   yield* run(deleteSpend, owner);
+  yield* run(deleteReservations, owner);
 }
 
 type SumRow = SpendCounts & { readonly currency: string; readonly key: string | number };
@@ -95,8 +123,14 @@ function sumStatement(by: SpendGroup | 'total', conditions: readonly string[]): 
 
 /** What was spent, by the rows of a table. */
 export function spendSupport({ db }: { readonly db: Database }): SpendSupport {
+  const isPostgres = db.dialect.name === 'postgres';
   return {
-    add: (spend) => db.write(() => addSpend(spend)),
+    add: (spend) =>
+      isPostgres
+        ? db.write(() => addAtOnce(spend), { single: true })
+        : db.write(() => addSpend(spend)),
+    reserve: (reservation) =>
+      db.write(() => reserveSpend(reservation, isPostgres), { single: true }),
     async total(filter) {
       return toTotal(await db.read(() => readSums('total', filter)));
     },

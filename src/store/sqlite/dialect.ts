@@ -17,6 +17,7 @@ export const sqliteDialect: Dialect = {
   integers: (param) => `IN (SELECT value FROM json_each(${param}))`,
   bytes: (param) => `IN (SELECT unhex(value) FROM json_each(${param}))`,
   texts: (param) => `IN (SELECT value FROM json_each(${param}))`,
+  items: (param) => `json_each(${param}) l`,
   pairs: (param) => `(SELECT value ->> 0 AS a, value ->> 1 AS b FROM json_each(${param}))`,
   snapshotsOf: (param) => `json_each(${param}) j JOIN @snapshots s ON s.session = j.value`,
   // There is one writer at a time.

@@ -204,4 +204,17 @@ export const steps: readonly string[] = [
   // Files in pieces: in `blob_parts`, a negative list is a run that holds a part. An older version would not see that a list of artifacts
   // names a file.
   'PRAGMA application_id = 1465470283;',
+  // Budgets reserve what a model call may cost.
+  `
+  CREATE TABLE reservations(                 -- of calls that have not ended, or whose process died
+    owner TEXT NOT NULL, agent TEXT NOT NULL, session TEXT NOT NULL,
+    id TEXT NOT NULL,
+    holder TEXT NOT NULL,                    -- the run of the session
+    currency TEXT NOT NULL,                  -- '' for tokens
+    amount INTEGER NOT NULL,
+    is_bound INTEGER NOT NULL,               -- 1: the call cannot use more; 0: a guess
+    day INTEGER NOT NULL,                    -- since 1970
+    expires_at INTEGER NOT NULL,             -- from then on the call is lost
+    PRIMARY KEY(owner, agent, session, id, currency)) WITHOUT ROWID;
+  `,
 ];

@@ -39,6 +39,8 @@ export interface Dialect {
   texts(param: string): string;
   /** After a column: whether it is one of the bytes whose hexadecimal texts are in a JSON array. */
   bytes(param: string): string;
+  /** The items of a JSON array, as rows `l` with a column `value`. */
+  items(param: string): string;
   /** A table of the columns `a` and `b` with the integers in a JSON array of pairs. */
   pairs(param: string): string;
   /** Snapshots `s` of the sessions whose numbers are in a JSON array. */
