@@ -62,6 +62,17 @@ describe('a script', () => {
     expect(call.chunks).toHaveLength(6);
   });
 
+  test('counts a token for four characters of the messages and the answer', async () => {
+    const model = scriptedModel(['a'.repeat(400), 'a'.repeat(400)]);
+    const used = async (text: string) => (await model.run(say(text), listen())).usage ?? {};
+    const short = await used('x');
+    expect(short.outputTokens).toBeGreaterThanOrEqual(100);
+    expect(short.outputTokens).toBeLessThan(110);
+    const long = await used('x'.repeat(4_000));
+    expect(Number(long.inputTokens) - Number(short.inputTokens)).toBe(1_000);
+    expect(long.totalTokens).toBe(Number(long.inputTokens) + Number(long.outputTokens));
+  });
+
   test('takes its time from the clock', async () => {
     const clock = fakeClock();
     const model = scriptedModel([{ chunks: ['a', 'b'], delay: 100, chunkDelay: 50 }], {

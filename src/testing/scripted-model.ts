@@ -9,8 +9,9 @@ import {
   type OptionNames,
 } from '../core/options.ts';
 import { type Clock, systemClock } from '../core/time/clock.ts';
+import { estimateTokens } from '../generate/history.ts';
 import type { Model, ModelCall, ModelRequest, ModelResponse } from '../generate/model.ts';
-import type { Part } from '../protocol/message.ts';
+import type { Message, Part } from '../protocol/message.ts';
 import { joinText } from '../protocol/messages/append-parts.ts';
 import { textOf } from '../protocol/messages/text.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
@@ -40,7 +41,7 @@ export interface ScriptedAnswer {
   readonly hang?: boolean;
   /** @default 'stop' */
   readonly finishReason?: FinishReason;
-  /** @default one token per message, and one per chunk */
+  /** @default a token for four characters of the messages and of the answer, as JSON */
   readonly usage?: Usage;
 }
 
@@ -241,10 +242,11 @@ async function play(answer: ScriptedAnswer, stage: Stage): Promise<ModelResponse
     await new Promise((_, reject) =>
       signal.addEventListener('abort', () => reject(abortError(signal))),
     );
+  const message: Message = { role: 'model', content: join(pieces) };
   return {
-    message: { role: 'model', content: join(pieces) },
+    message,
     finishReason,
-    usage: answer.usage ?? countUsage(request.messages.length, pieces.length),
+    usage: answer.usage ?? countUsage(request.messages, message),
   };
 }
 
@@ -273,7 +275,18 @@ function join(pieces: readonly Part[]): Part[] {
   return content;
 }
 
-function countUsage(inputTokens: number, outputTokens: number): Usage {
+// Messages are immutable, so each is counted once.
+const counted = new WeakMap<Message, number>();
+
+function tokensOf(message: Message): number {
+  const tokens = counted.get(message) ?? estimateTokens(message);
+  counted.set(message, tokens);
+  return tokens;
+}
+
+function countUsage(request: readonly Message[], answer: Message): Usage {
+  const inputTokens = request.reduce((sum, message) => sum + tokensOf(message), 0);
+  const outputTokens = tokensOf(answer);
   return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
 }
 

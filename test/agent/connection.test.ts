@@ -5,7 +5,11 @@ import { all, hasText, must, openApp, refused, say, told, until } from './suppor
 
 test('S35 S136 run, runText, stream, streamText and a connection are the same turn', async () => {
   await using app = openApp();
-  const chat = app.defineAgent({ name: 'chat', model: scriptedModel(Array(5).fill('Hi.')) });
+  const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2 };
+  const chat = app.defineAgent({
+    name: 'chat',
+    model: scriptedModel(Array(5).fill({ text: 'Hi.', usage })),
+  });
   const shapes = [
     await chat.run(say('hello')),
     await chat.runText('hello'),
@@ -26,7 +30,7 @@ test('S35 S136 run, runText, stream, streamText and a connection are the same tu
       finishReason: 'stop',
       message: { role: 'model', content: [{ text: 'Hi.' }], metadata: { snapshotId } },
       output: 'Hi.',
-      usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 },
+      usage,
     });
     expect(snapshotIds).toEqual([snapshotId]);
     expect(sessionId).toBeTypeOf('string');

@@ -56,6 +56,25 @@ test('the agent pays only after an approval', async () => {
 
 // #endregion
 
+// #region budget-test
+test('a session stops at its budget', async () => {
+  const usage = { inputTokens: 900, outputTokens: 100, totalTokens: 1_000 };
+  const model = scriptedModel([
+    { text: 'One.', usage },
+    { text: 'Two.', usage },
+  ]);
+  const app = waymark({ model, store: memoryStore() });
+  const chat = app.defineAgent({ name: 'chat', limits: { session: { tokens: 2_000 } } });
+
+  const { sessionId } = await chat.run('one');
+  await chat.run('two', { sessionId });
+
+  await expect(chat.run('three', { sessionId })).rejects.toThrow('2000 of 2000 tokens');
+  expect(model.requests).toHaveLength(2);
+});
+
+// #endregion
+
 // #region server-test
 import { createClient } from 'waymark/client';
 import { serve } from 'waymark/server';
