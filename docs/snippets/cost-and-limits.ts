@@ -7,6 +7,8 @@ const usage = { inputTokens: 1_000, outputTokens: 100, totalTokens: 1_100 };
 const model = scriptedModel([
   { text: 'Hello.', usage },
   { text: 'Hello again.', usage },
+  { text: 'Hello.', usage },
+  { text: 'A cat.', usage },
 ]);
 const store = sqliteStore(':memory:');
 
@@ -31,6 +33,25 @@ const support = app.defineAgent({
 });
 // #endregion
 
+// #region bound
+const bounded = app.defineAgent({
+  name: 'bounded',
+  system: 'Help the user.',
+  config: { maxOutputTokens: 2_000 },
+  limits: { owner: { cost: { USD: 20_000_000 }, per: 'month' } },
+});
+
+// Or say what a call costs at most, for example if the messages contain images.
+const withImages = app.defineAgent({
+  name: 'with-images',
+  system: 'Describe the images.',
+  limits: {
+    owner: { cost: { USD: 20_000_000 }, per: 'month' },
+    reserve: { cost: { USD: 50_000 } }, // $0.05
+  },
+});
+// #endregion
+
 // #region read
 const output = await support.run('Hi', { owner: 'ada' });
 console.log(output.usage?.cost); // { USD: 2800 }
@@ -42,4 +63,7 @@ console.log(spent.usage.cost, spent.items);
 assert.deepEqual(output.usage?.cost, { USD: 2_800 });
 assert.equal(spent.calls, 1);
 assert.deepEqual(spent.usage.cost, { USD: 2_800 });
+for (const agent of [bounded, withImages]) {
+  assert.equal((await agent.run('Hi', { owner: 'ada' })).finishReason, 'stop');
+}
 await app.close();

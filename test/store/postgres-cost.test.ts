@@ -58,8 +58,9 @@ async function open(): Promise<MeasuredStore> {
 storeCosts('the Postgres store', open, {
   queriesPerTurn: 2,
   // 56 KB of it are the indexes of tables that are empty: the dead-letter queue and the request ids.
-  // 32 KB of it are the empty tables and indexes of the search, 16 KB those of what was spent, 8 KB the empty index of what waits.
-  toolTurns: 1_112_192,
+  // 32 KB of it are the empty tables and indexes of the search, 16 KB those of what was spent, 16 KB those of reservations, 8 KB the
+  // empty index of what waits.
+  toolTurns: 1_128_576,
   overhead: 1024,
 });
 
@@ -110,6 +111,24 @@ test('a claim waits for the disk when its caller may leave, and nothing after it
   expect(seen).toEqual({ attached: ['off', 'on'], accepted: ['on', 'on'], detached: ['on', 'on'] });
   await store.close?.();
   await pool.query('DROP SCHEMA awaited CASCADE');
+});
+
+test('S690 a model call under budgets takes two round trips: one to reserve, one to settle', async () => {
+  const names: string[] = [];
+  const store = postgresStore({ pool, schema: 'budgeted', onQuery: (name) => names.push(name) });
+  const app = waymark({ store, work: false, price: () => ({ USD: 1 }) });
+  const model = scriptedModel({ patterns: [], otherwise: 'x' });
+  const limits = { session: { tokens: 9_999_999 }, owner: { cost: { USD: 99 } } };
+  const agent = app.defineAgent({ name: 'a', model, limits });
+  await agent.runText('warm', { sessionId: 's' });
+  names.length = 0;
+  await agent.runText('a', { sessionId: 's' });
+  // The two sums are those before the turn begins. A slow turn may also write events.
+  const sums = expect.stringMatching(/^spend_sums/);
+  const ofBudgets = names.filter((name) => name.startsWith('spend_'));
+  expect(ofBudgets).toEqual([sums, sums, 'spend_reserve', 'spend_add_all']);
+  await app.close();
+  await pool.query('DROP SCHEMA budgeted CASCADE');
 });
 
 test('S216: a first turn, and a turn under a request id, take as many round trips as any other', async () => {
