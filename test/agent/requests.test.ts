@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest';
 import type { Agent } from '../../src/agent/spec/agent.ts';
 import type { Chunk, Output } from '../../src/protocol/turn.ts';
-import { requestTtl, type SnapshotStore } from '../../src/store/contract/store.ts';
+import {
+  type RunSupport,
+  requestTtl,
+  type SnapshotStore,
+  type Store,
+} from '../../src/store/contract/store.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { movableClock } from '../support/movable-clock.ts';
@@ -189,6 +194,101 @@ test('S210 S213: a detached start is told the same run again, and an attached ca
   await agent.wait(must(first.snapshotId));
   expect(await agent.run(start, { requestId })).toEqual(first);
   expect(model.requests).toHaveLength(1);
+});
+
+/** The store with some calls of its runs replaced. */
+function withRuns(store: Store, replace: (runs: RunSupport) => Partial<RunSupport>): Store {
+  const runs = must(store.runs);
+  return { ...store, runs: { ...runs, ...replace(runs) } };
+}
+
+test('S670: a message is accepted in one write, an answer in the write that detaches its run', async () => {
+  const writes: string[] = [];
+  const store = memoryStore();
+  const counted = withRuns(store, (runs) => ({
+    claim(scope, request) {
+      writes.push(`claim ${request.mode}`);
+      return runs.claim(scope, request);
+    },
+    detach(...args) {
+      writes.push('detach');
+      return runs.detach(...args);
+    },
+  }));
+  await using app = openApp({ store: counted });
+  const ask = app.defineInterrupt({ name: 'ask', description: 'Asks.' });
+  const model = scriptedModel([{ toolCalls: [{ name: 'ask' }] }, 'done', 'more']);
+  const agent = app.defineAgent({ name: 'agent', model, tools: [ask] });
+  const { id, sessionId } = await agent.start('a', { requestId });
+  expect(writes.splice(0)).toEqual(['claim detached']);
+  const { interrupts } = await agent.wait(id);
+  const answer = must(interrupts[0]).respond('yes');
+  await (await agent.start({ resume: answer }, { sessionId })).wait();
+  expect(writes.splice(0)).toEqual(['claim attached', 'detach']);
+  // A session that the process has in its cache, and one that another process has to read.
+  await (await agent.start('b', { sessionId })).wait();
+  expect(writes.splice(0)).toEqual(['claim detached']);
+  await using other = openApp({ store });
+  const there = other.defineAgent({ name: 'agent', model: scriptedModel(['there']), tools: [ask] });
+  const { text } = await (await there.start('c', { sessionId })).wait();
+  expect(text).toBe('there');
+});
+
+/** A caller's tool is checked against those of the agent, under the claim. */
+const tools = [{ name: 'locate', inputSchema: { type: 'object' } }] as const;
+
+test('S670: while a process accepts a run, nobody else is told that it was accepted', async () => {
+  const { clock, advance } = movableClock();
+  const store = memoryStore({ clock });
+  const reserved = Promise.withResolvers<void>();
+  const seen = Promise.withResolvers<void>();
+  const dying = withRuns(store, () => ({
+    heartbeat: async () => 'held',
+    detach() {
+      reserved.resolve();
+      return new Promise(() => {});
+    },
+  }));
+  const watched = withRuns(store, (runs) => ({
+    async getRun(scope, runId) {
+      const run = await runs.getRun(scope, runId);
+      if (run?.mode === 'attached') seen.resolve();
+      return run;
+    },
+  }));
+  const dead = openApp({ store: dying, clock, claimTtl: 1_000 });
+  await using app = openApp({ store: watched, clock, claimTtl: 1_000 });
+  const define = (on: TestApp) => on.defineAgent({ name: 'agent', model: scriptedModel(['done']) });
+  const options = { requestId, sessionId: 's', tools };
+  void define(dead).start('a', options);
+  await reserved.promise;
+  const agent = define(app);
+  const retry = agent.start('a', options);
+  await Promise.race([seen.promise, retry]);
+  advance(2_000);
+  const run = await retry;
+  expect((await run.wait()).text).toBe('done');
+  expect((await agent.start('a', options)).id).toBe(run.id);
+  await dead.close({ grace: 0 });
+});
+
+test('S670: a retry that waits while a run is accepted is told its id', async () => {
+  const store = memoryStore();
+  const gate = createGate();
+  const slow = withRuns(store, (runs) => ({
+    async detach(...args) {
+      await gate.wait();
+      return await runs.detach(...args);
+    },
+  }));
+  await using first = openApp({ store: slow });
+  await using second = openApp({ store });
+  const define = (on: TestApp) => on.defineAgent({ name: 'agent', model: scriptedModel(['done']) });
+  const accepted = define(first).start('a', { requestId, tools });
+  await gate.reached;
+  const retry = define(second).start('a', { requestId, tools });
+  gate.open();
+  expect((await retry).id).toBe((await accepted).id);
 });
 
 test('S210: on a connection and in a chat, a turn that was done is replayed and the next one goes on behind it', async () => {

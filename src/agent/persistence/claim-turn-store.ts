@@ -76,11 +76,12 @@ export function claimTurnStore(runs: RunSupport, options: TurnStoreOptions): Tur
           ...(parent && { parent }),
           ...(failedTotals && { failedTotals }),
           ...(claim.steered && { steered: true }),
+          ...(claim.detached && { detached: true }),
           ...state,
         };
       } catch (error) {
-        // The session must not stay claimed because its state could not be read.
-        await runs.release(run).catch(() => {});
+        // The session must not stay claimed because its state could not be read. A detached run ends elsewhere.
+        await (claim.detached ? runs.handOver(run) : runs.release(run)).catch(() => {});
         throw error;
       }
     },

@@ -159,7 +159,7 @@ async function* storedEvents(
 }
 
 /** An attached turn whose process died does not continue; any other run will be taken over. */
-function isAbandoned({ mode, expired }: RunRecord): boolean {
+export function isAbandoned({ mode, expired }: RunRecord): boolean {
   return mode === 'attached' && expired;
 }
 

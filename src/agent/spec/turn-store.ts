@@ -1,5 +1,6 @@
 import type { SessionState } from '../../session/session-state.ts';
 import type {
+  Claim,
   ClaimRequest,
   Committed,
   CommitWrite,
@@ -37,6 +38,8 @@ export interface TurnBase {
   readonly failedTotals?: Totals;
   /** Earlier turns have left messages in their inboxes. */
   readonly steered?: true;
+  /** The claim has accepted a detached run, with its pending snapshot: see {@link Claim.detached}. */
+  readonly detached?: true;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { isWaymarkError } from '../../core/error.ts';
 import type { Input } from '../../protocol/turn.ts';
-import type { RunMode } from '../../store/contract/store.ts';
+import type { RunMode, StateBase } from '../../store/contract/store.ts';
 import { highestTotals } from '../../store/rules/totals.ts';
 import { freshState } from '../spec/init.ts';
 import { fullStore } from '../spec/spec.ts';
@@ -12,13 +12,17 @@ import { claimedAt } from './lineage.ts';
 import { requestMarks } from './requests.ts';
 import { isSteerable } from './take-steering.ts';
 
-/** Claims the session for these inputs and moves the invocation to its state. */
+/** Claims the session for these inputs and moves the invocation to its state. `loaded` is what was read of it before. */
 export async function claimRun(
   invocation: InvocationState,
   mode: RunMode,
   inputs: readonly Input[],
+  loaded?: StateBase,
 ): Promise<ActiveRun> {
-  const request = requestOf(invocation, mode, inputs);
+  const request = {
+    ...requestOf(invocation, mode, inputs),
+    ...(loaded && { loaded }),
+  };
   return enterRun(invocation, request, await claimPosition(invocation, request));
 }
 

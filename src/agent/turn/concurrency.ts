@@ -29,7 +29,7 @@ async function waitAndClaim(
   // Waiting does not bring back the expected head.
   if (running === undefined && request.expectHead !== undefined) throw busy;
   for (;;) {
-    await changeOf(invocation, running);
+    await runChange(invocation, running);
     if (control.signal.aborted)
       throw new WaymarkError('CANCELLED', 'Stopped while waiting for the session.');
     try {
@@ -43,7 +43,7 @@ async function waitAndClaim(
 }
 
 /** Resolves when the run may have changed, or after the poll interval. */
-async function changeOf(
+export async function runChange(
   { spec, host, control }: InvocationState,
   runId: string | undefined,
 ): Promise<void> {

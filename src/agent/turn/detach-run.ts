@@ -1,13 +1,21 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { Input } from '../../protocol/turn.ts';
-import type { RequestRecord, RunEvent, RunRef, Store } from '../../store/contract/store.ts';
+import type {
+  RequestRecord,
+  RunEvent,
+  RunRef,
+  StateBase,
+  Store,
+} from '../../store/contract/store.ts';
 import type { DispatchedRun } from '../spec/dispatcher.ts';
+import { storedState } from '../spec/init.ts';
 import { fullStore } from '../spec/spec.ts';
 import { checkOpen, checkReceivable } from './accept-turn.ts';
 import type { ActiveRun } from './active-run.ts';
 import { checkDeadline } from './check-deadline.ts';
 import { claimRun, dropRun, keepInboxOf, versionOf } from './claim-run.ts';
 import type { InvocationState } from './invocation-state.ts';
+import { wasDetached } from './join.ts';
 import { knownRequest } from './requests.ts';
 
 /**
@@ -27,31 +35,34 @@ export async function detachRun(
   else if (queued.some(({ requestId }) => requestId !== undefined)) throw keyedTooLate();
   const dispatcher = running === undefined && inputs.length > 0 ? host.dispatcher : undefined;
   await dispatcher?.admit();
-  const claimed = running ?? (await claimOrJoin(invocation, inputs));
+  const mayAccept = running === undefined && dispatcher === undefined;
+  const claimed = running ?? (await claimOrJoin(invocation, inputs, mayAccept));
   if ('join' in claimed) return claimed;
   const run = claimed;
   const ref = run.turnBase.run;
   if (ref === undefined) throw new TypeError('A store that can abort gives claims.');
-  try {
-    const [first] = inputs;
-    if (running === undefined && first !== undefined) {
-      checkDeadline(invocation, first);
-      await checkReceivable(invocation, run, first);
+  if (run.turnBase.detached !== true) {
+    try {
+      const [first] = inputs;
+      if (running === undefined && first !== undefined) {
+        checkDeadline(invocation, first);
+        await checkReceivable(invocation, run, first);
+      }
+      const { init, context } = invocation.request;
+      const stored = { ...versionOf(invocation), ...keepInboxOf(invocation) };
+      const away = dispatcher?.handOver(dispatched(invocation, ref));
+      // A heartbeat of this process would keep the other worker from taking over the run.
+      if (away !== undefined) run.stopHeartbeat();
+      const request = { mode: 'detached', init, inputs, context, ...stored } as const;
+      const detach = async (events: readonly RunEvent[] = []): Promise<void> => {
+        await store.runs?.detach(ref, request, away, events.length > 0 ? events : undefined);
+      };
+      if (store.events === undefined) await detach();
+      else await run.log.writeWith({ events: store.events, run: ref }, detach);
+    } catch (error) {
+      if (running === undefined) await dropRun(invocation, run);
+      throw error;
     }
-    const { init, context } = invocation.request;
-    const stored = { ...versionOf(invocation), ...keepInboxOf(invocation) };
-    const away = dispatcher?.handOver(dispatched(invocation, ref));
-    // A heartbeat of this process would keep the other worker from taking over the run.
-    if (away !== undefined) run.stopHeartbeat();
-    const request = { mode: 'detached', init, inputs, context, ...stored } as const;
-    const detach = async (events: readonly RunEvent[] = []): Promise<void> => {
-      await store.runs?.detach(ref, request, away, events.length > 0 ? events : undefined);
-    };
-    if (store.events === undefined) await detach();
-    else await run.log.writeWith({ events: store.events, run: ref }, detach);
-  } catch (error) {
-    if (running === undefined) await dropRun(invocation, run);
-    throw error;
   }
   invocation.run = run;
   if (dispatcher !== undefined) {
@@ -63,17 +74,51 @@ export async function detachRun(
   return 'here';
 }
 
-/** Claims a run for these inputs. A single input with a known request id joins the run that was started for it. */
+/**
+ * Claims a run for these inputs. If nothing can refuse them any more, the claim accepts the run in one write. Otherwise the session is
+ * reserved, and `detach` accepts the run once the inputs have been checked. A single input with a known request id joins the run that was
+ * started for it, once that run is certain to continue without its caller.
+ */
 async function claimOrJoin(
   invocation: InvocationState,
   inputs: readonly Input[],
+  mayAccept: boolean,
 ): Promise<ActiveRun | { readonly join: RequestRecord }> {
+  const [input] = inputs;
+  const ready = mayAccept ? await readyState(invocation, input) : undefined;
+  const mode = ready === undefined ? 'attached' : 'detached';
+  for (;;) {
+    try {
+      return await claimRun(invocation, mode, inputs, ready?.base);
+    } catch (error) {
+      const join = inputs.length === 1 ? knownRequest(error) : undefined;
+      if (join === undefined || input === undefined) throw error;
+      if (await wasDetached(invocation, input, join)) return { join };
+    }
+  }
+}
+
+/**
+ * The state that a run will start from, if it can be read and nothing in it could refuse the input: a message fits every state.
+ * `undefined` if the input must be checked under a claim.
+ */
+async function readyState(
+  { spec, scope, host, request, position, progress, lineage }: InvocationState,
+  input: Input | undefined,
+): Promise<{ readonly base?: StateBase } | undefined> {
+  if (input?.resume !== undefined || input?.tools !== undefined) return undefined;
+  const { init } = request;
+  const { sessionId } = position;
+  const isNew = progress.turnsBegun === 0 && init.sessionId === undefined && !lineage.initBase;
+  if (isNew || host.cache.get(scope, sessionId) !== undefined) return {};
   try {
-    return await claimRun(invocation, 'attached', inputs);
-  } catch (error) {
-    const join = inputs.length === 1 ? knownRequest(error) : undefined;
-    if (join === undefined) throw error;
-    return { join };
+    const base = lineage.initBase ?? (await spec.turnStore.load(scope, { sessionId }));
+    if (base === undefined) return {};
+    await storedState(spec, base.state);
+    return { base };
+  } catch {
+    // The claim says why.
+    return undefined;
   }
 }
 

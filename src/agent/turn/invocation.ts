@@ -264,7 +264,7 @@ export class Invocation {
         if (this.#isOver) throw closedError();
         const place = await detachRun(state, own);
         const output =
-          typeof place === 'object' ? detachedBefore(state, place.join) : detachedOutput(state);
+          typeof place === 'object' ? detachedBefore(place.join) : detachedOutput(state);
         if (place !== 'here') this.#handOver(output);
         else state.inbox.end(own);
         state.control.unfollow();

@@ -4,16 +4,43 @@ import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { RequestRecord } from '../../store/contract/store.ts';
 import { retryWhileUnavailable } from '../persistence/outage.ts';
 import { receiptOf } from '../persistence/receipt.ts';
+import { isAbandoned } from '../persistence/watch.ts';
 import { fullStore } from '../spec/spec.ts';
+import { runChange } from './concurrency.ts';
 import { followRun, outputOfRun } from './follow.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { requestKey } from './requests.ts';
 
 /** The output of a detaching caller whose request id belongs to an earlier run. */
-export function detachedBefore(invocation: InvocationState, known: RequestRecord): Output {
-  checkSession(invocation, known);
-  const { runId, sessionId } = known;
+export function detachedBefore({ runId, sessionId }: RequestRecord): Output {
   return { sessionId, snapshotId: runId, snapshotIds: [], finishReason: 'detached' };
+}
+
+/**
+ * Whether the run that an earlier request with the same id started continues without its caller, or has ended. Waits while that is
+ * open: a process that accepts the run may still refuse it, or die. `false`: it was refused or lost, and the input may be claimed again.
+ */
+export async function wasDetached(
+  invocation: InvocationState,
+  input: Input,
+  known: RequestRecord,
+): Promise<boolean> {
+  checkSession(invocation, known);
+  const { spec, host, scope, control } = invocation;
+  const { runId } = known;
+  for (;;) {
+    const run = await fullStore(spec)?.runs?.getRun(scope, runId);
+    if (run === undefined) {
+      return (await outputOfRun(invocation, runId, input.requestId)) !== undefined;
+    }
+    if (run.mode === 'detached') return true;
+    if (isAbandoned(run)) return false;
+    await runChange(invocation, runId);
+    host.checkOpen();
+    if (control.signal.aborted) {
+      throw new WaymarkError('CANCELLED', 'Stopped while another process was accepting the run.');
+    }
+  }
 }
 
 /**

@@ -2,8 +2,13 @@ import type { SessionInfo } from '../../protocol/session.ts';
 import type { FinishReason } from '../../protocol/turn.ts';
 import type { RequestMark } from './request.ts';
 import type { RunRef, RunRequest } from './run.ts';
+import type { RunSupport } from './run-support.ts';
 import type { Totals } from './usage.ts';
 
+/**
+ * A run to accept. With `mode: 'detached'` the claim also lists the pending snapshot, as {@link RunSupport.detach} does, and says so in
+ * {@link Claim.detached}: a run and its idempotency keys are accepted in one write.
+ */
 export interface ClaimRequest extends RunRequest {
   /** The reserved snapshot id. */
   readonly runId: string;
@@ -45,6 +50,8 @@ export interface Claim extends RunRef {
   readonly failedTotals?: Totals;
   /** With `keepInbox`: an earlier run has left messages, which the inbox begins with. */
   readonly steered?: true;
+  /** The claim has listed the pending snapshot of a detached run. Without it, the agent calls `detach` for that. */
+  readonly detached?: true;
 }
 
 /** What a turn must know of the snapshot it continues from. */

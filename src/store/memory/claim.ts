@@ -40,6 +40,8 @@ export function claim(tables: Tables, scope: Scope, request: ClaimRequest): Clai
   const start = decision.start?.key;
   const run = createRun(tables, session, start, request, decision.turnIndex);
   addRequests(tables, run, request.requests);
+  const isDetached = request.mode === 'detached';
+  if (isDetached) listPending(tables, run);
   const steered = inboxOf(run).length > 0;
   const failedTotals = request.limited === true ? totalsOfFailed(session, start) : undefined;
   const ref = { runId: run.id, attempt: run.attempt, sessionId: session.id };
@@ -51,7 +53,30 @@ export function claim(tables: Tables, scope: Scope, request: ClaimRequest): Clai
     nextIndex,
     failedTotals,
     steered,
+    isDetached,
   });
+}
+
+/** Lists the pending snapshot of a detached run. */
+export function listPending(tables: Tables, run: RunRow): SnapshotRow {
+  const { state, stateHash } = reached(run);
+  const row = tables.newRow({
+    id: run.id,
+    session: run.session,
+    parent: nearestListed(run.base),
+    index: -1,
+    turnIndex: run.turnIndex,
+    event: 'detach',
+    status: 'pending',
+    createdAt: run.createdAt,
+    updatedAt: tables.clock.now(),
+    state,
+    stateHash,
+  });
+  list(row);
+  tables.snapshots.set(row.id, row);
+  run.row = row;
+  return row;
 }
 
 /** Refuses a change to a session that a run holds. */

@@ -12,7 +12,7 @@ import {
   waitingTtl,
 } from '../contract/store.ts';
 import { decideSteer } from '../rules/decide-steer.ts';
-import { claim, endRun, noCrashes, toRunRequest } from './claim.ts';
+import { claim, endRun, listPending, noCrashes, toRunRequest } from './claim.ts';
 import { commit } from './commit.ts';
 import { dropDead, listDead } from './dead-runs.ts';
 import { appendTo } from './events.ts';
@@ -21,16 +21,7 @@ import { loadState, toMetadata, toRunRecord } from './reading.ts';
 import { endRequests, readRequest, replaceReceipt } from './requests.ts';
 import { dropSessionRow, isBlank } from './rows.ts';
 import { addSpend } from './spend.ts';
-import {
-  currentRun,
-  findRun,
-  findSession,
-  inScope,
-  list,
-  nearestListed,
-  reached,
-  type Tables,
-} from './tables.ts';
+import { currentRun, findRun, findSession, inScope, reached, type Tables } from './tables.ts';
 import { takeOver } from './take-over.ts';
 
 /** Claims, and the writes under them. */
@@ -129,32 +120,14 @@ function detach(
   if (events !== undefined) appendTo(tables, run, events);
   run.request = toRunRequest(request);
   run.heartbeatAt = now;
-  if (run.row === undefined) {
-    const { state, stateHash } = reached(run);
-    const row = tables.newRow({
-      id: run.id,
-      session: run.session,
-      parent: nearestListed(run.base),
-      index: -1,
-      turnIndex: run.turnIndex,
-      event: 'detach',
-      status: 'pending',
-      createdAt: run.createdAt,
-      updatedAt: now,
-      state,
-      stateHash,
-    });
-    list(row);
-    tables.snapshots.set(row.id, row);
-    run.row = row;
-  }
+  const row = run.row ?? listPending(tables, run);
   if (away !== undefined) {
     run.ttl = waitingTtl;
     run.worker = away.worker;
     tables.emitter.emit(handedOverHint);
   }
   tables.emitter.emit(run.id);
-  return toMetadata(run.row, now);
+  return toMetadata(row, now);
 }
 
 function release(

@@ -145,6 +145,7 @@ export function toClaim<Key>(
     readonly nextIndex: number;
     readonly failedTotals?: Totals | undefined;
     readonly steered?: boolean;
+    readonly isDetached?: boolean;
   },
 ): Claim {
   const { start, head, failedTotals } = known;
@@ -162,6 +163,7 @@ export function toClaim<Key>(
   if (head !== null) claim.headId = head.snapshotId;
   if (failedTotals !== undefined) claim.failedTotals = failedTotals;
   if (known.steered === true) claim.steered = true;
+  if (known.isDetached === true) claim.detached = true;
   return claim;
 }
 

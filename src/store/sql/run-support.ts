@@ -64,14 +64,14 @@ export function runSupport(context: SqlContext): RunSupport {
 
   const claimedNow = async (scope: Scope, request: ClaimRequest): Promise<Claim> => {
     const durable = request.mode !== 'attached';
-    const {
-      claim: made,
-      decision,
-      place,
-    } = await db.write(() => claim(scope, request, state), {
-      durable,
-    });
-    state.held.claimed(request, decision, place);
+    const accept = function* () {
+      const claimed = yield* claim(scope, request, state);
+      if (request.mode !== 'detached') return claimed;
+      yield* detach(claimed.claim, request, undefined, undefined, state);
+      return { ...claimed, claim: { ...claimed.claim, detached: true as const } };
+    };
+    const { claim: made, decision, place } = await db.write(accept, { durable });
+    if (made.detached !== true) state.held.claimed(request, decision, place);
     return made;
   };
 
@@ -106,7 +106,8 @@ export function runSupport(context: SqlContext): RunSupport {
   return {
     async claim(scope, request) {
       checkClaim(scope, request);
-      const quick = await turns?.claim?.(scope, request);
+      const isDetached = request.mode === 'detached';
+      const quick = isDetached ? undefined : await turns?.claim?.(scope, request);
       const claimed = quick ?? (await claimedNow(scope, request));
       if (request.mode === 'attached') attached.add(claimed.runId);
       remember(claimed.runId, scope, claimed.sessionId);

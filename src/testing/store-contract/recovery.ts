@@ -383,6 +383,41 @@ export function recoveryContract(useKit: UseKit): void {
       expect(await runs.getStep(other, 'zero')).toBeUndefined();
     });
 
+    test('S670: the claim of a detached run accepts it in one write, with its pending snapshot and its keys', async () => {
+      const { turn, claim, commit, runs, store, scope, expire, ttl } = useKit();
+      const good = (await turn('s', { text: 'good' })).snapshot;
+      const key = 'a'.repeat(64);
+      const requests = [{ key, digest: 'b'.repeat(64) }];
+      const held = await claim('s', { mode: 'detached', inputs, requests, ttl });
+      // For other stores, the agent calls `detach`.
+      if (held.detached !== true) return;
+      expect(held).toMatchObject({ attempt: 1, parent: { snapshotId: good.snapshotId } });
+      const { runId: snapshotId } = held;
+      const pending = await store.getSnapshot(scope, { snapshotId });
+      expect(pending).toMatchObject({
+        status: 'pending',
+        event: 'detach',
+        index: 1,
+        turnIndex: 1,
+        parentId: good.snapshotId,
+      });
+      expect(await runs.getRun(scope, snapshotId)).toMatchObject({ mode: 'detached', inputs });
+      await refused(runs.release(held), 'FAILED_PRECONDITION');
+      await expire();
+      await refused(claim('other', { requests }), 'ALREADY_EXISTS');
+      const who = { agents: [scope.agent], worker: 'another', ttl: 60_000, limit: 1 };
+      const [taken] = await runs.takeOver(who);
+      expect(taken?.run).toMatchObject({ runId: snapshotId, attempt: 2, inputs });
+      const { snapshot } = await commit(taken?.claim ?? held, {
+        event: 'detach',
+        text: 'done',
+        ...(taken?.base && { base: taken.base }),
+      });
+      expect(snapshot).toMatchObject({ snapshotId, status: 'succeeded', index: 1 });
+      expect((await turn('s')).snapshot).toMatchObject({ index: 2, parentId: snapshotId });
+      expect(await store.maintenance?.verify()).toEqual([]);
+    });
+
     test('a detached run has one snapshot, pending and then terminal', async () => {
       const { turn, claim, commit, runs, store, scope } = useKit();
       const good = (await turn('s', { text: 'good' })).snapshot;

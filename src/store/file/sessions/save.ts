@@ -21,13 +21,18 @@ export function saveSession(cache: DirectoryCache, session: SessionRow, trace: T
   const former = runFile.run;
   const open = session.run;
   const over = former === open ? undefined : former;
+  const opened = open === former ? undefined : open;
   if (former !== undefined && former === open) runFile.update();
+  // A run that is detached from its start: a pending snapshot without its run would never end.
+  const isListed = opened?.row !== undefined;
+  if (isListed) runFile.create(opened, { tree, session });
   const line = changeOf(tables, tree, session, { ...trace, ended: over?.id });
   if (line !== undefined) writeLine(cache, tree, session, line);
   // Publish the end of a turn only after it was saved.
   for (const run of new Set([former, open])) if (run !== undefined) cache.events.save(run.id);
-  if (open !== undefined && open !== former) runFile.create(open, { tree, session });
-  else if (over?.request.mode === 'attached') cache.rest(runFile);
+  if (opened !== undefined) {
+    if (!isListed) runFile.create(opened, { tree, session });
+  } else if (over?.request.mode === 'attached') cache.rest(runFile);
   else if (over !== undefined) runFile.remove();
   if (over !== undefined) cache.uploads.end(over.id);
 }
