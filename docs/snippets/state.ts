@@ -57,7 +57,7 @@ const first = await output;
 assert.deepEqual(first.artifacts, [{ name: 'receipt.txt', parts: [{ text: 'tea' }] }]);
 
 // #region read
-const session = await shop.getSession(first.sessionId);
+const session = await shop.getSession(first); // an output, a snapshot or a session id
 session?.state?.custom?.items; // string[]
 // #endregion
 assert.deepEqual(session?.state?.custom, { items: ['tea'] });

@@ -125,7 +125,7 @@ export type Answers =
   | ResumeInput
   | ((request: Interrupt) => InterruptAnswer);
 
-/** The handle of a background run, usable in any process. */
+/** The handle of a background run, usable in any process. Its calls are made for the owner that `start` or `attach` got. */
 export interface RunHandle<Types extends AgentTypes = WireTypes, Call = ApiCallOptions> {
   /** The id of the run, and of the snapshot it will leave. */
   readonly id: string;
@@ -136,8 +136,8 @@ export interface RunHandle<Types extends AgentTypes = WireTypes, Call = ApiCallO
   wait(options?: Call & FailureOptions): Promise<TurnOutput<Types>>;
   /** Adds a message to the running turn: see {@link AgentApi.steer}. */
   steer(input: TurnInput, options?: Call & RequestOptions): Promise<SteerResult>;
-  /** Stops the run. Resolves to the status after the attempt, `undefined` for an unknown id. */
-  abort(options?: Call): Promise<SnapshotStatus | undefined>;
+  /** Stops the run. Resolves to the status after the attempt; an unknown run is NOT_FOUND. */
+  abort(options?: Call): Promise<SnapshotStatus>;
   /** The status now, `undefined` for an unknown id. */
   status(options?: Call): Promise<SnapshotStatus | undefined>;
 }
@@ -242,8 +242,8 @@ export interface AgentApi<
   ): Promise<TurnOutput<Types>>;
   /** Starts a turn in the background. Resolves once the run is stored, so that it survives this process. */
   start(input: TurnInput, options?: Invoke & RequestOptions): Promise<StartedRun<Types, Call>>;
-  /** The handle of a background run, in any process. */
-  attach(run: SnapshotRef): RunHandle<Types, Call>;
+  /** The handle of a background run, in any process. It remembers the owner. */
+  attach(run: SnapshotRef, options?: Omit<Call, 'signal'>): RunHandle<Types, Call>;
   /** Many turns on one connection. */
   streamBidi(options?: Invoke): AgentConnection<Types>;
   /** A conversation that remembers where it is. */
@@ -254,14 +254,17 @@ export interface AgentApi<
     snapshot: SnapshotRef | Lookup,
     options?: Call & MessageOptions,
   ): Promise<LoadedSnapshot<Types> | undefined>;
-  /** The snapshots of a session without their states; those of the active branch, oldest first, unless the options say otherwise. */
+  /**
+   * The snapshots of a session, without their states. Without options, those of the active branch, oldest first. The session is an id, an
+   * output or a snapshot.
+   */
   listSnapshots(
-    sessionId: string,
+    session: string | Pick<SessionRef, 'sessionId'>,
     options?: Call & ListOptions & SnapshotListing,
   ): Promise<Page<SnapshotOf<Types>>>;
-  /** With its latest state; `undefined` for an unknown id. */
+  /** The session of an id, an output or a snapshot, with its latest state; `undefined` for an unknown one. */
   getSession(
-    sessionId: string,
+    session: string | Pick<SessionRef, 'sessionId'>,
     options?: Call & MessageOptions,
   ): Promise<LoadedSession<Types> | undefined>;
   /** Newest first. */
@@ -276,12 +279,12 @@ export interface AgentApi<
   listInterrupts(options?: Call & ListOptions): Promise<Page<PendingInterrupts>>;
   /** Changes the title or the metadata of a session; `null` removes them. */
   updateSession(
-    sessionId: string,
+    session: string | Pick<SessionRef, 'sessionId'>,
     change: { readonly title?: string | null; readonly metadata?: JsonObject | null },
     options?: Call,
   ): Promise<SessionInfo>;
   /** Deletes the session with its snapshots, runs and events; `false` for an unknown id. */
-  deleteSession(sessionId: string, options?: Call): Promise<boolean>;
+  deleteSession(session: string | Pick<SessionRef, 'sessionId'>, options?: Call): Promise<boolean>;
 
   /** Waits until the snapshot has a terminal status (or reads `expired`). */
   wait(snapshot: SnapshotRef, options?: Call): Promise<LoadedSnapshot<Types>>;

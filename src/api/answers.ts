@@ -29,6 +29,8 @@ async function interruptsOf(asked: Asked, read: ReadSession): Promise<readonly I
   const known = asked.interrupts ? asked : state && describeState({ state });
   const found = known ?? (sessionId === undefined ? undefined : await read(sessionId));
   if (found?.interrupts?.length) return found.interrupts;
+  // The turn is refused, because there is no such session.
+  if (sessionId && !found) return [];
   throw new WaymarkError(
     'FAILED_PRECONDITION',
     `Cannot resume ${sessionId ? `session "${sessionId}"` : 'a chat without a turn'}: no tool call waits for an answer.`,

@@ -5,10 +5,10 @@ import type { JsonSchema, Schema } from '../core/schema/schema.ts';
 import type { Diff } from '../protocol/diff.ts';
 import type { MessageOptions } from '../protocol/message-page.ts';
 import type { RetryResult, SteerResult, WaitingSession } from '../protocol/requests.ts';
-import type { Page } from '../protocol/session.ts';
+import type { Page, SessionInfo } from '../protocol/session.ts';
 import type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
 import type { Chunk, Input, Output } from '../protocol/turn.ts';
-import type { ListOptions, Lookup } from '../store/contract/store.ts';
+import type { ListOptions, Lookup, SnapshotListing } from '../store/contract/store.ts';
 import type {
   AgentApi,
   ApiCallOptions,
@@ -17,7 +17,6 @@ import type {
   EditOptions,
   PendingInterrupts,
   SessionRef,
-  StartedRun,
 } from './agent-api.ts';
 import { toAnswers } from './answers.ts';
 import { withCallerTools } from './caller-tools.ts';
@@ -25,7 +24,7 @@ import { AgentChat, type ChatAgent } from './chat.ts';
 import { describeState } from './describe.ts';
 import { type Interrupt, interruptsOf } from './interrupts.ts';
 import { createRunHandle } from './run-handle.ts';
-import { type SnapshotRef, snapshotIdOf } from './snapshot-ref.ts';
+import { type SnapshotRef, sessionIdOf, snapshotIdOf } from './snapshot-ref.ts';
 import { textStreamOf } from './text-stream.ts';
 import { throwIfFailed } from './turn-error.ts';
 import { type TurnInput, toInput } from './turn-input.ts';
@@ -41,6 +40,12 @@ import type {
 } from './types.ts';
 
 type TurnOptions = ApiInvokeOptions & RequestOptions;
+
+/** Options of every call, with those that only an agent of this process has. */
+interface Caller extends ApiCallOptions {
+  readonly owner?: string;
+  readonly remote?: boolean;
+}
 
 /** A turn that was begun, as an agent of this process or a client gives it. */
 export interface BegunTurn {
@@ -61,14 +66,7 @@ export interface AgentOperations<
   Invoke extends ApiInvokeOptions = ApiInvokeOptions,
 > extends Pick<
     AgentApi<WireTypes, Call, Invoke>,
-    | 'streamBidi'
-    | 'listSnapshots'
-    | 'listSessions'
-    | 'updateSession'
-    | 'deleteSession'
-    | 'listRuns'
-    | 'getUsage'
-    | 'listDeadRuns'
+    'streamBidi' | 'listSessions' | 'listRuns' | 'getUsage' | 'listDeadRuns'
   > {
   /** The JSON Schema of a caller's tool. */
   readonly toJsonSchema: (schema: Schema) => JsonSchema;
@@ -84,6 +82,16 @@ export interface AgentOperations<
     sessionId: string,
     options?: Call & MessageOptions,
   ): Promise<SessionOf<WireTypes> | undefined>;
+  listSnapshots(
+    sessionId: string,
+    options?: Call & ListOptions & SnapshotListing,
+  ): Promise<Page<Snapshot>>;
+  updateSession(
+    sessionId: string,
+    change: Parameters<AgentApi['updateSession']>[1],
+    options?: Call,
+  ): Promise<SessionInfo>;
+  deleteSession(sessionId: string, options?: Call): Promise<boolean>;
   wait(runId: string, options?: Call): Promise<Snapshot>;
   watch(
     runId: string,
@@ -152,14 +160,14 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
     }
     return throwOnError ? throwIfFailed(output) : output;
   };
-  const getSession: AgentCalls<Call, Invoke>['getSession'] = async (sessionId, options) => {
-    const session = await operations.getSession(sessionId, options);
+  const getSession: AgentCalls<Call, Invoke>['getSession'] = async (ref, options) => {
+    const session = await operations.getSession(sessionIdOf(ref), options);
     return session && describeState(session);
   };
   const read: ChatAgent['getSession'] = (sessionId, options) =>
-    getSession(sessionId, callOf<Call>(options));
-  const toHandle = ({ snapshotId = '', sessionId }: Output): StartedRun => ({
-    ...createRunHandle(calls, snapshotId),
+    getSession(sessionId, { ...callerOf<Call>(options), signal: options.signal });
+  const toHandle: ChatAgent['toHandle'] = ({ snapshotId = '', sessionId }, options) => ({
+    ...createRunHandle(calls, snapshotId, callerOf(options)),
     sessionId,
   });
 
@@ -174,9 +182,9 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
       return await run({ resume }, { ...placeOf(asked), ...options });
     },
     async start(input, options) {
-      return toHandle(await run({ ...toInput(input), detach: true }, options));
+      return toHandle(await run({ ...toInput(input), detach: true }, options), options);
     },
-    attach: (ref) => createRunHandle(calls, snapshotIdOf(ref)),
+    attach: (ref, options) => createRunHandle(calls, snapshotIdOf(ref), callerOf(options)),
     streamBidi: (options) => operations.streamBidi(options && toOptions(options)),
     chat: (options) => new AgentChat({ stream: begin, toHandle, getSession: read }, options),
 
@@ -186,14 +194,15 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
       return snapshot && describeState(snapshot);
     },
     getSession,
-    listSnapshots: operations.listSnapshots,
+    listSnapshots: (ref, options) => operations.listSnapshots(sessionIdOf(ref), options),
     listSessions: operations.listSessions,
     async listInterrupts(options) {
       const { items, ...page } = await operations.listInterrupts(options);
       return { ...page, items: items.map(withInterrupts) };
     },
-    updateSession: operations.updateSession,
-    deleteSession: operations.deleteSession,
+    updateSession: (ref, change, options) =>
+      operations.updateSession(sessionIdOf(ref), change, options),
+    deleteSession: (ref, options) => operations.deleteSession(sessionIdOf(ref), options),
     listRuns: operations.listRuns,
     getUsage: operations.getUsage,
     listDeadRuns: operations.listDeadRuns,
@@ -232,12 +241,9 @@ function withCallers<Calls extends object>(calls: Calls): Calls {
   return calls;
 }
 
-/** The options of a turn that also count for reading its session. */
-function callOf<Call extends ApiCallOptions>(
-  options: (ApiCallOptions & { readonly owner?: string }) | undefined,
-): Call {
-  const { signal, owner } = options ?? {};
-  return { ...(signal && { signal }), ...(owner !== undefined && { owner }) } as unknown as Call;
+/** The options that say who calls. They also count for everything that is done with the result of the call. */
+function callerOf<Call extends ApiCallOptions>({ owner, remote }: Caller = {}): Call {
+  return { owner, remote } as unknown as Call;
 }
 
 /** A session that waits, with its interrupts as `agent.resume` takes them. */
@@ -275,7 +281,7 @@ function withoutFrom<Options extends TurnOptions>(given: Options): Options {
   if (options.snapshotId !== undefined || options.state !== undefined) {
     throw new WaymarkError(
       'INVALID_ARGUMENT',
-      'A turn starts from one place: pass `from`, or `snapshotId`, or `state`.',
+      'Pass only one of `from`, `snapshotId` and `state`.',
     );
   }
   if (from === null) return given;

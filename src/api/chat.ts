@@ -21,7 +21,8 @@ type ChatCall = ApiCallOptions & RequestOptions;
 export interface ChatAgent {
   /** Runs one turn; `follow` gets its output, whether the caller reads the stream, the output or both. */
   stream(input: Input, options: TurnOptions, follow: (output: Output) => void): AgentStream;
-  toHandle(started: Output): StartedRun;
+  /** The handle of a run; `options` are those of the turn that started it. */
+  toHandle(started: Output, options: ApiCallOptions | undefined): StartedRun;
   getSession(sessionId: string, options: TurnOptions): ReturnType<AgentApi['getSession']>;
 }
 
@@ -71,10 +72,7 @@ export class AgentChat implements Chat {
 
   async steer(input: TurnInput, options?: RequestOptions): Promise<SteerResult> {
     if (this.#turn !== undefined) return await this.#turn.steer(input, options);
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
-      'This chat has no running turn. Use `send` to start one.',
-    );
+    throw new WaymarkError('FAILED_PRECONDITION', 'This chat has no running turn. Use `send`.');
   }
 
   async send(
@@ -94,7 +92,7 @@ export class AgentChat implements Chat {
 
   async start(input: TurnInput, call?: ChatCall): Promise<StartedRun> {
     const output = await this.stream({ ...toInput(input), detach: true }, call).output;
-    return this.#agent.toHandle(throwIfFailed(output));
+    return this.#agent.toHandle(throwIfFailed(output), { ...this.#given, ...call });
   }
 
   /** Where the next turn continues. */

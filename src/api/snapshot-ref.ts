@@ -10,6 +10,14 @@ export function snapshotIdOf(ref: SnapshotRef): string {
   if (ref.snapshotId !== undefined || !('sessionId' in ref)) return ref.snapshotId as string;
   throw new WaymarkError(
     'INVALID_ARGUMENT',
-    'There is no snapshot to refer to: the turn saved none. An agent without a store, or whose policy saved nothing, has none.',
+    'The turn saved no snapshot: the agent has no store, or its policy saves none.',
   );
+}
+
+/** The id of a session: of an output, a snapshot, a session, or the id itself. */
+export function sessionIdOf<Id extends string | undefined>(
+  ref: Id | { readonly sessionId: string },
+): Id | string {
+  // Anything that is not an id is refused where ids are checked.
+  return (ref as { readonly sessionId?: string } | null)?.sessionId ?? (ref as Id);
 }

@@ -21,7 +21,7 @@ export function toInput(given: TurnInput): Input {
   }
   if (typeof given === 'string') return { message: { role: 'user', content: [{ text: given }] } };
   if (Array.isArray(given)) {
-    throw invalid('The input is an array. Pass one text, message or input per call.');
+    throw invalid('The input is an array. Pass one input per call.');
   }
   // Other types are refused where the input is parsed.
   if (typeof given !== 'object') return given;

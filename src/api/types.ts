@@ -56,6 +56,7 @@ export interface OutputError extends InferOutput<typeof errorBody> {
 /** An output with the agent's types, whether or not the turn succeeded. */
 export type OutputOf<Types extends AgentTypes> = Omit<Output, 'state' | 'output' | 'error'> & {
   error?: OutputError | undefined;
+  /** The state, for an agent whose state the client holds. With a store it is absent: read it with `getSnapshot(output)`. */
   state?: StateOf<Types> | undefined;
   output?: Types['output'] | undefined;
 } & OutputAccessors;

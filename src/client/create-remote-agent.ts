@@ -106,11 +106,8 @@ export function createRemoteAgent<Types extends AgentTypes>(
     wait: (snapshotId, options) =>
       waitForRun<WireTypes>(transport, { agent: name, snapshotId }, options),
     watch: (snapshotId, options) => watchRun(transport, { agent: name, snapshotId }, options),
-    steer: (snapshot, input, { requestId, signal } = {}) =>
-      steerRun(transport, { agent: name, snapshot }, input, {
-        ...(requestId !== undefined && { requestId }),
-        ...(signal && { signal }),
-      }),
+    steer: (snapshot, input, options) =>
+      steerRun(transport, { agent: name, snapshot }, input, options),
     abort: async (snapshot, { signal } = {}) =>
       (await found(abortRun(transport, { agent: name, snapshot }, signal)))?.status,
     listRuns: ({ limit, cursor, ...options } = {}) =>

@@ -35,6 +35,6 @@ export async function steerRun(
 function notStarted(): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
-    'The turn has ended, or its agent has no store. Send the message as the next turn.',
+    'The turn has ended, or its agent has no store. Send a new turn.',
   );
 }

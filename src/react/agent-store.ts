@@ -70,8 +70,8 @@ export interface AgentActions<Types extends AgentTypes = WireTypes> {
   stop(): Promise<void>;
   /** Stops following the running turn. It continues on the server; `refresh`, `load` or a new page follows it again. */
   detach(): void;
-  /** Opens another session, or with `undefined` a new one. */
-  load(sessionId: string | undefined): Promise<void>;
+  /** Opens another session, given as its id, an output or a snapshot, or with `undefined` a new one. */
+  load(session: string | { readonly sessionId: string } | undefined): Promise<void>;
   /** Loads earlier messages, if there are any that were not loaded. */
   loadEarlier(): Promise<void>;
   /** Reads the session again, because other clients may have continued it. */

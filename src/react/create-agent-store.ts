@@ -1,5 +1,5 @@
 import { toResume } from '../api/interrupts.ts';
-import { type SnapshotRef, snapshotIdOf } from '../api/snapshot-ref.ts';
+import { type SnapshotRef, sessionIdOf, snapshotIdOf } from '../api/snapshot-ref.ts';
 import { toInput } from '../api/turn-input.ts';
 import type { AgentTypes, OutputOf } from '../api/types.ts';
 import type { RemoteInvokeOptions } from '../client/index.ts';
@@ -106,7 +106,8 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
         this.#newFlow();
         change(this.#flowContext, { phase: 'ready' });
       },
-      load: async (sessionId) => {
+      load: async (session) => {
+        const sessionId = sessionIdOf(session);
         this.#newFlow();
         this.#flowContext.conversation.leave(sessionId);
         if (sessionId === undefined) change(this.#flowContext, { phase: 'ready' });

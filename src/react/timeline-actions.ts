@@ -73,5 +73,5 @@ export async function readSnapshot<Types extends AgentTypes>(
 ): Promise<SnapshotOf<Types>> {
   const snapshot = await agent.getSnapshot({ snapshotId }, page);
   if (snapshot) return snapshot;
-  throw new WaymarkError('NOT_FOUND', `There is no snapshot "${snapshotId}" any more.`);
+  throw new WaymarkError('NOT_FOUND', `No snapshot "${snapshotId}".`);
 }

@@ -271,7 +271,7 @@ describe('the wire', () => {
       [{}, 'INVALID_ARGUMENT'],
       [{ id: 'x', messages: [] }, 'INVALID_ARGUMENT'],
       [{ id: 'x', messages: [{ role: 'user', parts: [] }] }, 'INVALID_ARGUMENT'],
-      [{ id: 'x', messages: [{ role: 'assistant', parts: [] }] }, 'INVALID_ARGUMENT'],
+      [{ id: 'x', messages: [{ role: 'assistant', parts: [] }] }, 'NOT_FOUND'],
       [
         { id: 'x', trigger: 'regenerate-message', messages: [{ role: 'user', parts: [] }] },
         'NOT_FOUND',

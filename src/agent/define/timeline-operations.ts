@@ -10,6 +10,7 @@ import { fromPlainState } from '../../session/session-state.ts';
 import type { ExpectHead, Scope, TimelineSupport } from '../../store/contract/store.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { showsSessions, transformSession, transformSnapshot } from '../persistence/transform.ts';
+import { onSnapshot, unknownSnapshot } from '../persistence/unknown-snapshot.ts';
 import type { CallOptions, InvokeOptions } from '../spec/agent.ts';
 import { type AgentSpec, scopeOf } from '../spec/spec.ts';
 import { editSnapshot, savePartial } from './edit-snapshot.ts';
@@ -79,35 +80,39 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
       checkId(snapshotId, 'a snapshot id');
       const [sessions, scope] = use(owner);
       if (partial !== true) {
-        return leaving(await sessions.restore(scope, snapshotId, expecting(ifHead)));
+        const restored = sessions.restore(scope, snapshotId, expecting(ifHead));
+        return leaving(await onSnapshot(spec, scope, snapshotId, restored));
       }
       const note = { ...(owner !== undefined && { by: owner }) };
       const whole = { note, ...expecting(ifHead) };
-      return await readSaved(scope, await savePartial({ spec, host, scope }, snapshotId, whole));
+      const saved = savePartial({ spec, host, scope }, snapshotId, whole);
+      return await readSaved(scope, await onSnapshot(spec, scope, snapshotId, saved));
     },
     async fork(snapshotId, { owner, ifHead, sessionId = host.newId() } = {}) {
       checkId(snapshotId, 'a snapshot id');
       checkId(sessionId, 'a session id');
       const [sessions, scope] = use(owner);
       const target = { sessionId, snapshotId: host.newId(), ...expecting(ifHead) };
-      const forked = await sessions.fork(scope, snapshotId, target);
+      const forking = sessions.fork(scope, snapshotId, target);
+      const forked = await onSnapshot(spec, scope, snapshotId, forking);
       await nameFork(sessions, scope, sessionId, host);
       return leaving(forked);
     },
     async label(snapshotId, label, { owner, ifHead } = {}) {
       checkId(snapshotId, 'a snapshot id');
       const [sessions, scope] = use(owner);
-      return leaving(await sessions.label(scope, snapshotId, label, expecting(ifHead)));
+      const labelled = sessions.label(scope, snapshotId, label, expecting(ifHead));
+      return leaving(await onSnapshot(spec, scope, snapshotId, labelled));
     },
     async edit(snapshotId, change, { owner, ifHead, by, reason } = {}) {
       checkId(snapshotId, 'a snapshot id');
       const [, scope] = use(owner);
-      const id = await editSnapshot({ spec, host, scope }, snapshotId, {
+      const edited = editSnapshot({ spec, host, scope }, snapshotId, {
         change,
         note: { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) },
         ...expecting(ifHead),
       });
-      return await readSaved(scope, id);
+      return await readSaved(scope, await onSnapshot(spec, scope, snapshotId, edited));
     },
     async diff(from, to, { owner } = {}) {
       checkId(from, 'a snapshot id');
@@ -139,10 +144,8 @@ async function stateOf(
 ): Promise<Snapshot['state']> {
   const snapshot = await spec.store?.getSnapshot(scope, { snapshotId });
   if (snapshot === undefined) {
-    throw new WaymarkError(
-      'NOT_FOUND',
-      `No snapshot "${snapshotId.slice(0, 64)}" of agent "${spec.name}".`,
-    );
+    const otherwise = `No snapshot "${snapshotId.slice(0, 64)}" of agent "${spec.name}".`;
+    throw await unknownSnapshot(spec, scope, snapshotId, otherwise);
   }
   return transformSnapshot(spec.transform, snapshot).state;
 }

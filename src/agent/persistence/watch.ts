@@ -1,6 +1,6 @@
 import type { WatchEvent } from '../../api/types.ts';
 import { raceSignal } from '../../core/async/signal.ts';
-import { WaymarkError } from '../../core/error.ts';
+import type { WaymarkError } from '../../core/error.ts';
 import { isPerRequest } from '../../core/platform.ts';
 import { parseEventId } from '../../protocol/event-id.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
@@ -10,6 +10,7 @@ import { toEventId } from './event-id.ts';
 import type { EventLog } from './event-log.ts';
 import type { AgentHost } from './host.ts';
 import { createChunkTransform, transformSnapshot } from './transform.ts';
+import { unknownSnapshot } from './unknown-snapshot.ts';
 
 /** How often a watcher looks again when it hears nothing; hints may be lost. In a Worker it hears nothing of other requests. */
 const pollIntervalMs = isPerRequest ? 100 : 1_000;
@@ -52,7 +53,7 @@ export async function* watchRun(
   }
   const snapshot = await snapshotOf(watching);
   if (snapshot !== undefined) yield { type: 'end', snapshot };
-  else if (last === undefined) throw unknown(watching);
+  else if (last === undefined) throw await unknown(watching);
 }
 
 /** Waits until the run has ended, and gives its snapshot. */
@@ -65,7 +66,7 @@ export async function waitForRun(watching: Watching): Promise<Snapshot> {
     await changeOf(watching);
   }
   const snapshot = await snapshotOf(watching);
-  if (snapshot === undefined) throw unknown(watching);
+  if (snapshot === undefined) throw await unknown(watching);
   return snapshot;
 }
 
@@ -213,9 +214,7 @@ function isAfter(event: EventCursor, cursor: EventCursor): boolean {
   );
 }
 
-function unknown({ spec, runId }: Watching): WaymarkError {
-  return new WaymarkError(
-    'NOT_FOUND',
-    `No run or snapshot "${runId.slice(0, 64)}" of agent "${spec.name}".`,
-  );
+function unknown({ spec, scope, runId }: Watching): Promise<WaymarkError> {
+  const otherwise = `No run or snapshot "${runId.slice(0, 64)}" of agent "${spec.name}".`;
+  return unknownSnapshot(spec, scope, runId, otherwise);
 }

@@ -39,7 +39,7 @@ export function checkCustomInput({ message, resume, detach }: Input): void {
 export function isInputError(error: unknown): boolean {
   return (
     isWaymarkError(error) &&
-    (error.status === 'INVALID_ARGUMENT' || error.status === 'FAILED_PRECONDITION')
+    ['INVALID_ARGUMENT', 'FAILED_PRECONDITION', 'NOT_FOUND'].includes(error.status)
   );
 }
 

@@ -2,6 +2,7 @@ import { WaymarkError } from '../../core/error.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Input } from '../../protocol/turn.ts';
 import type { RequestRecord } from '../../store/contract/store.ts';
+import { notFound } from '../../store/rules/errors.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { answeredStateKey, answerOnce } from '../persistence/replay-guard.ts';
 import type { ActiveRun } from './active-run.ts';
@@ -93,12 +94,13 @@ export function checkReceivable(
   run: ActiveRun,
   input: Input,
 ): Promise<readonly Message[]> {
-  const { spec, working } = invocation;
-  if (
-    input.resume !== undefined &&
-    run.turnBase.parent?.answered === true &&
-    run.detached === undefined
-  ) {
+  const { spec, working, request, position } = invocation;
+  const { parent, nextIndex } = run.turnBase;
+  const isNew = spec.store !== undefined && parent === undefined && nextIndex === 0;
+  if (input.resume !== undefined && isNew && request.init.sessionId !== undefined) {
+    throw notFound('session', position.sessionId);
+  }
+  if (input.resume !== undefined && parent?.answered === true && run.detached === undefined) {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
       'This interrupt has been answered already. To try another answer, fork the snapshot and answer there.',

@@ -5,6 +5,7 @@ import { fitsLookup } from '../../protocol/lookup.ts';
 import type { State } from '../../protocol/state.ts';
 import { fromPlainState, type SessionState } from '../../session/session-state.ts';
 import { checkSignature, type SignatureSubject } from '../persistence/sign-state.ts';
+import { unknownSnapshot } from '../persistence/unknown-snapshot.ts';
 import { withInitial } from '../spec/init.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
@@ -38,10 +39,8 @@ async function openSnapshot(invocation: InvocationState, snapshotId: string): Pr
   const { sessionId } = request.init;
   const loaded = await spec.turnStore.load(scope, { snapshotId });
   if (loaded === undefined) {
-    throw new WaymarkError(
-      'NOT_FOUND',
-      `No snapshot "${snapshotId.slice(0, 64)}" of agent "${spec.name}".`,
-    );
+    const otherwise = `No snapshot "${snapshotId.slice(0, 64)}" of agent "${spec.name}".`;
+    throw await unknownSnapshot(spec, scope, snapshotId, otherwise);
   }
   const { snapshot } = loaded;
   // The snapshot was read in the caller's scope, so naming its session tells nothing about others.

@@ -2,12 +2,11 @@ import type { SessionInfo } from '../../protocol/session.ts';
 import type { FinishReason } from '../../protocol/turn.ts';
 import type { RequestMark } from './request.ts';
 import type { RunRef, RunRequest } from './run.ts';
-import type { RunSupport } from './run-support.ts';
 import type { Totals } from './usage.ts';
 
 /**
- * A run to accept. With `mode: 'detached'` the claim also lists the pending snapshot, as {@link RunSupport.detach} does, and says so in
- * {@link Claim.detached}: a run and its idempotency keys are accepted in one write.
+ * A run to accept. With `mode: 'detached'` the claim also lists the pending snapshot, as `detach` does, and says so in `Claim.detached`: a run
+ * and its idempotency keys are accepted in one write.
  */
 export interface ClaimRequest extends RunRequest {
   /** The reserved snapshot id. */

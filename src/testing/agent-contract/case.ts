@@ -186,6 +186,8 @@ type TimelineStep =
 type StageStep =
   /** Every method that takes an id rejects values that are not strings; `id` is a snapshot to compare with. */
   | { readonly do: 'badIds'; readonly id: string }
+  /** Handles of background runs remember their owner; `refs`: calls take outputs, snapshots and ids. */
+  | { readonly do: 'handles' | 'refs' }
   /** The last request to the model: its messages, how many there were so far, and the names of its tools. */
   | {
       readonly do: 'asked';

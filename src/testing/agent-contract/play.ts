@@ -5,8 +5,10 @@ import { assertNever } from '../../core/error.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import { expectCursorsChecked, expectIdsChecked } from './bad-ids.ts';
 import type { Pattern, Refusal, Step, StepInit, StepInput } from './case.ts';
+import { expectHandles } from './handles.ts';
 import { joinChunks } from './joined.ts';
 import { expectMatch, matches, toldBy } from './match.ts';
+import { expectRefs } from './refs.ts';
 import type { Stage } from './stage.ts';
 
 /** Executes a step, and fails if its result is not the expected one. */
@@ -162,6 +164,12 @@ async function playAround(stage: Stage, step: Around): Promise<void> {
       return;
     case 'badIds':
       await expectIdsChecked(agent, step.id);
+      return;
+    case 'handles':
+      await expectHandles(stage);
+      return;
+    case 'refs':
+      await expectRefs(stage);
       return;
     case 'restart':
       await stage.restart();

@@ -35,6 +35,8 @@ export interface ContractHost {
 export interface Stage {
   readonly model: ScriptedModel;
   readonly agent: ContractAgent;
+  /** The option that names an owner. Empty for a client: its server knows the owner. */
+  readonly owner: { readonly owner?: string };
   readonly connections: Map<string, AgentConnection>;
   /** Saves a value under a name. */
   keep(name: string | undefined, value: unknown): void;
@@ -71,6 +73,7 @@ export async function openStage(
     get agent() {
       return link.agent(agent);
     },
+    owner: host.connect === undefined ? { owner: 'ada' } : {},
     connections,
     keep(name, value) {
       if (name !== undefined) kept.set(name, toJson(JSON.parse(JSON.stringify(value)), name));

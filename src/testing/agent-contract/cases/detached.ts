@@ -199,4 +199,11 @@ export const detachedCases: readonly ContractCase[] = [
       },
     ],
   },
+  {
+    name: 'the handle of a run works for the owner of its start, and says when there is no such run',
+    rules: ['S671'],
+    agent: 'chat',
+    script: ['done', 'done', 'done', { hang: true }, { hang: true }, { hang: true }],
+    steps: [{ do: 'handles' }],
+  },
 ];

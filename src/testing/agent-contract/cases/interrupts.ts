@@ -65,6 +65,34 @@ export const interruptCases: readonly ContractCase[] = [
     ],
   },
   {
+    name: 'an answer for an unknown session is NOT_FOUND, in the foreground and in the background, and leaves no session behind',
+    rules: ['S672'],
+    agent: 'teller',
+    script: [asking, 'Done.'],
+    steps: [
+      interrupted,
+      {
+        do: 'run',
+        input: { resume: { respond: [answer] } },
+        at: { sessionId: 'unknown' },
+        refused: { status: 'NOT_FOUND' },
+      },
+      {
+        do: 'run',
+        input: { resume: { respond: [answer] }, detach: true },
+        at: { sessionId: 'unknown' },
+        refused: { status: 'NOT_FOUND' },
+      },
+      { do: 'getSession', sessionId: 'unknown', session: null },
+      {
+        do: 'run',
+        input: { resume: { respond: [answer] } },
+        at: { sessionId: '$asked.sessionId' },
+        output: { finishReason: 'stop' },
+      },
+    ],
+  },
+  {
     name: 'an answer that fits no interrupt is refused by the call that sends it, and the connection stays open',
     rules: ['S39', 'S183'],
     agent: 'teller',
@@ -373,7 +401,7 @@ export const interruptCases: readonly ContractCase[] = [
         do: 'run',
         input: { resume: { respond: [answer] } },
         at: { sessionId: 'fresh' },
-        refused: { status: 'INVALID_ARGUMENT' },
+        refused: { status: 'NOT_FOUND' },
       },
       { do: 'getSession', sessionId: 'fresh', session: null },
       { do: 'restart' },

@@ -270,4 +270,11 @@ export const timelineCases: readonly ContractCase[] = [
       { do: 'output', connection: 'c', output: { sessionId: '$one.sessionId' } },
     ],
   },
+  {
+    name: 'calls take an output, a snapshot or an id, and say when the id is that of a session',
+    rules: ['S673', 'S674'],
+    agent: 'chat',
+    script: ['first'],
+    steps: [{ do: 'refs' }],
+  },
 ];
