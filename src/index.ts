@@ -47,6 +47,7 @@ export type {
   SessionRef,
   StartedRun,
   UsageQuery,
+  WatchOptions,
 } from './api/agent-api.ts';
 export type { OutputAccessors, StateAccessors } from './api/describe.ts';
 export type { Interrupt, InterruptAnswer } from './api/interrupts.ts';
@@ -213,6 +214,7 @@ export type { Page, SessionInfo } from './protocol/session.ts';
 export type { EditNote, Snapshot, SnapshotEvent, SnapshotStatus } from './protocol/snapshot.ts';
 export type { Artifact, State } from './protocol/state.ts';
 export type {
+  ArtifactPatch,
   CallerToolInfo,
   Chunk,
   Cost,

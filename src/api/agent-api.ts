@@ -70,6 +70,18 @@ export interface ApiInvokeOptions<Types extends AgentTypes = WireTypes> extends 
    * stand. Never called for a turn that runs in this process: its stream has a `reset` chunk instead.
    */
   readonly onReset?: (attempt: number, reset: Readonly<Reset>) => void;
+  /**
+   * How a server streams edits of long artifacts: the whole artifact, or the `artifactPatch` alone, for clients that have the artifact.
+   *
+   * @default 'whole'
+   */
+  readonly artifacts?: 'whole' | 'patches';
+}
+
+/** Options of `watch`. */
+export interface WatchOptions extends Pick<ApiInvokeOptions, 'artifacts'> {
+  /** The event after which to continue. */
+  readonly after?: EventId;
 }
 
 /** Which of the runs to list. */
@@ -130,7 +142,7 @@ export interface RunHandle<Types extends AgentTypes = WireTypes, Call = ApiCallO
   /** The id of the run, and of the snapshot it will leave. */
   readonly id: string;
   /** Past and live events, in order, without gaps or repeats. */
-  watch(options?: Call & { readonly after?: EventId }): AsyncIterable<WatchEvent<Types>>;
+  watch(options?: Call & WatchOptions): AsyncIterable<WatchEvent<Types>>;
   /** Waits for the end and returns the output. Rejects with a `TurnError` if the run failed. */
   wait(options: Call & { readonly throwOnError: false }): Promise<OutputOf<Types>>;
   wait(options?: Call & FailureOptions): Promise<TurnOutput<Types>>;
@@ -289,10 +301,7 @@ export interface AgentApi<
   /** Waits until the snapshot has a terminal status (or reads `expired`). */
   wait(snapshot: SnapshotRef, options?: Call): Promise<LoadedSnapshot<Types>>;
   /** Past and live events of a run, in order, without gaps or repeats, from any process. */
-  watch(
-    snapshot: SnapshotRef,
-    options?: Call & { readonly after?: EventId },
-  ): AsyncIterable<WatchEvent<Types>>;
+  watch(snapshot: SnapshotRef, options?: Call & WatchOptions): AsyncIterable<WatchEvent<Types>>;
   /**
    * Adds a message to a running turn, from any process. The turn takes it after its tools or before it would end, and the model
    * answers it in the same turn; the stream then has a `steered` chunk. A turn that was stopped, failed or waits for an answer

@@ -18,7 +18,7 @@ import type { Chunk, Input, Output } from '../protocol/turn.ts';
 import { toToolSchema } from './caller-tool-schema.ts';
 import { closed, cutOff, notRun } from './connection-error.ts';
 import { EventQueue } from './event-queue.ts';
-import { followRun, ownTurnStart } from './follow-run.ts';
+import { artifactQuery, followRun, ownTurnStart } from './follow-run.ts';
 import { toInit } from './init.ts';
 import { PendingFrames } from './pending-frames.ts';
 import { isPassing } from './reconnect.ts';
@@ -48,6 +48,7 @@ type DetachFrame = Extract<ClientFrame, { type: 'detach' }>;
 class SocketConnection<Types extends AgentTypes> implements AgentConnection<Types> {
   readonly #transport: Transport;
   readonly #agent: string;
+  readonly #artifacts: RemoteInvokeOptions['artifacts'];
   readonly #chunks: AsyncIterable<ChunkOf<Types>>;
   readonly #events = new EventQueue<ReadEvent>();
   readonly #output = Promise.withResolvers<Output>();
@@ -72,6 +73,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     this.#transport = transport;
     this.#agent = agent;
     this.#place = new ResumeCursor(toInit(options));
+    this.#artifacts = options.artifacts;
     this.#chunks = chunksOf(this.#events, options.onReset);
     const { signal } = options;
     const stop = (): void => this.abort(signal?.reason);
@@ -195,7 +197,8 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   }
 
   #open(tries = 1): void {
-    const line = openSocket(this.#transport, this.#agent, this.#place.init, {
+    const to = { agent: this.#agent, ...artifactQuery(this.#artifacts) };
+    const line = openSocket(this.#transport, to, this.#place.init, {
       onReady: () => {
         this.#wasOpen = true;
         for (const frame of this.#unsent.splice(0)) line.send(frame);
@@ -296,7 +299,8 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   async #takeUp(run: { snapshotId: string; after: string }): Promise<void> {
     this.#takingUp = true;
     if (this.#state === 'aborting') this.#stopRunning();
-    const line = { agent: this.#agent, ...run };
+    const artifacts = this.#artifacts;
+    const line = { agent: this.#agent, ...(artifacts && { artifacts }), ...run };
     for await (const event of followRun(this.#transport, line, this.#over.signal)) {
       if (event.type === 'error') throw event.error;
       if (event.type === 'output') {

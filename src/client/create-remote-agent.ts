@@ -28,6 +28,7 @@ const optionNames: OptionNames<RemoteRunOptions> = {
   ifHead: true,
   signal: true,
   onReset: true,
+  artifacts: true,
   requestId: true,
   tools: true,
   throwOnError: true,

@@ -9,9 +9,17 @@ import { type RunEvent, readRunEvents } from './run-events.ts';
 import type { RemoteRequest, Transport } from './transport.ts';
 
 /** A run to follow: one that a first request starts, or one whose id is known. */
-export type RunLine =
-  | { readonly agent: string; readonly start: RemoteRequest; readonly requestId?: string }
-  | { readonly agent: string; readonly snapshotId: string; readonly after?: string };
+export type RunLine = { readonly agent: string; readonly artifacts?: ArtifactForm } & (
+  | { readonly start: RemoteRequest; readonly requestId?: string }
+  | { readonly snapshotId: string; readonly after?: string }
+);
+
+type ArtifactForm = 'whole' | 'patches' | undefined;
+
+/** The query that asks a server for edits instead of whole artifacts. Earlier versions ignore it. */
+export function artifactQuery(artifacts: ArtifactForm): Pick<RemoteRequest, 'query'> {
+  return artifacts === 'patches' ? { query: { artifacts } } : {};
+}
 
 /**
  * The events of a run up to the final one, over as many lines as it takes: one that drops is taken up after the last
@@ -24,7 +32,7 @@ export async function* followRun(
 ): AsyncGenerator<RunEvent, void, undefined> {
   const place = 'start' in line ? {} : { snapshotId: line.snapshotId, after: line.after };
   const requestId = 'start' in line ? line.requestId : undefined;
-  const run: Place = { agent: line.agent, requestId, ...place };
+  const run: Place = { agent: line.agent, artifacts: line.artifacts, requestId, ...place };
   let hasAnswered = false;
   let request = 'start' in line ? line.start : watchRequest(run);
   for (let tries = 1; ; tries++) {
@@ -58,6 +66,7 @@ const steady = 30_000;
 /** Where in which run a follower is. */
 interface Place {
   readonly agent: string;
+  readonly artifacts?: ArtifactForm;
   /** By it the server knows the whole output, also what is not in the run's snapshot. */
   readonly requestId?: string | undefined;
   snapshotId?: string | undefined;
@@ -118,10 +127,17 @@ function isEventStream({ headers }: Response): boolean {
   return (headers.get('content-type') ?? 'text/event-stream').startsWith('text/event-stream');
 }
 
-function watchRequest({ agent, snapshotId = '', after, requestId }: Place): RemoteRequest {
+function watchRequest({
+  agent,
+  artifacts,
+  snapshotId = '',
+  after,
+  requestId,
+}: Place): RemoteRequest {
   return {
     operation: 'watch',
     params: { agent, snapshot: snapshotId },
+    ...artifactQuery(artifacts),
     headers: {
       accept: 'text/event-stream',
       ...(after && { 'last-event-id': after }),

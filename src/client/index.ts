@@ -12,6 +12,7 @@ export type {
   SessionRef,
   StartedRun,
   UsageQuery,
+  WatchOptions,
 } from '../api/agent-api.ts';
 export type { OutputAccessors, StateAccessors } from '../api/describe.ts';
 export type { Interrupt, InterruptAnswer } from '../api/interrupts.ts';
@@ -54,7 +55,16 @@ export type { DeadRun, RunInfo, RunMode } from '../protocol/run.ts';
 export type { Page, SessionInfo } from '../protocol/session.ts';
 export type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
 export type { Artifact, State } from '../protocol/state.ts';
-export type { Chunk, Cost, FinishReason, Input, Output, Reset, Usage } from '../protocol/turn.ts';
+export type {
+  ArtifactPatch,
+  Chunk,
+  Cost,
+  FinishReason,
+  Input,
+  Output,
+  Reset,
+  Usage,
+} from '../protocol/turn.ts';
 export type { SessionFilter, SnapshotListing } from '../store/contract/store.ts';
 export { type Client, client, createClient, type Typed } from './client.ts';
 export type {

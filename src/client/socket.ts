@@ -3,7 +3,7 @@ import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
 import type { Init } from '../protocol/turn.ts';
 import { createIdleTimeout } from './idle-timeout.ts';
 import type { WebSocketLike } from './options.ts';
-import type { Transport } from './transport.ts';
+import type { RemoteRequest, Transport } from './transport.ts';
 
 /** One WebSocket of a connection; a connection whose line is cut may open another. */
 export interface ClientSocket {
@@ -26,7 +26,7 @@ const initRef = 'init';
 /** Opens a WebSocket and says where to start. */
 export function openSocket(
   transport: Transport,
-  agent: string,
+  { agent, query }: { readonly agent: string } & Pick<RemoteRequest, 'query'>,
   init: Init,
   { onReady, onFrame, onClose }: SocketHandlers,
 ): ClientSocket {
@@ -52,7 +52,11 @@ export function openSocket(
     } else onFrame(frame);
   };
   const open = async (): Promise<void> => {
-    const connected = await transport.connect({ operation: 'connect', params: { agent } });
+    const connected = await transport.connect({
+      operation: 'connect',
+      params: { agent },
+      ...(query && { query }),
+    });
     const { authorization } = connected;
     socket = connected.socket;
     if (over) return socket.close();

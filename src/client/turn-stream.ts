@@ -5,7 +5,7 @@ import { WaymarkError } from '../core/error.ts';
 import type { TurnRequest } from '../protocol/requests.ts';
 import type { Input } from '../protocol/turn.ts';
 import { EventQueue } from './event-queue.ts';
-import { followRun, ownTurnStart } from './follow-run.ts';
+import { artifactQuery, followRun, ownTurnStart } from './follow-run.ts';
 import { toInit } from './init.ts';
 import type { RemoteInvokeOptions, RemoteRunOptions } from './remote-agent.ts';
 import { identified } from './request-id.ts';
@@ -32,10 +32,13 @@ export function streamTurn(
   };
   const stop = stopOnAbort(transport, agent, options.signal);
   const started = new StartedRun();
-  const output = follow(transport, { agent, body, stop, events, started }).finally(() => {
-    started.tell(undefined);
-    stop.ended();
-  });
+  const { artifacts } = options;
+  const output = follow(transport, { agent, artifacts, body, stop, events, started }).finally(
+    () => {
+      started.tell(undefined);
+      stop.ended();
+    },
+  );
   // A caller that only reads the chunks gets the failure there.
   output.catch((error: unknown) => events.fail(error));
   return {
@@ -48,6 +51,7 @@ export function streamTurn(
 
 interface Turn {
   readonly agent: string;
+  readonly artifacts: RemoteInvokeOptions['artifacts'];
   readonly body: TurnRequest;
   readonly stop: TurnStop;
   readonly events: EventQueue<ReadEvent>;
@@ -56,16 +60,22 @@ interface Turn {
 
 async function follow(
   transport: Transport,
-  { agent, body, stop, events, started }: Turn,
+  { agent, artifacts, body, stop, events, started }: Turn,
 ): Promise<OutputOf<WireTypes>> {
   const start = {
     operation: 'runTurn',
     params: { agent },
+    ...artifactQuery(artifacts),
     headers: { accept: 'text/event-stream' },
     body,
   } as const;
   const { requestId } = body.input;
-  const line = { agent, start, ...(requestId !== undefined && { requestId }) };
+  const line = {
+    agent,
+    start,
+    ...(artifacts && { artifacts }),
+    ...(requestId !== undefined && { requestId }),
+  };
   for await (const event of followRun(transport, line, stop.cut)) {
     switch (event.type) {
       case 'chunk': {

@@ -1,4 +1,5 @@
-import type { AgentTypes, EventId, SnapshotOf, WatchEvent } from '../api/types.ts';
+import type { WatchOptions } from '../api/agent-api.ts';
+import type { AgentTypes, SnapshotOf, WatchEvent } from '../api/types.ts';
 import { isWaymarkError } from '../core/error.ts';
 import { backoff } from '../core/time/backoff.ts';
 import { parseEventId } from '../protocol/event-id.ts';
@@ -19,10 +20,15 @@ export interface RemoteSnapshot {
 export async function* watchRun<Types extends AgentTypes>(
   transport: Transport,
   { agent, snapshotId }: RemoteSnapshot,
-  { after, signal }: RemoteCallOptions & { readonly after?: EventId } = {},
+  { after, artifacts, signal }: RemoteCallOptions & WatchOptions = {},
 ): AsyncGenerator<WatchEvent<Types>, void, undefined> {
   if (after !== undefined) parseEventId(after);
-  const line = { agent, snapshotId, ...(after !== undefined && { after }) };
+  const line = {
+    agent,
+    snapshotId,
+    ...(artifacts && { artifacts }),
+    ...(after !== undefined && { after }),
+  };
   for await (const event of followRun(transport, line, signal)) {
     switch (event.type) {
       case 'chunk':

@@ -118,6 +118,15 @@ export const modelChunk = v.object({
   content: v.array(part),
 });
 
+const artifactPatch = v.object({
+  /** The name of the artifact. */
+  name: v.string(),
+  /** The length of its text before the edit. */
+  length: v.number(),
+  /** The ranges that were replaced, in order. Places are those before all of them. */
+  edits: v.array(v.object({ from: v.number(), to: v.number(), text: v.string() })),
+});
+
 const reset = v.object({
   /** The number of the worker's attempt, from 1. */
   attempt: v.number(),
@@ -156,6 +165,8 @@ export const chunk = v.object({
   status: v.optional(jsonValue),
   /** An artifact that was added or replaced. */
   artifact: v.optional(artifact),
+  /** An edit of a long artifact's text. In process it comes with the edited `artifact`, over HTTP in place of it, if asked for. */
+  artifactPatch: v.optional(artifactPatch),
   /** A change of the custom state, as a JSON Patch. */
   customPatch: v.optional(v.array(patchOperation)),
   /** The id of a snapshot that was saved. */
@@ -213,6 +224,8 @@ export interface TurnSettings extends v.InferOutput<typeof turnSettings> {}
 export interface Input extends v.InferOutput<typeof agentInput> {}
 /** A piece of a model's answer as it streams. */
 export interface ModelChunk extends v.InferOutput<typeof modelChunk> {}
+/** An edit of an artifact's text. */
+export interface ArtifactPatch extends v.InferOutput<typeof artifactPatch> {}
 /** A takeover by another worker: which of the streamed messages no longer stand. */
 export interface Reset extends v.InferOutput<typeof reset> {}
 /** One item of an agent's stream; one or more of its fields are set. */

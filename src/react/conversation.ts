@@ -2,9 +2,10 @@ import type { AgentTypes, ChunkOf } from '../api/types.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
 import { applyKnownPatch, type JsonPatch } from '../core/json/patch.ts';
+import { patchArtifact } from '../protocol/artifact-patch.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
-import type { Reset } from '../protocol/turn.ts';
+import type { ArtifactPatch, Reset } from '../protocol/turn.ts';
 import { type WaitingInterrupt, waitingInterrupts } from './interrupts.ts';
 import { LiveTurn, steeredId } from './live-turn.ts';
 import { MessageViews } from './message-view.ts';
@@ -127,12 +128,14 @@ export class Conversation<Types extends AgentTypes> {
     modelChunk,
     status,
     artifact,
+    artifactPatch,
     customPatch,
     steered,
     reset,
     turnEnd,
   }: ChunkOf<Types>): void {
-    if (artifact) this.#artifacts = withArtifact(this.#artifacts, artifact);
+    const edited = artifact ?? (artifactPatch && this.#edited(artifactPatch));
+    if (edited) this.#artifacts = withArtifact(this.#artifacts, edited);
     if (agent !== undefined) {
       this.#subAgents.fold(agent, { agentRef, modelChunk, status });
       return;
@@ -163,6 +166,13 @@ export class Conversation<Types extends AgentTypes> {
       const { finishReason, usage, output } = turnEnd;
       this.set({ finishReason, usage, output: output as Types['output'] });
     }
+  }
+
+  #edited(patch: ArtifactPatch): Artifact | undefined {
+    return patchArtifact(
+      this.#artifacts.find(({ name }) => name === patch.name),
+      patch,
+    );
   }
 
   /** Notes a message that is on its way to the running turn. */

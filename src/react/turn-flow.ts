@@ -29,7 +29,12 @@ export async function runOwnTurn<Types extends AgentTypes>(
     const onReset = (_: number, reset: Reset): void => {
       if (!flow.aborted) conversation.takenOver(reset);
     };
-    const { stream, output } = agent.stream(input, { ...init, signal: stop, onReset });
+    const { stream, output } = agent.stream(input, {
+      ...init,
+      signal: stop,
+      onReset,
+      artifacts: 'patches',
+    });
     output.catch(() => {}); // the stream fails with it
     for await (const chunk of stream) if (!flow.aborted) show(flowContext, chunk);
     const result = await output;
@@ -53,7 +58,7 @@ export async function followOtherRun<Types extends AgentTypes>(
   conversation.set({ phase: 'running', running: runId });
   publisher.publish();
   try {
-    for await (const event of agent.watch(runId, { signal: flow })) {
+    for await (const event of agent.watch(runId, { signal: flow, artifacts: 'patches' })) {
       if (flow.aborted) return;
       if (event.type === 'chunk') show(flowContext, event.chunk);
       else if (event.type === 'end') endRun(flowContext, event.snapshot);

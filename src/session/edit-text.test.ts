@@ -3,7 +3,7 @@ import { editArtifactText } from './edit-text.ts';
 
 const artifact = { name: 'poem.txt', parts: [{ text: 'roses are red' }], metadata: { v: 1 } };
 const textOf = (edits: Parameters<typeof editArtifactText>[1]): unknown =>
-  editArtifactText(artifact, edits).parts[0];
+  editArtifactText(artifact, edits).artifact.parts[0];
 
 test('edits by place and by text are made at once, in places of the text before', () => {
   expect(textOf([{ from: 0, to: 5, text: 'violets' }])).toEqual({ text: 'violets are red' });
@@ -16,7 +16,7 @@ test('edits by place and by text are made at once, in places of the text before'
     text: 'all roses are blue',
   });
   expect(textOf([])).toEqual({ text: 'roses are red' });
-  expect(editArtifactText(artifact, []).metadata).toEqual({ v: 1 });
+  expect(editArtifactText(artifact, []).artifact.metadata).toEqual({ v: 1 });
 });
 
 test.each([

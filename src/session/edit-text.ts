@@ -1,5 +1,7 @@
 import { WaymarkError } from '../core/error.ts';
+import { spliceText } from '../protocol/artifact-patch.ts';
 import type { Artifact } from '../protocol/state.ts';
+import type { ArtifactPatch } from '../protocol/turn.ts';
 
 /**
  * An edit of an artifact's text: the characters from `from` to `to` become `text`; or `find`, which must occur exactly
@@ -9,8 +11,11 @@ export type TextEdit =
   | { readonly from: number; readonly to: number; readonly text: string }
   | { readonly find: string; readonly replace: string };
 
-/** The artifact with its text edited. It must have exactly one text part. */
-export function editArtifactText(artifact: Artifact, edits: readonly TextEdit[]): Artifact {
+/** The artifact with its text edited, and the edit as it is streamed. It must have exactly one text part. */
+export function editArtifactText(
+  artifact: Artifact,
+  edits: readonly TextEdit[],
+): { readonly artifact: Artifact; readonly patch: ArtifactPatch } {
   const texts = artifact.parts.filter((part) => 'text' in part);
   const [only] = texts;
   if (only === undefined || texts.length > 1) {
@@ -19,20 +24,18 @@ export function editArtifactText(artifact: Artifact, edits: readonly TextEdit[])
       `Artifact "${artifact.name}" has ${texts.length} text parts, so its text cannot be edited. Use addArtifacts to replace it.`,
     );
   }
-  const edited = { ...only, text: editText(only.text, edits) };
-  return { ...artifact, parts: artifact.parts.map((part) => (part === only ? edited : part)) };
-}
-
-function editText(text: string, edits: readonly TextEdit[]): string {
+  const { text } = only;
   const places = edits.map((edit) => placed(text, edit)).sort((a, b) => a.from - b.from);
-  const pieces: string[] = [];
-  let at = 0;
-  for (const { from, to, text: piece } of places) {
-    if (from < at) throw invalid('Two edits of an artifact overlap.');
-    pieces.push(text.slice(at, from), piece);
-    at = to;
+  for (const [at, { from }] of places.entries()) {
+    if (from < (places[at - 1]?.to ?? 0)) throw invalid('Two edits of an artifact overlap.');
   }
-  return [...pieces, text.slice(at)].join('');
+  const edited = { ...only, text: spliceText(text, places) };
+  const parts = artifact.parts.map((part) => (part === only ? edited : part));
+  const { name = '' } = artifact;
+  return {
+    artifact: { ...artifact, parts },
+    patch: { name, length: text.length, edits: places },
+  };
 }
 
 function placed(text: string, edit: TextEdit): { from: number; to: number; text: string } {
@@ -44,7 +47,7 @@ function placed(text: string, edit: TextEdit): { from: number; to: number; text:
   }
   const { from, to } = edit;
   const isRange = Number.isInteger(from) && Number.isInteger(to) && from >= 0 && from <= to;
-  if (isRange && to <= text.length) return edit;
+  if (isRange && to <= text.length) return { from, to, text: edit.text };
   throw invalid(`An edit from ${from} to ${to} does not fit a text of ${text.length} characters.`);
 }
 

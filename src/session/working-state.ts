@@ -9,6 +9,7 @@ import { fileHashesIn } from '../protocol/file-part.ts';
 import type { Message } from '../protocol/message.ts';
 import { parseArtifact, parseMessage } from '../protocol/parse.ts';
 import type { Artifact } from '../protocol/state.ts';
+import type { ArtifactPatch } from '../protocol/turn.ts';
 import { checkArtifactName } from '../store/rules/size-limits.ts';
 import { editArtifactText, type TextEdit } from './edit-text.ts';
 import { hashState, type SessionState, withoutMark } from './session-state.ts';
@@ -17,8 +18,8 @@ import { ToolEffects } from './tool-effects.ts';
 /** Called for each change. */
 export interface StateListener {
   readonly onMessages: (messages: readonly Message[]) => void;
-  /** The artifacts that are new or differ from the one they replace, in order. */
-  readonly onArtifacts: (artifacts: readonly Artifact[]) => void;
+  /** The artifacts that are new or differ from the one they replace, in order; the edit, if that is what they come from. */
+  readonly onArtifacts: (artifacts: readonly Artifact[], patch?: ArtifactPatch) => void;
   readonly onCustom: (change: {
     readonly patch: JsonPatch;
     readonly custom: Json | undefined;
@@ -130,7 +131,15 @@ export class WorkingState {
    */
   addArtifacts(
     artifacts: readonly Artifact[],
-    { quiet = false, files }: { readonly quiet?: boolean; readonly files?: 'stored' } = {},
+    {
+      quiet = false,
+      files,
+      patch,
+    }: {
+      readonly quiet?: boolean;
+      readonly files?: 'stored';
+      readonly patch?: ArtifactPatch;
+    } = {},
   ): readonly Artifact[] {
     this.#open();
     const parsed = artifacts.map(parseNamed);
@@ -152,7 +161,7 @@ export class WorkingState {
     }
     this.#setArtifacts(next);
     ToolEffects.of(this)?.noteAdded(parsed);
-    if (!quiet) this.#listener?.onArtifacts(changed);
+    if (!quiet) this.#listener?.onArtifacts(changed, patch);
     return parsed;
   }
 
@@ -163,8 +172,8 @@ export class WorkingState {
     if (before === undefined) {
       throw new WaymarkError('NOT_FOUND', `There is no artifact "${name}" in this session.`);
     }
-    const edited = editArtifactText(before, edits);
-    return this.addArtifacts([edited])[0] ?? edited;
+    const { artifact, patch } = editArtifactText(before, edits);
+    return this.addArtifacts([artifact], { patch })[0] ?? artifact;
   }
 
   setArtifacts(artifacts: readonly Artifact[]): void {

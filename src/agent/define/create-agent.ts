@@ -56,6 +56,7 @@ const optionNames: OptionNames<RunOptions> = {
   from: true,
   ifHead: true,
   onReset: true,
+  artifacts: true,
   signal: true,
   owner: true,
   context: true,

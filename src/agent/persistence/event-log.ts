@@ -1,6 +1,7 @@
 import { isWaymarkError } from '../../core/error.ts';
 import { hasMetrics, recordValue } from '../../core/metrics.ts';
 import { attributes } from '../../core/trace-names.ts';
+import { withPatchOnly } from '../../protocol/artifact-patch.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { EventCursor, EventSupport, RunRef, Scope } from '../../store/contract/store.ts';
 import { EventBuffer, type LogEvent } from './event-buffer.ts';
@@ -205,7 +206,9 @@ export class EventLog {
     if (this.#sink === undefined) return [];
     const events = this.buffer.from(this.buffer.positionOf(this.#unwritten));
     this.#unwritten = (events.at(-1)?.seq ?? this.#unwritten - 1) + 1;
-    return events;
+    const isEdit = ({ chunk }: LogEvent): boolean => chunk.artifactPatch !== undefined;
+    if (!events.some(isEdit)) return events;
+    return events.map((event) => ({ ...event, chunk: withPatchOnly(event.chunk) }));
   }
 
   #isLate(): boolean {

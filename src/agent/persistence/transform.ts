@@ -215,7 +215,8 @@ export function createChunkTransform(
   if (state === undefined && hook === undefined && output === undefined) return (chunk) => chunk;
   const filter = stateFilter(transform, knownCustom);
   return (chunk) => {
-    const { turnStart, turnEnd: end, snapshotCreated, reset, ...content } = chunk;
+    // An edit would show more of an artifact than the transform does.
+    const { turnStart, turnEnd: end, snapshotCreated, reset, artifactPatch: _, ...content } = chunk;
     const turnEnd = end && shownEnd(transform, end);
     if (Object.keys(content).length === 0) return turnEnd === end ? chunk : { ...chunk, turnEnd };
     const shown = filter(content);

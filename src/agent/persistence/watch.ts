@@ -6,6 +6,7 @@ import { parseEventId } from '../../protocol/event-id.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { EventCursor, RunEvent, RunRecord, Scope } from '../../store/contract/store.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';
+import { EditedArtifacts } from './edited-artifacts.ts';
 import { toEventId } from './event-id.ts';
 import type { EventLog } from './event-log.ts';
 import type { AgentHost } from './host.ts';
@@ -37,6 +38,7 @@ export async function* watchRun(
   const hidden = spec.transform.state === undefined ? undefined : cursor;
   const leave = createChunkTransform(spec.transform, () => spec.initialState);
   let last = hidden === undefined ? cursor : undefined;
+  const artifacts = new EditedArtifacts(watching);
   for await (const event of eventsOf(watching, last)) {
     const seen = hidden !== undefined && !isAfter(event, hidden);
     const { reset } = event.chunk;
@@ -47,7 +49,8 @@ export async function* watchRun(
     }
     last = event;
     if (reset !== undefined) continue;
-    const chunk = leave(event.chunk);
+    const whole = artifacts.complete(event);
+    const chunk = leave(whole instanceof Promise ? await whole : whole);
     if (chunk === undefined || seen) continue;
     yield { type: 'chunk', id: toEventId(event), chunk };
   }

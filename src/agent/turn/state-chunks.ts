@@ -3,6 +3,9 @@ import type { Artifact } from '../../protocol/state.ts';
 import type { InvocationState } from './invocation-state.ts';
 import type { Turn } from './turn-state.ts';
 
+/** Characters of an artifact's text up to which it is streamed and stored as a whole when it is edited. */
+const longText = 4096;
+
 /** Streams what a turn changes in the session: artifacts, and the custom state as a whole once and then as patches. */
 export function streamStateChanges(invocation: InvocationState): void {
   const { working, partial, chunkSink } = invocation;
@@ -10,11 +13,15 @@ export function streamStateChanges(invocation: InvocationState): void {
     onMessages: (messages) => {
       if (messages.some(({ role }) => role === 'model')) partial.clear();
     },
-    onArtifacts: (artifacts) => {
-      const { turn } = invocation;
+    onArtifacts: (artifacts, patch) => {
+      const { turn, run } = invocation;
       if (turn === undefined) return;
+      // After a takeover, clients may have a later version than the one that is edited.
+      const isKnown = run?.log.attempt === 1 || turn.artifactsSent.has(patch?.name ?? '');
+      const artifactPatch = isKnown && (patch?.length ?? 0) > longText ? patch : undefined;
       for (const artifact of artifacts) {
-        if (streamsArtifact(turn, artifact)) chunkSink.push({ artifact });
+        if (!streamsArtifact(turn, artifact)) continue;
+        chunkSink.push({ artifact, ...(artifactPatch && { artifactPatch }) });
       }
     },
     onCustom: ({ patch, custom }) => {

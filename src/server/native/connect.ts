@@ -21,6 +21,7 @@ import { checkCall, findAgent, type ServerContext, type Subject } from '../http/
 import { cursorFeed, isTurnEnd } from '../stream/cursor-feed.ts';
 import type { FeedBatch } from '../stream/feed.ts';
 import { invokeOptions } from '../stream/turn.ts';
+import { artifactForm } from './format.ts';
 import { type FrameHandler, FrameReader } from './frame-reader.ts';
 import { closeCodes, createFrameSocket, type FrameSocket } from './socket.ts';
 import { WaitingInputs } from './waiting-inputs.ts';
@@ -60,6 +61,7 @@ class SocketConnection implements FrameHandler {
   #opened: Promise<AgentConnection> | undefined;
   #final = false;
   readonly #inputs: WaitingInputs;
+  readonly #shown: (chunk: Chunk) => Chunk;
   #leave: () => void = () => {};
   // The session that is being talked to, as far as it is known.
   #subject: Subject = {};
@@ -74,6 +76,7 @@ class SocketConnection implements FrameHandler {
     const { clock, limits, lifetime } = serverContext;
     this.#serverContext = serverContext;
     this.#options = options;
+    this.#shown = artifactForm(options.request.url);
     this.#socket = createFrameSocket(socket, {
       clock,
       keepAliveMs: serverContext.options.keepAlive ?? 15_000,
@@ -259,7 +262,9 @@ class SocketConnection implements FrameHandler {
       for (const event of value) {
         if (this.#final) return undefined;
         if (event.type === 'chunk') this.#see(event.chunk);
-        if (event.type !== 'output') await this.#socket.send(event);
+        if (event.type === 'chunk') {
+          await this.#socket.send({ ...event, chunk: this.#shown(event.chunk) });
+        } else if (event.type !== 'output') await this.#socket.send(event);
       }
     }
   }

@@ -31,6 +31,6 @@ export function mountEvents(router: Router, serverContext: ServerContext): void 
       slot.leave();
       throw error;
     }
-    return slot.respond(startingWith(first, feed), nativeFormat);
+    return slot.respond(startingWith(first, feed), nativeFormat(c.req.url));
   });
 }

@@ -20,7 +20,7 @@ test('a chunk is sent as its JSON, whichever came before it', () => {
     { modelChunk: { content: [{ text }] } },
   ];
   for (const chunk of chunks) {
-    const frame = nativeFormat.encode({ type: 'chunk', id: '1.2', chunk });
+    const frame = nativeFormat('http://localhost/').encode({ type: 'chunk', id: '1.2', chunk });
     expect(frame.endsWith('\n\n')).toBe(true);
     const [event, id, data = '', ...rest] = frame.trimEnd().split('\n');
     expect([event, id, rest]).toEqual(['event: chunk', 'id: 1.2', []]);

@@ -1,4 +1,5 @@
 import { assertNever } from '../../core/error.ts';
+import { withArtifactOnly, withPatchOnly } from '../../protocol/artifact-patch.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import { pieceOf } from '../../store/rules/event-body.ts';
 import type { FeedEvent } from '../stream/feed.ts';
@@ -6,16 +7,26 @@ import { sseEvent, sseHeaders, sseKeepAlive } from '../stream/sse.ts';
 import type { StreamFormat } from '../stream/stream-response.ts';
 
 /** The native dialect's stream: named events, each with its place in the run. */
-export const nativeFormat: StreamFormat<FeedEvent> = {
-  encode,
-  keepAlive: sseKeepAlive,
-  headers: sseHeaders,
-};
+export function nativeFormat(url: string): StreamFormat<FeedEvent> {
+  const shown = artifactForm(url);
+  return {
+    encode: (event) => encode(event, shown),
+    keepAlive: sseKeepAlive,
+    headers: sseHeaders,
+  };
+}
 
-function encode(event: FeedEvent): string {
+/** How a client takes edited artifacts: `?artifacts=patches` asks for the edit, otherwise it gets the whole artifact. */
+export function artifactForm(url: string): (chunk: Chunk) => Chunk {
+  return new URL(url).searchParams.get('artifacts') === 'patches'
+    ? withPatchOnly
+    : withArtifactOnly;
+}
+
+function encode(event: FeedEvent, shown: (chunk: Chunk) => Chunk): string {
   switch (event.type) {
     case 'chunk':
-      return sseEvent({ event: 'chunk', id: event.id, data: chunkJson(event.chunk) });
+      return sseEvent({ event: 'chunk', id: event.id, data: chunkJson(shown(event.chunk)) });
     case 'reset': {
       const { type: _, id, ...reset } = event;
       return sseEvent({ event: 'reset', id, data: JSON.stringify(reset) });

@@ -23,7 +23,7 @@ export function mountTurns(router: Router, serverContext: ServerContext): void {
     return answerTurn(serverContext, c, call, {
       init,
       input,
-      stream: wantsEvents(c) && nativeFormat,
+      stream: wantsEvents(c) && nativeFormat(c.req.url),
       respond: (output) => jsonResponse(output),
     });
   });
