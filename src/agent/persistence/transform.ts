@@ -148,13 +148,10 @@ export function transformAnswer(
     artifacts: [...artifacts],
   });
   const last = shown?.messages?.at(-1);
-  const value =
-    output === undefined || transform.output !== undefined || transform.state === undefined
-      ? transformOutput(transform, output)
-      : // Without a hook of its own, the output is what the transformed message says.
-        jsonEqual(findJson(textOf(message)), output)
-        ? findJson(textOf(last))
-        : undefined;
+  const hasHook = output === undefined || transform.output !== undefined;
+  // Without a hook of its own, an output is what the transformed message says.
+  const isSaid = !hasHook && jsonEqual(findJson(textOf(message)), output);
+  const value = isSaid ? findJson(textOf(last)) : transformOutput(transform, output);
   return asFields({ message: last, artifacts: shown?.artifacts, output: value, snapshotId });
 }
 
