@@ -47,7 +47,7 @@ describe.each(Object.entries(transforms))('with the %s transform', (_, transform
   const asked = new Set<string>();
 
   beforeAll(async () => {
-    hooks = await receiveWebhooks();
+    hooks = await receiveWebhooks('ann');
     server = await startServer({ ...options, app: createCanaryApp(transform) });
   });
   afterAll(async () => {

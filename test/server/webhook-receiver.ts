@@ -12,8 +12,8 @@ export interface Received {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** A receiver of webhooks; one that is not genuine is answered with 401. */
-export async function receiveWebhooks(): Promise<{
+/** A receiver of webhooks of an owner; one that is not genuine is answered with 401. */
+export async function receiveWebhooks(owner?: string): Promise<{
   readonly url: string;
   readonly got: readonly Received[];
   close(): void;
@@ -27,7 +27,7 @@ export async function receiveWebhooks(): Promise<{
     request.on('end', () => {
       try {
         const url = `http://${request.headers.host}${request.url}`;
-        const secret = receiverSecrets(testWebhooks.secret, { url });
+        const secret = receiverSecrets(testWebhooks.secret, { url, owner });
         // The processes of a test may have a clock that is ahead.
         const { id } = verifyWebhook(body, request.headers, { secret, tolerance: 86_400_000 });
         got.push({ id, body: JSON.parse(body), headers: request.headers });
