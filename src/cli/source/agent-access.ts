@@ -57,7 +57,8 @@ export function localAgent(
       const { stateSchema: _, ...known } = metadata;
       return { name, ...(description !== undefined && { description }), metadata: known };
     },
-    streamBidi: ({ onReset: _, artifacts: __, ...options } = {}) => agent.streamBidi({ ...options, ...whose }),
+    streamBidi: ({ onReset: _, artifacts: __, ...options } = {}) =>
+      agent.streamBidi({ ...options, ...whose }),
     getSnapshot: (lookup, options) => agent.getSnapshot(lookup, { ...options, ...whose }),
     listSnapshots: (id, options) => agent.listSnapshots(id, { ...options, ...whose }),
     getSession: (id, options) => agent.getSession(id, { ...options, ...whose }),
