@@ -213,11 +213,12 @@ export function createChunkTransform(
   const filter = stateFilter(transform, knownCustom);
   return (chunk) => {
     // An edit would show more of an artifact than the transform does.
-    const { turnStart, turnEnd: end, snapshotCreated, reset, artifactPatch: _, ...content } = chunk;
+    const { turnStart, turnEnd: end, snapshotCreated, reset, artifactPatch, ...content } = chunk;
     const turnEnd = end && shownEnd(transform, end);
-    if (Object.keys(content).length === 0) return turnEnd === end ? chunk : { ...chunk, turnEnd };
-    const shown = filter(content);
-    const changed = hook === undefined ? shown : hook(structuredClone(shown));
+    const isBare = Object.keys(content).length === 0;
+    if (isBare && turnEnd === end && artifactPatch === undefined) return chunk;
+    const shown = isBare ? {} : filter(content);
+    const changed = isBare || hook === undefined ? shown : hook(structuredClone(shown));
     const leaving = {
       ...changed,
       ...(turnStart && { turnStart }),
