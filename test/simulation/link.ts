@@ -1,0 +1,101 @@
+import { WaymarkError } from '../../src/core/error.ts';
+import type { Store } from '../../src/store/contract/store.ts';
+import type { Database } from '../../src/store/sql/database/database.ts';
+import type { Actor, Scheduler } from './scheduler.ts';
+
+/** The faults of the connection between a process and its store, as probabilities. */
+export interface LinkFaults {
+  /** A call fails before it reaches the store. */
+  lostRequest: number;
+  /** A call fails after the store has carried it out. */
+  lostAnswer: number;
+  /** A notification is not delivered. */
+  lostHint: number;
+}
+
+/** The connection of a process to the store. */
+export interface Link {
+  readonly scheduler: Scheduler;
+  readonly actor: Actor;
+  readonly faults: LinkFaults;
+  /** Calls that wait to be sent. When the process dies, the store receives some of them all the same. */
+  readonly outgoing: Set<() => Promise<unknown>>;
+  onLostAnswer(): void;
+}
+
+/** Sends one call: it waits to be sent and to be answered, and may fail at both points. */
+export async function send<Value>(
+  link: Link,
+  name: string,
+  work: () => Promise<Value>,
+): Promise<Value> {
+  const { scheduler, actor, faults, outgoing } = link;
+  const { random } = scheduler;
+  outgoing.add(work);
+  await scheduler.pause(actor, `${name} →`);
+  outgoing.delete(work);
+  if (random.chance(faults.lostRequest)) throw unavailable(name, random.chance(0.5));
+  let result: Value;
+  try {
+    result = await work();
+  } finally {
+    await scheduler.pause(actor, `${name} ←`);
+  }
+  if (random.chance(faults.lostAnswer)) {
+    link.onLostAnswer();
+    throw unavailable(name, false);
+  }
+  return result;
+}
+
+/** Delivers a notification, perhaps late or never. */
+export function hint({ scheduler, actor, faults }: Link, listener: () => void): () => void {
+  return () => {
+    if (actor.dead || scheduler.random.chance(faults.lostHint)) return;
+    void scheduler.pause(actor, 'hint').then(listener);
+  };
+}
+
+function unavailable(name: string, isCertain: boolean): WaymarkError {
+  const details = isCertain ? { details: { written: false } } : {};
+  return new WaymarkError('UNAVAILABLE', `The connection broke in ${name}.`, details);
+}
+
+/** A store as a process reaches it: every call goes through the link. */
+export function linkStore(store: Store, link: Link): Store {
+  const wrap = <T extends object>(part: T, prefix: string): T => {
+    const entries = Object.entries(part).map(([key, value]): [string, unknown] => {
+      if (typeof value === 'object' && value !== null) return [key, wrap(value, `${key}.`)];
+      if (typeof value !== 'function') return [key, value];
+      if (key === 'close') return [key, async () => {}];
+      if (/^on[A-Z]/.test(key)) {
+        return [key, (id: string, listener: () => void) => value(id, hint(link, listener))];
+      }
+      return [key, (...args: unknown[]) => send(link, prefix + key, async () => value(...args))];
+    });
+    return Object.fromEntries(entries) as T;
+  };
+  return wrap(store, '');
+}
+
+/** A database as a process reaches it: each transaction goes through the link. */
+export function linkDatabase(db: Database, link: Link): Database {
+  return {
+    dialect: db.dialect,
+    get id() {
+      return db.id;
+    },
+    open: () => db.open(),
+    read: (plan) => send(link, 'read', () => db.read(plan)),
+    readInSteps: (plan) => send(link, 'read', () => db.readInSteps(plan)),
+    write: (plan, options) => send(link, 'write', () => db.write(plan, options)),
+    ...(db.sumOf && { sumOf: db.sumOf }),
+    ...(db.now && { now: db.now }),
+    scrub: () => send(link, 'scrub', () => db.scrub()),
+    tell: (hints, reach) => {
+      if (!link.actor.dead) db.tell(hints, reach);
+    },
+    listen: (key, listener) => db.listen(key, hint(link, listener)),
+    close: async () => {},
+  };
+}
