@@ -243,6 +243,44 @@ test('S121 a tool that is run again gets the same idempotency key; every other c
   await line.heal();
 });
 
+test('S121 a tool call keeps its idempotency key when the second attempt takes a steered message before it', async () => {
+  const { first, second, line, expire } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  const keys: string[] = [];
+  const define = (app: TestApp, hangs: boolean) => {
+    const look = app.defineTool({ name: 'look', description: 'Looks.' }, () => 'seen');
+    const pay = app.defineTool(
+      { name: 'pay', description: 'Pays.' },
+      async (_, { idempotencyKey }) => {
+        keys.push(idempotencyKey);
+        if (hangs) await new Promise(() => {});
+        return 'paid';
+      },
+    );
+    const script: ScriptStep[] = [{ toolCalls: [{ name: 'pay' }] }, 'done'];
+    const model = scriptedModel(hangs ? [{ toolCalls: [{ name: 'look' }] }, ...script] : script);
+    return app.defineAgent({ name: 'chat', model, tools: [look, pay] });
+  };
+  const chat = define(first, true);
+  const { snapshotId = '' } = await chat.run({ ...say('x'), detach: true });
+  await eventually(() => keys.length === 1);
+  line.cut();
+  const heir = define(second, false);
+  await heir.steer(snapshotId, 'And hurry.');
+  expire();
+  const { state } = await heir.wait(snapshotId);
+  expect(told(state?.messages).slice(0, 5)).toEqual([
+    'user: x',
+    'model: [look?]',
+    'tool: [look!]',
+    'user: And hurry.',
+    'model: [pay?]',
+  ]);
+  expect(keys[1]).toBe(keys[0]);
+  await line.heal();
+});
+
 test('S590 S119 a sub-agent that was approved and has answered is not asked again after a takeover', async () => {
   const { first, second, line, expire } = twoProcesses();
   await using _one = first;

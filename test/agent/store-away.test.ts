@@ -69,6 +69,26 @@ for (const answers of ['not done', 'lost'] as const) {
   }
 }
 
+for (const answers of ['not done', 'lost'] as const) {
+  test(`S115 a commit that is repeated (${answers}) leaves no gap in the numbers of events`, async () => {
+    const { store, line, first, second } = twoProcesses(60_000);
+    await using _one = first;
+    await using _two = second;
+    const { agent, gate } = gated(first, 'answer');
+    const turn = agent.stream(say('a'), { sessionId: 's', accept: true });
+    await gate.reached;
+    line.goAway(answers, /runs\.commit/);
+    gate.open();
+    await eventually(() => line.missed('runs.commit') > 0);
+    line.comeBack();
+    const { snapshotId = '' } = await turn.output;
+    const page = await store.events?.read({ agent: 'agent' }, snapshotId, { limit: 100 });
+    const numbers = page?.events.map(({ seq }) => seq) ?? [];
+    expect(numbers.length).toBeGreaterThan(2);
+    expect(numbers).toEqual(numbers.map((_, at) => at));
+  });
+}
+
 test('S217 S218: while the store was away for one process, another has finished its run: its caller is told that result', async () => {
   const { store, line, first, second } = twoProcesses(80);
   await using _one = first;

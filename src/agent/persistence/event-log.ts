@@ -116,6 +116,7 @@ export class EventLog {
 
   /** Shows a staged event, which was written together with what it reports. */
   publishStaged(event: LogEvent): void {
+    this.#staged = undefined;
     this.#publish(event);
     // Nothing of an attached run is in the store before the run is detached.
     if (this.#sink !== undefined) this.#unwritten = event.seq + 1;
@@ -186,9 +187,14 @@ export class EventLog {
   }
 
   #publishHeld(): void {
+    const staged = this.#staged;
     this.#staged = undefined;
     const held = this.#held;
-    if (held === undefined) return;
+    if (held === undefined) {
+      // The write failed: the next attempt reuses the number, so that numbers have no gap.
+      if (staged?.seq === this.#seq - 1) this.#seq = staged.seq;
+      return;
+    }
     this.#held = undefined;
     for (const event of held) this.#publish(event);
   }
