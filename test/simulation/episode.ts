@@ -37,6 +37,8 @@ export interface Result {
   readonly turns: number;
   readonly simulatedMs: number;
   readonly steps: number;
+  /** A hash of all decisions. */
+  readonly schedule: string;
   readonly failure?: Error;
   /** The latest decisions of the scheduler. */
   readonly trace: readonly string[];
@@ -153,6 +155,7 @@ export async function runEpisode(plan: Plan): Promise<Result> {
     turns: oracle.acks.length + oracle.accepted.size,
     simulatedMs: scheduler.now - begun,
     steps: scheduler.steps,
+    schedule: scheduler.digest.toString(16),
     trace: scheduler.trace,
   });
   try {

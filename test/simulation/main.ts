@@ -12,10 +12,12 @@ const { values } = parseArgs({
     episodes: { type: 'string', default: '1000000' },
     workers: { type: 'string', default: String(availableParallelism()) },
     sqlite: { type: 'string', default: '5' },
+    digest: { type: 'boolean', default: false },
   },
 });
 const workers = Math.min(Number(values.workers), Number(values.episodes));
 const begun = Date.now();
+const schedules: string[] = [];
 const sums = { memory: 0, sqlite: 0, simulatedMs: 0, episodes: 0 };
 const failures: WorkerReport[] = [];
 
@@ -33,6 +35,7 @@ const run = (at: number): Promise<void> =>
       sums[report.store] += report.turns;
       sums.simulatedMs += report.simulatedMs;
       sums.episodes++;
+      schedules.push(`${report.seed} ${report.schedule}`);
       if (report.failure === undefined) return;
       failures.push(report);
       console.log(`\nSeed ${report.seed} on ${report.store} failed:\n${report.failure}`);
@@ -47,6 +50,7 @@ const hours = sums.simulatedMs / 3_600_000;
 console.log(
   `${sums.episodes} episodes, ${sums.memory + sums.sqlite} turns (${sums.sqlite} on SQLite), ${Math.round(hours)} simulated hours in ${Math.round(seconds)} s`,
 );
+if (values.digest) console.log(`Schedule ${schedules.sort().join(', ')}`);
 console.log(`${sums.episodes - failures.length} passed, ${failures.length} failed`);
 if (failures.length > 0) {
   console.log(`Seeds: ${failures.map(({ seed, store }) => `${seed} (${store})`).join(', ')}`);

@@ -44,6 +44,8 @@ export class Scheduler {
   onStep: (step: number) => void = () => {};
   /** The latest decisions, for reports of failures. */
   readonly trace: string[] = [];
+  /** A hash of all decisions. */
+  digest = 0;
   #tasks: Task[] = [];
   readonly #timers = new Set<Timer>();
 
@@ -115,6 +117,11 @@ export class Scheduler {
   }
 
   #note(actor: Actor, label: string): void {
+    for (const text of [actor.name, label]) {
+      for (let at = 0; at < text.length; at++) {
+        this.digest = (Math.imul(this.digest, 31) + text.charCodeAt(at)) >>> 0;
+      }
+    }
     if (this.trace.push(`${this.steps} ${actor.name} ${label}`) > 2_000)
       this.trace.splice(0, 1_000);
   }

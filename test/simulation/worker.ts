@@ -21,6 +21,8 @@ export interface WorkerReport {
   readonly store: 'memory' | 'sqlite';
   readonly turns: number;
   readonly simulatedMs: number;
+  /** A hash of all decisions. */
+  readonly schedule: string;
   readonly failure?: string;
 }
 
@@ -29,12 +31,13 @@ for (let n = 0; n < episodes && Date.now() < deadline; n++) {
   const seed = first + n * stride;
   const store = sqliteEvery > 0 && n % sqliteEvery === 0 ? 'sqlite' : 'memory';
   const plan = planOf(seed, store);
-  const { turns, simulatedMs, failure } = await runEpisode(plan);
+  const { turns, simulatedMs, schedule, failure } = await runEpisode(plan);
   const report: WorkerReport = {
     seed,
     store,
     turns,
     simulatedMs,
+    schedule,
     ...(failure && { failure: await explain(plan, failure) }),
   };
   parentPort?.postMessage(report);
