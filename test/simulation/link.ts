@@ -24,7 +24,7 @@ export interface Link {
 }
 
 /** Sends one call: it waits to be sent and to be answered, and may fail at both points. */
-export async function send<Value>(
+async function send<Value>(
   link: Link,
   name: string,
   work: () => Promise<Value>,
@@ -49,7 +49,7 @@ export async function send<Value>(
 }
 
 /** Delivers a notification, perhaps late or never. */
-export function hint({ scheduler, actor, faults }: Link, listener: () => void): () => void {
+function hint({ scheduler, actor, faults }: Link, listener: () => void): () => void {
   return () => {
     if (actor.dead || scheduler.random.chance(faults.lostHint)) return;
     void scheduler.pause(actor, 'hint').then(listener);

@@ -38,12 +38,12 @@ export function askText({ tag, command }: Ask): string {
   return `#${tag} ${command}`;
 }
 
-export function parseAsk(message: Message): Ask | undefined {
+function parseAsk(message: Message): Ask | undefined {
   const [, tag, command] = /^#(\S+) (\w+)$/.exec(textIn(message)) ?? [];
   return tag === undefined ? undefined : { tag, command: command as Command };
 }
 
-export function textIn({ content }: Message): string {
+function textIn({ content }: Message): string {
   return content.map((part) => ('text' in part ? part.text : '')).join('');
 }
 
