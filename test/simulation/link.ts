@@ -24,11 +24,7 @@ export interface Link {
 }
 
 /** Sends one call: it waits to be sent and to be answered, and may fail at both points. */
-async function send<Value>(
-  link: Link,
-  name: string,
-  work: () => Promise<Value>,
-): Promise<Value> {
+async function send<Value>(link: Link, name: string, work: () => Promise<Value>): Promise<Value> {
   const { scheduler, actor, faults, outgoing } = link;
   const { random } = scheduler;
   outgoing.add(work);
