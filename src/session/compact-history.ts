@@ -14,8 +14,7 @@ export interface Link {
   content: string | Message;
 }
 
-/** A link that has its message itself. A class, because copies for maintenance are made of links as well (decision 0092). */
-export class OwnLink implements Link {
+class OwnLink implements Link {
   readonly before: Link | undefined;
   readonly role: Role;
   content: string | Message;
@@ -52,10 +51,7 @@ export function compactAfter(
 }
 
 /** The last of these messages, put to rest behind others. */
-export function linkAfter(
-  before: Link | undefined,
-  messages: readonly Message[],
-): Link | undefined {
+function linkAfter(before: Link | undefined, messages: readonly Message[]): Link | undefined {
   let end = before;
   for (const message of messages) end = new OwnLink(end, message.role, contentOf(message));
   return end;
@@ -84,6 +80,6 @@ function hexOf(chain: bigint): string {
 }
 
 /** The stored form of a message: only its text, if it has nothing else. */
-export function contentOf(message: Message): string | Message {
+function contentOf(message: Message): string | Message {
   return plainTextOf(message) ?? message;
 }

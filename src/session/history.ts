@@ -10,7 +10,6 @@ import {
   expandMessage,
   type Link,
 } from './compact-history.ts';
-import type { KnownChains } from './known-chains.ts';
 
 /** Shared by all versions of one line of history; only ever appended to. */
 class Log {
@@ -81,15 +80,10 @@ export class History {
   #frozen: readonly Message[] | undefined;
   #userMessages: number | undefined;
 
-  protected constructor(length: number, log: Log | undefined, end?: Link) {
+  private constructor(length: number, log: Log | undefined, end?: Link) {
     this.length = length;
     this.#log = log;
     this.#end = end;
-  }
-
-  /** The last message of a compact history. */
-  protected get end(): Link | undefined {
-    return this.#end;
   }
 
   /** A history of these (deeply frozen) messages. */
@@ -135,26 +129,6 @@ export class History {
     return woken;
   }
 
-  /** Like {@link History.wakeAmong}, with its chain, so many messages at a time. */
-  *wakeInSteps(known: Map<Link, History>, most: number): Generator<undefined, History> {
-    if (this.#log !== undefined || this.#end === undefined) {
-      yield* this.chainInSteps(most);
-      return this;
-    }
-    const links: Link[] = [];
-    let link: Link | undefined = this.#end;
-    for (; link !== undefined && !known.has(link); link = link.before) links.push(link);
-    let woken = (link && known.get(link)) ?? History.empty;
-    for (let left = links.length; left > 0; left -= most) {
-      const some = links.slice(Math.max(0, left - most), left).reverse();
-      woken = woken.append(some.map((each) => expandMessage(each)));
-      woken.chain();
-      if (left > most) yield;
-    }
-    known.set(this.#end, woken);
-    return woken;
-  }
-
   /** The message at a place. */
   at(index: number): Message | undefined {
     const place = index < 0 ? this.length + index : index;
@@ -182,21 +156,6 @@ export class History {
       link = link.before;
     }
     return messages.reverse();
-  }
-
-  /** The messages from a place on, one after the other. */
-  *from(place: number): Generator<Message, void> {
-    if (this.#log !== undefined) {
-      for (let at = place; at < this.length; at++) yield this.#log.messages[at] as Message;
-      return;
-    }
-    const links: Link[] = [];
-    let link = this.#end;
-    for (let at = this.length; at > place && link !== undefined; at--) {
-      links.push(link);
-      link = link.before;
-    }
-    for (let left = links.length; left > 0; left--) yield expandMessage(links[left - 1] as Link);
   }
 
   /** Whether these are its messages, the very same objects. */
@@ -256,46 +215,6 @@ export class History {
   /** A hash over the first `length` messages, each link over the one before and the message's own hash. */
   chain(length: number = this.length): string {
     return length === 0 ? emptyChain : this.#chainOver(length);
-  }
-
-  /** Computes the chain over all messages, so many at a time: without pauses it costs as much as the history is long. */
-  *chainInSteps(most: number): Generator<undefined, void> {
-    const { chains } = this.#awake();
-    let known = this.length;
-    while (known > 0 && chains[known - 1] === undefined) known--;
-    for (known += most; known < this.length; known += most) {
-      this.#chainOver(known);
-      yield;
-    }
-  }
-
-  /**
-   * The chain over all messages, computed again from them, so many at a time. `known` has those of compact histories, by where
-   * they ended, from which it continues.
-   */
-  *rechainInSteps(known: KnownChains, most: number): Generator<undefined, string> {
-    if (this.#log !== undefined || this.#end === undefined) {
-      yield* this.chainInSteps(most);
-      return this.chain();
-    }
-    const links: Link[] = [];
-    let link: Link | undefined = this.#end;
-    let chain: string | undefined;
-    for (; link !== undefined; link = link.before) {
-      chain = known.get(link);
-      if (chain !== undefined) break;
-      links.push(link);
-    }
-    chain ??= emptyChain;
-    for (let left = links.length; left > 0; left--) {
-      const { role, content } = links[left - 1] as Link;
-      chain = chainOn(chain, role, content);
-      if (left > 1 && left % most === 0) yield;
-    }
-    if (links.length > 0) {
-      known.add(this.#end, chain, { length: this.length, from: this.length - links.length });
-    }
-    return chain;
   }
 
   /** The chains over these first lengths. Of a compact history, only the messages behind the shortest one are read. */

@@ -24,7 +24,6 @@ export {
   type ImportRow,
   renewIds,
 } from '../session/import-session.ts';
-export type { KnownChains } from '../session/known-chains.ts';
 export { type PathSnapshot, pathSnapshotsOf } from '../session/path-snapshots.ts';
 export {
   emptyState,

@@ -5,13 +5,12 @@ import { join } from 'node:path';
 import { Pool } from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Chat, memoryStore, type Store, waymark } from 'waymark';
-import { fileStore } from 'waymark/file';
 import { postgresStore } from 'waymark/postgres';
 import { sqliteStore } from 'waymark/sqlite';
 import { createKit, stateOf } from '../../src/testing/store-contract/kit.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { countWork } from './count-work.ts';
-import { fileSize, folderSize, tablesSize } from './stored-bytes.ts';
+import { fileSize, tablesSize } from './stored-bytes.ts';
 import { usedBytes } from './used-bytes.ts';
 
 // A four-character edit of a 1 MB artifact leaves behind what it changed, and the chunks around it.
@@ -121,9 +120,6 @@ test('S556: data on SQLite, encrypted, takes its bytes', () => {
   return measureData(sqliteStore(path, { encryption }), () => fileSize(path));
 });
 
-test('S556: data on files takes its bytes', () =>
-  measureData(fileStore(directory), () => folderSize(directory)));
-
 // Without an agent: it holds the events of its last turns, and with them the artifacts that it sent.
 test('S252: edits of a large artifact in memory', async () => {
   const store = memoryStore();
@@ -156,9 +152,6 @@ test('S252: edits of a large artifact on SQLite, encrypted', () => {
   const encryption = { key: new Uint8Array(32).fill(7) };
   return measure(sqliteStore(path, { encryption }), () => fileSize(path));
 });
-
-test('S252: edits of a large artifact on files', () =>
-  measure(fileStore(directory), () => folderSize(directory)));
 
 test('S252, S556: edits of a large artifact, and data, on Postgres', async () => {
   const { connectionString, stop } = await startPostgres();

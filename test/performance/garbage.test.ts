@@ -1,7 +1,5 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { beginOfMarking, fullCollection } from '../../src/store/rules/between-steps.ts';
@@ -37,40 +35,6 @@ test('what a turn leaves behind is collected while it is young', async () => {
   // where in young space they lie. A turn that is promoted whole is 24 KB and more.
   expect(bytesPerTurn).toBeLessThan(12_000);
   expect(bytesPerTurn).toBeGreaterThan(0);
-});
-
-// V8 puts the objects of a literal into the old generation when most of those before them have lived long, as the rows of a
-// store do. The copies that maintenance works on come from the same lines of code, and were kept whole: 10 KB a session.
-test.each([
-  ['made', []],
-  ['read', ['read']],
-] as const)(
-  'copies that verify reads of sessions that were %s before are collected young',
-  async (_, args) => {
-    const directory = mkdtempSync(join(tmpdir(), 'waymark-garbage-'));
-    try {
-      const { bytesPerSession } = await ask<{ bytesPerSession: number }>(
-        'garbage-of-verify-worker.ts',
-        [directory, ...args],
-      );
-      expect(bytesPerSession).toBeLessThan(2500);
-    } finally {
-      rmSync(directory, { recursive: true, force: true });
-    }
-  },
-);
-
-// Each collection of young objects copies what the copy of a long session has grown by, while turns wait.
-test('the copy of a long session that verify works on takes little memory', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'waymark-garbage-'));
-  try {
-    const { bytesPerTurn } = await ask<{ bytesPerTurn: number }>('copy-worker.ts', [directory]);
-    // The texts lie outside of the heap. With messages as objects it was 2,000, and with texts in the heap 1,250.
-    expect(bytesPerTurn).toBeLessThan(700);
-    expect(bytesPerTurn).toBeGreaterThan(100);
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
 });
 
 // Maintenance waits while V8 marks what is alive: it depends on being told.

@@ -1,7 +1,7 @@
 // Needs --expose-gc.
 
 /** Bytes in the heap after a full collection. */
-export function live(): number {
+function live(): number {
   globalThis.gc?.();
   return process.memoryUsage().heapUsed;
 }

@@ -56,12 +56,14 @@ describe('what a turn costs', () => {
     const early = costs.get(10);
     const late = costs.get(1000);
     expect(late?.calls).toBe(early?.calls);
-    expect(late?.bytesRead).toBe(0);
+    // The end of the last line shows that a file is as this process left it.
+    expect(late?.bytesRead).toBe(early?.bytesRead);
+    expect(late?.bytesRead).toBeLessThan(200);
     expect(Math.abs((late?.bytesWritten ?? 0) - (early?.bytesWritten ?? 0))).toBeLessThan(20);
     expect(early?.growth).toBeLessThan(2000);
     expect(Math.abs((late?.growth ?? 0) - (early?.growth ?? 0))).toBeLessThan(20);
     // One of them asks whether the run has stored files that no snapshot names.
-    expect(early?.calls).toBeLessThanOrEqual(19);
+    expect(early?.calls).toBeLessThanOrEqual(25);
     expect(early?.bytesWritten).toBeGreaterThan(1000);
   });
 

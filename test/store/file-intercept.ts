@@ -59,7 +59,7 @@ export async function countFileWork(action: () => Promise<unknown>): Promise<Fil
 }
 
 /** Tells after each call what something has asked of the file system so far. */
-export async function watchFileWork(
+async function watchFileWork(
   seen: (work: FileWork) => void,
   action: () => Promise<unknown>,
 ): Promise<void> {

@@ -1,9 +1,10 @@
-import { appendFile, mkdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/time/clock.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
 import type { Scope } from '../../src/store/contract/store.ts';
+import { toLine } from '../../src/store/file/checked-line.ts';
 import { exchange, type Kit, plain, refused, texts } from '../../src/testing/store-contract/kit.ts';
 import { tickingClock } from '../support/movable-clock.ts';
 import { readTree } from '../support/read-tree.ts';
@@ -45,17 +46,15 @@ describe('the files of a store', () => {
     expect(names).toEqual([
       '.gitignore',
       'lock',
-      'lock-mark',
       'runs/trip-to-oslo~<hash>.jsonl',
       'runs/trip-to-rome~<hash>.jsonl',
       'sessions/_/chat/trip-to-pisa.json',
-      'sessions/_/chat/trip-to-rome/artifacts/<hash>.json',
       'sessions/_/chat/trip-to-rome/journal.jsonl',
       'sessions/alice-example-com~<hash>/chat/trip-to-oslo~<hash>/journal.jsonl',
       'waymark.json',
     ]);
     expect(await linesOf(journal('trip-to-rome'))).toMatchObject([
-      { waymark: 4, agent: 'chat', session: 'trip-to-rome' },
+      { waymark: 5, agent: 'chat', session: 'trip-to-rome' },
       { session: { id: 'trip-to-rome' } },
       {
         session: { head: base.snapshotId },
@@ -74,6 +73,7 @@ describe('the files of a store', () => {
         ],
         ended: base.snapshotId,
       },
+      { artifact: expect.any(String), files: [], content: artifacts[0] },
       {
         snapshots: [
           {
@@ -155,7 +155,6 @@ describe('the files of a store', () => {
     expect([...(await readTree(files.directory)).keys()]).toEqual([
       '.gitignore',
       'lock',
-      'lock-mark',
       'waymark.json',
     ]);
   });
@@ -240,74 +239,66 @@ describe('damage', () => {
     expect((await timeline.getSession(scope, 'bad'))?.turnCount).toBe(1);
   });
 
-  test('an artifact that is gone or changed is DATA_LOSS and names the file', async () => {
+  test('an artifact that was changed is DATA_LOSS and names the file', async () => {
     const { turn, scope } = open();
     const { base } = await turn('s');
+    await turn('t', { text: 'fine' });
     const state = { ...base.state, artifacts: [{ name: 'a', parts: [{ text: 'one' }] }] };
-    const { snapshot } = await turn('s', { state });
-    const name =
-      [...(await readTree(files.directory)).keys()].find((each) => each.includes('/artifacts/')) ??
-      '';
-    await writeFile(join(files.directory, name), '{"name":"a","parts":[{"text":"two"}]}');
+    await turn('s', { state });
+    const text = await readFile(journal('s'), 'utf8');
+    await writeFile(journal('s'), text.replace('"one"', '"two"'));
     await refused(open().store.getSnapshot(scope, { sessionId: 's' }), 'DATA_LOSS');
     expect(await open().maintenance.verify()).toEqual([
-      {
-        kind: 'hash',
-        sessionId: 's',
-        snapshotId: snapshot.snapshotId,
-        message: expect.stringContaining(name),
-      },
+      { kind: 'hash', message: expect.stringContaining('chat/s/journal.jsonl') },
     ]);
-    expect(await open().textsOf({ snapshotId: base.snapshotId })).toHaveLength(2);
+    expect(await open().textsOf({ sessionId: 't' })).toEqual(['fine', 'FINE']);
   });
 
-  test('a long text of an artifact that is gone or changed is DATA_LOSS and names the file', async () => {
-    const { turn, scope, timeline } = open();
-    const long = Array.from({ length: 20_000 }, (_, at) => `${(at * 7919) % 10_007} `).join('');
-    const { base } = await turn('s');
-    const state = { ...base.state, artifacts: [{ name: 'a', parts: [{ text: long }] }] };
-    await turn('s', { state });
-    const name = 'sessions/_/chat/s/artifacts/chunks.jsonl';
-    const path = join(files.directory, name);
-    const text = await readFile(path, 'utf8');
-    const changed = [text.replace('7919 ', '7918 '), text.slice(0, -1), '', undefined];
-    for (const each of changed) {
-      if (each === undefined) await rm(path);
-      else await writeFile(path, each);
-      const faults = await open().maintenance.verify();
-      expect(faults.map(({ message }) => message).join()).toContain(name);
+  test('S740: artifacts that no snapshot has any more are removed when they are most of a journal', async () => {
+    const { turn, commit, claim, maintenance } = open();
+    let { base } = await turn('s');
+    const sizes: number[] = [];
+    for (let no = 0; no < 12; no++) {
+      const text = `${no} `.repeat(150_000);
+      const state = { ...base.state, artifacts: [{ name: 'a', parts: [{ text }] }] };
+      const held = await claim('s');
+      const write = { base, parentId: base.snapshotId, state, listed: false };
+      ({ base } = await commit(held, { ...write, stateHash: hashState(state) }));
+      sizes.push((await stat(journal('s'))).size);
     }
-    await refused(open().store.getSnapshot(scope, { sessionId: 's' }), 'DATA_LOSS');
-    await writeFile(path, text);
-    expect((await timeline.getSession(scope, 's', { state: true }))?.state?.artifacts).toEqual(
-      state.artifacts,
-    );
-    await open().maintenance.prune({ keepLast: 1 });
+    expect(Math.max(...sizes)).toBeLessThan(5 * (sizes[0] ?? 0));
+    const again = open();
+    const loaded = await again.runs.load(again.scope, { sessionId: 's' });
+    expect(loaded?.state.artifacts).toEqual(base.state.artifacts);
+    expect(await maintenance.verify()).toEqual([]);
+    expect(await turn('s', { text: 'on' })).toBeDefined();
+  });
+
+  test('a pointer to nothing does no harm, and pruning removes it; a damaged one is found', async () => {
+    const { turn } = open();
+    await turn('s');
+    const path = join(files.directory, 'sessions/_/chat/f.json');
+    await writeFile(path, `${toLine({ waymark: 5, session: 'f', folder: 's' })}\n`);
     expect(await open().maintenance.verify()).toEqual([]);
-  });
-
-  test('an artifact that no snapshot has is found', async () => {
-    const { turn } = open();
-    await turn('s');
-    await turn('t');
-    const stray = 'sessions/_/chat/s/artifacts/stray.json';
-    const { base } = await turn('s');
-    await turn('s', { state: { ...base.state, artifacts: [{ parts: [{ text: 'x' }] }] } });
-    await writeFile(join(files.directory, stray), '{}');
-    const faults = await open().maintenance.verify();
-    expect(faults).toEqual([{ kind: 'unreachable', message: expect.stringContaining(stray) }]);
-  });
-
-  test('a pointer to nothing is found, and does no harm', async () => {
-    const { turn } = open();
-    await turn('s');
-    const pointer = { waymark: 1, session: 'f', folder: 's' };
-    await writeFile(join(files.directory, 'sessions/_/chat/f.json'), JSON.stringify(pointer));
+    await open().maintenance.prune({ keepLast: 1 });
+    await expect(readFile(path)).rejects.toMatchObject({ code: 'ENOENT' });
+    await writeFile(path, JSON.stringify({ waymark: 5, session: 'f', folder: 's' }));
     expect(await open().maintenance.verify()).toEqual([
       { kind: 'unreachable', message: expect.stringContaining('f.json') },
     ]);
-    await open().turn('f', { text: 'mine' });
-    expect(await open().textsOf({ sessionId: 'f' })).toEqual(['mine', 'MINE']);
+  });
+
+  test('a saved file that no snapshot names is found, and pruning removes it', async () => {
+    const { turn } = open();
+    await turn('s');
+    const name = `sessions/_/chat/s/files/${'0'.repeat(64)}.bin`;
+    await mkdir(dirname(join(files.directory, name)));
+    await writeFile(join(files.directory, name), 'stray');
+    expect(await open().maintenance.verify()).toEqual([
+      { kind: 'unreachable', message: expect.stringContaining(name) },
+    ]);
+    await open().maintenance.prune({ keepLast: 1 });
+    expect(await open().maintenance.verify()).toEqual([]);
   });
 
   test('a run whose checkpoint is damaged is not taken over, and the others are', async () => {
@@ -331,29 +322,14 @@ describe('damage', () => {
     expect(texts(plain(taken[0]?.checkpoint ?? emptyState))).toContain('REACHED');
   });
 
-  test('what a process left behind that died in the middle of something is cleared away', async () => {
-    const { turn, scope } = open();
-    const { base } = await turn('s');
-    await turn('s', { state: { ...base.state, artifacts: [{ parts: [{ text: 'kept' }] }] } });
-    const folder = 'sessions/_/chat/s';
-    const pointer = 'sessions/_/chat/f.json';
-    await writeFile(
-      join(files.directory, `${folder}/artifacts/${'0'.repeat(64)}.json`),
-      '{"parts":[]}',
-    );
-    await writeFile(join(files.directory, `${folder}/journal.jsonl.tmp`), 'half a jour');
-    await writeFile(
-      join(files.directory, pointer),
-      JSON.stringify({ waymark: 1, session: 'f', folder: 's' }),
-    );
-    const intent = { waymark: 1, folders: [folder], sessions: [{ ...scope, id: 'f' }] };
-    await writeFile(join(files.directory, 'intent.json'), JSON.stringify(intent));
-    const again = open();
-    expect(await again.textsOf({ sessionId: 's' })).toHaveLength(2);
-    expect(await again.maintenance.verify()).toEqual([]);
+  test('what a process left behind that died while it deleted a session is cleared away', async () => {
+    await open().turn('s', { text: 'kept' });
+    const left = join(files.directory, 'trash/01a1/journal.jsonl');
+    await mkdir(dirname(left), { recursive: true });
+    await writeFile(left, 'deleted');
+    expect(await open().textsOf({ sessionId: 's' })).toEqual(['kept', 'KEPT']);
     const names = [...(await readTree(files.directory)).keys()];
-    expect(names.filter((name) => /0{64}|tmp|f\.json|intent/.test(name))).toEqual([]);
-    expect(names.filter((name) => name.includes('artifacts'))).toHaveLength(1);
+    expect(names.filter((name) => name.includes('trash'))).toEqual([]);
   });
 
   test('a folder that was copied by hand is no second session', async () => {
@@ -374,10 +350,10 @@ describe('damage', () => {
     const { turn, scope } = open();
     await turn('s');
     const text = await readFile(journal('s'), 'utf8');
-    const newer = text.replace('"waymark":4', '"waymark":5');
+    const newer = text.replace('"waymark":5', '"waymark":6');
     await writeFile(journal('s'), newer);
     await refused(open().runs.load(scope, { sessionId: 's' }), 'FAILED_PRECONDITION', {
-      format: 5,
+      format: 6,
     });
     await refused(open().turn('s'), 'FAILED_PRECONDITION');
     expect(await readFile(journal('s'), 'utf8')).toBe(newer);
@@ -400,7 +376,7 @@ describe('damage', () => {
 
 describe.each([
   ['nothing', ''],
-  ['half a line', '{"waymark":4,"id":'],
+  ['half a line', '{"waymark":5,"id":'],
 ])('a process that died as it had written %s into a new file', (_, left) => {
   test('leaves a session that the next process begins', async () => {
     await open().turn('other');

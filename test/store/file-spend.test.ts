@@ -61,7 +61,7 @@ test('S499 a damaged line in a file that has grown fails no turn, and `verify` f
   const text = await readFile(file, 'utf8');
   await writeFile(file, text.replace('"input":1', '"input":9'));
   for (let turn = 0; turn < 6; turn++) await store.spend?.add(spend);
-  expect((await readFile(file, 'utf8')).split('\n')).toHaveLength(8);
+  expect((await readFile(file, 'utf8')).split('\n')).toHaveLength(10);
   expect(await store.maintenance?.verify()).toMatchObject([
     { kind: 'hash', message: expect.stringContaining('ann.jsonl') },
   ]);

@@ -11,8 +11,8 @@ import { systemClock } from '../../src/core/time/clock.ts';
 import type { Message } from '../../src/protocol/message.ts';
 import { emptyState, hashState, type SessionState } from '../../src/session/session-state.ts';
 import type { Claim, RunSupport, Scope, Store } from '../../src/store/contract/store.ts';
-import { createLock } from '../../src/store/file/directory/lock.ts';
 import { fileStore } from '../../src/store/file/index.ts';
+import { createLock } from '../../src/store/file/lock.ts';
 import { sharedClock } from '../support/shared-clock.ts';
 
 const [directory = '', command = '', name = '', count = '0'] = process.argv.slice(2);

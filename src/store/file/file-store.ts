@@ -1,46 +1,70 @@
 import { join, resolve } from 'node:path';
 import { createKeyedEmitter } from '../../core/async/emitter.ts';
-import { createIds } from '../../core/id.ts';
-import { checkChoice, checkOptions } from '../../core/options.ts';
-import { systemClock } from '../../core/time/clock.ts';
-import type { Store } from '../contract/store.ts';
-import type { Tables } from '../memory/tables.ts';
+import { createIds, type NewId } from '../../core/id.ts';
+import { checkChoice, checkOptions, type OptionNames } from '../../core/options.ts';
+import { type Clock, systemClock } from '../../core/time/clock.ts';
+import type { SpendFilter, SpendSupport, Store } from '../contract/store.ts';
+import { spendSupport as memorySpend, SpendCounters } from '../memory/spend.ts';
+import type { SessionRow, Tables } from '../memory/tables.ts';
 import { checkedStore } from '../rules/checked-store.ts';
-import { DirectoryCache } from './directory/cache.ts';
-import { Disk } from './directory/disk.ts';
-import { lockFile } from './directory/layout.ts';
-import { createLock, type Lock } from './directory/lock.ts';
-import { createDirectoryTransaction, type DirectoryTransaction } from './directory/transaction.ts';
-import { createWatch } from './directory/watch.ts';
-import { fileSupport } from './files.ts';
-import { maintenanceSupport } from './maintenance/maintenance.ts';
-import { type FileStoreOptions, fileOptionNames } from './options.ts';
-import { abortSupport, eventSupport } from './runs/events.ts';
-import { runSupport } from './runs/runs.ts';
-import { snapshotSupport } from './sessions/snapshots.ts';
-import { timelineSupport } from './sessions/timeline.ts';
-import { spendSupport } from './spend.ts';
-import { SpendFiles } from './spend-files.ts';
+import { Directory } from './directory.ts';
+import { Disk } from './disk.ts';
+import { fileSupport } from './file-support.ts';
+import { lockFile } from './layout.ts';
+import { createLock, type Lock } from './lock.ts';
+import { maintenanceSupport } from './maintenance.ts';
+import { FileRow } from './rows.ts';
+import { abortSupport, eventSupport, runSupport } from './runs.ts';
+import { SpendFiles } from './spend.ts';
+import { snapshotSupport, timelineSupport } from './timeline.ts';
+import { createTransaction, type Transaction } from './transaction.ts';
+import { createWatch } from './watch.ts';
+
+/** Options of `fileStore`. */
+export interface FileStoreOptions {
+  /** @default the system clock */
+  readonly clock?: Clock;
+  /** Generates ids for files, and for imported snapshots whose ids are taken. @default time-ordered UUIDs */
+  readonly newId?: NewId;
+  /** Milliseconds for which the events of a run are kept after its end. @default 60000 */
+  readonly eventsTtl?: number;
+  /**
+   * `full` waits until a write is on the disk. `normal` survives a crash of the process, but a power cut may lose the most
+   * recent writes. @default 'full'
+   */
+  readonly durability?: 'normal' | 'full';
+  /** Milliseconds that a call waits for the lock of another process before it fails. @default 10000 */
+  readonly lockTimeout?: number;
+}
+
+/** The options of the store; `durable` was the one of 0.1. */
+const fileOptionNames: OptionNames<FileStoreOptions> = {
+  clock: true,
+  newId: true,
+  eventsTtl: true,
+  durability: true,
+  lockTimeout: true,
+};
 
 /**
- * A store of plain files in a directory, which you can read and put under version control. Several processes may use one
- * directory. It does its work on the tables of a memory store: what these must say of a session is read from its files
- * before, and what a call has changed is written to them after, under one lock.
+ * A store of plain files in a directory, for development and for one host: you can read the files and put them under version control,
+ * and several processes may use one directory. It works on the tables of a memory store: before a call, the rows that it needs
+ * are read from the files, and after it, the changed rows are written to them, under one lock.
  */
 export function fileStore(directory: string, options: FileStoreOptions = {}): Store {
-  const { cache, transaction, lock } = openParts(directory, options);
-  const watch = createWatch(cache, transaction);
+  const { files, transaction, lock, fresh } = openParts(directory, options);
+  const watch = createWatch(files, transaction);
   return checkedStore({
     name: 'file',
     open: transaction.open,
-    ...snapshotSupport(cache, transaction),
-    runs: runSupport(cache, transaction),
-    abort: abortSupport(cache, transaction, watch),
-    events: eventSupport(cache, transaction, watch),
-    timeline: timelineSupport(cache, transaction),
-    maintenance: maintenanceSupport(cache, transaction),
-    spend: spendSupport(cache.spend, cache.tables, transaction),
-    files: fileSupport(cache, transaction),
+    ...snapshotSupport(files, transaction),
+    runs: runSupport(files, transaction),
+    abort: abortSupport(files, transaction, watch),
+    events: eventSupport(files, transaction, watch),
+    timeline: timelineSupport(files, transaction),
+    maintenance: maintenanceSupport(files, transaction, fresh),
+    spend: spendSupport(files.spend, files.tables, transaction),
+    files: fileSupport(files, transaction),
     async close() {
       watch.close();
       lock.close();
@@ -48,28 +72,56 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
   });
 }
 
-/** What the parts of a store over a directory share. */
-export function openParts(
-  directory: string,
-  options: FileStoreOptions = {},
-): {
-  readonly cache: DirectoryCache;
-  readonly transaction: DirectoryTransaction;
+/** Spend of owners, agents and sessions, from the files. */
+function spendSupport(files: SpendFiles, tables: Tables, transaction: Transaction): SpendSupport {
+  const support = (filter: SpendFilter): SpendSupport => memorySpend(tables, files.read(filter));
+  return {
+    add: (spend) => transaction.write(() => memorySpend(tables, new SpendCounters()).add(spend)),
+    reserve: (reservation) =>
+      transaction.write(() => {
+        const { owner = null } = reservation;
+        return support({ owner }).reserve?.(reservation);
+      }),
+    total: (filter) => transaction.read(() => support(filter).total(filter)),
+    sums: (by, filter) => transaction.read(() => support(filter).sums(by, filter)),
+  };
+}
+
+/** The parts of a store. */
+interface StoreParts {
+  readonly files: Directory;
+  readonly transaction: Transaction;
   readonly lock: Lock;
-} {
+  /** Creates another view of the files, which has read nothing yet. */
+  readonly fresh: () => Directory;
+}
+
+/** Opens the parts of a store in a directory. */
+export function openParts(directory: string, options: FileStoreOptions = {}): StoreParts {
   const { clock = systemClock, newId = createIds(clock), eventsTtl = 60_000 } = options;
   const { durability = 'full', lockTimeout = 10_000 } = options;
   checkOptions(options, fileOptionNames, 'fileStore()', { durable: 'durability' });
   checkChoice(durability, ['normal', 'full'], 'durability of fileStore()');
   const disk = new Disk(resolve(directory), { durable: durability === 'full' });
+  const fresh = (): Directory => createDirectory(disk, { clock, newId, eventsTtl });
+  const files = fresh();
+  const lock = createLock(join(disk.root, lockFile), { timeout: lockTimeout });
+  return { files, transaction: createTransaction(files, lock), lock, fresh };
+}
+
+function createDirectory(
+  disk: Disk,
+  options: Pick<Tables, 'clock' | 'newId' | 'eventsTtl'>,
+): Directory {
   const spend = new SpendFiles(disk);
   const tables: Tables = {
-    clock,
-    newId,
-    newRow: (row) => row,
-    eventsTtl,
+    ...options,
+    newRow: (row) => new FileRow(row),
     emitter: createKeyedEmitter(),
-    sessions: new Map(),
+    sessions: new SessionMap({
+      onSet: (session) => directory.used.add(session),
+      onDelete: (session) => directory.gone.add(session),
+    }),
     snapshots: new Map(),
     runs: new Map(),
     events: new Map(),
@@ -77,16 +129,35 @@ export function openParts(
     dead: new Map(),
     requests: new Map(),
     spend,
-    // They are on the disk, where `verify` and `UploadFiles` look after them.
+    // Saving and maintenance take care of the files themselves.
     files: {
-      check: (scope, state, before) => cache.checkFiles(scope, state, before),
+      check: (scope, state, before) => directory.files.check(scope, state, before),
       problemOf: () => undefined,
       runEnded: () => {},
       removed: () => {},
     },
   };
-  const cache = new DirectoryCache(disk, tables, spend);
-  const lock = createLock(join(disk.root, lockFile), { timeout: lockTimeout });
-  const transaction = createDirectoryTransaction(cache, lock);
-  return { cache, transaction, lock };
+  const directory = new Directory(disk, tables, spend);
+  return directory;
+}
+
+/** The table of sessions. It tells which ones an operation creates and deletes. */
+class SessionMap extends Map<string, SessionRow> {
+  readonly #on: Record<'onSet' | 'onDelete', (session: SessionRow) => void>;
+
+  constructor(on: Record<'onSet' | 'onDelete', (session: SessionRow) => void>) {
+    super();
+    this.#on = on;
+  }
+
+  override set(key: string, session: SessionRow): this {
+    this.#on.onSet(session);
+    return super.set(key, session);
+  }
+
+  override delete(key: string): boolean {
+    const session = this.get(key);
+    if (session !== undefined) this.#on.onDelete(session);
+    return super.delete(key);
+  }
 }

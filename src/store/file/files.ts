@@ -1,155 +1,128 @@
-import { closeSync, fstatSync, openSync } from 'node:fs';
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { WaymarkError } from '../../core/error.ts';
 import { createSha256 } from '../../core/platform.ts';
-import type { FileSupport, OpenFile, RunRef, StoredFile } from '../contract/store.ts';
-import { notHeld } from '../rules/errors.ts';
-import { damagedFile, filePieceLength, inPieces } from '../rules/file-pieces.ts';
-import { isSnapshotId } from '../rules/ids.ts';
-import type { DirectoryCache } from './directory/cache.ts';
-import { diskError } from './directory/disk-error.ts';
-import { ifThere } from './directory/file-io.ts';
-import { artifactsName, dataName } from './directory/layout.ts';
-import type { DirectoryTransaction } from './directory/transaction.ts';
+import { systemClock } from '../../core/time/clock.ts';
+import { fileHashesIn } from '../../protocol/file-part.ts';
+import type { SessionState } from '../../session/session-state.ts';
+import type { Scope } from '../contract/store.ts';
+import type { Tables } from '../memory/tables.ts';
+import { damagedFile, fileHoldMs, filePieceLength, missingFile } from '../rules/file-pieces.ts';
+import type { Disk } from './disk.ts';
+import { fileName, filesName, ownerFolder, uploadsFolder } from './layout.ts';
+import type { SessionTree } from './session-tree.ts';
+import { sameArtifacts } from './state-delta.ts';
+
+/** The part of a directory that saved files need. */
+interface FilesContext {
+  readonly disk: Disk;
+  readonly tables: Tables;
+  foldersIn(scope: string): readonly string[];
+  refreshRuns(): void;
+}
 
 /**
- * Files as files. An upload is written beside the sessions, without the lock. When a snapshot names it, it gets a second name in the
- * folder of the session.
+ * Saved files. A run, or an import, first puts them into a folder of uploads. When a snapshot names one, it gets a second name in the
+ * folder of its tree.
  */
-export function fileSupport(cache: DirectoryCache, transaction: DirectoryTransaction): FileSupport {
-  const { disk, tables, uploads } = cache;
+export class SavedFiles {
+  readonly #directory: FilesContext;
 
-  const checkRun = (run: RunRef | undefined): void => {
-    if (run === undefined) return;
-    const { runId, attempt } = run;
-    if (isSnapshotId(runId)) cache.refreshRun(runId);
-    if (tables.runs.get(runId)?.attempt !== attempt) throw notHeld(runId, attempt);
-  };
+  constructor(directory: FilesContext) {
+    this.#directory = directory;
+  }
 
-  return {
-    async write({ run }, data) {
-      await transaction.read(() => {
-        checkRun(run);
-      });
-      const folder = uploads.folderOf(run?.runId ?? `import-${tables.newId()}`);
-      const temporary = `${folder}/${tables.newId()}.tmp`;
-      try {
-        await mkdir(join(disk.root, folder), { recursive: true });
-        const stored = await writeNew(join(disk.root, temporary), data);
-        await transaction.write(
-          () => {
-            checkRun(run);
-            disk.rename(temporary, `${folder}/${dataName(stored.hash)}`);
-          },
-          () => {},
-        );
-        return stored;
-      } catch (error) {
-        await rm(join(disk.root, temporary), { force: true }).catch(() => {});
-        throw diskError(error, temporary);
-      }
-    },
-    open({ scope, sessionId, runId }, hash) {
-      const file = dataName(hash);
-      return transaction.read(() => {
-        const home = cache.refreshSession(scope, sessionId);
-        const folders = [
-          ...(home === undefined ? [] : [`${home.tree.folder}/${artifactsName}`]),
-          ...(runId !== undefined && isSnapshotId(runId) ? [uploads.folderOf(runId)] : []),
-        ];
-        for (const folder of folders) {
-          const path = join(disk.root, folder, file);
-          const size = sizeOf(path, `${folder}/${file}`);
-          if (size !== undefined) return opened(path, size, hash);
-        }
-        return undefined;
-      });
-    },
-  };
-}
+  /** Refuses a state that names a file which the store does not have, unless the state before named it already. */
+  check(scope: Scope, state: SessionState, before: () => SessionState): void {
+    if (sameArtifacts(before(), state)) return;
+    const isMissing = (hash: string): boolean => this.#find(hash, scope) === undefined;
+    const missing = fileHashesIn(state.artifacts).filter(isMissing);
+    if (missing.length === 0) return;
+    const known = fileHashesIn(before().artifacts);
+    for (const hash of missing) if (!known.includes(hash)) throw missingFile(hash);
+  }
 
-/** Writes a new file, which is on the disk when this resolves. */
-async function writeNew(path: string, data: AsyncIterable<Uint8Array>): Promise<StoredFile> {
-  const file = await open(path, 'wx');
-  try {
+  /** Gives files a name in the folder of a tree. `verify` reports those that are lost; they do not stop the session. */
+  adopt(tree: SessionTree, hashes: readonly string[], scope: Scope): void {
+    const { disk } = this.#directory;
+    for (const hash of hashes) {
+      const name = this.nameIn(tree, hash);
+      if (disk.stat(name) !== undefined) continue;
+      const from = this.#find(hash, scope);
+      if (from !== undefined) disk.link(from, name);
+    }
+  }
+
+  /** The name of a file in the folder of a tree. */
+  nameIn({ folder }: SessionTree, hash: string): string {
+    return `${folder}/${filesName}/${fileName(hash)}`;
+  }
+
+  /** The files in the folder of a tree that no snapshot names. */
+  unneeded(tree: SessionTree): readonly string[] {
+    const folder = `${tree.folder}/${filesName}`;
+    if (this.#directory.disk.stat(folder) === undefined) return [];
+    const needed = new Set([...tree.neededFiles()].map(fileName));
+    const names = this.#directory.disk.list(folder).filter((name) => !needed.has(name));
+    return names.map((name) => `${folder}/${name}`);
+  }
+
+  /** Removes the files of a tree that no snapshot names. */
+  sweep(tree: SessionTree): void {
+    for (const name of this.unneeded(tree)) this.#directory.disk.remove(name);
+  }
+
+  /** The fault of a file; `undefined`: none. Reads it in pieces. */
+  problemOf(tree: SessionTree, hash: string): string | undefined {
     const sum = createSha256();
-    let size = 0;
-    for await (const piece of inPieces(data)) {
-      sum.update(piece);
-      for (let done = 0; done < piece.length; ) {
-        done += (await file.write(piece, done, piece.length - done)).bytesWritten;
+    const isThere = this.#directory.disk.open(this.nameIn(tree, hash), (file) => {
+      const size = file.size();
+      for (let at = 0; at < size; at += filePieceLength) {
+        sum.update(file.read(at, Math.min(filePieceLength, size - at)));
       }
-      size += piece.length;
+      return true;
+    });
+    if (isThere === undefined) return damagedFile(hash, 'it is missing').message;
+    if (sum.hex() === hash) return undefined;
+    return damagedFile(hash, 'its content does not fit its name').message;
+  }
+
+  /** The folder with the uploads of a run or an import. */
+  uploadsOf(id: string): string {
+    return `${uploadsFolder}/${id}`;
+  }
+
+  /** Removes the uploads of a run that has ended. An aborted one may still attach its partial state. */
+  endUploads(runId: string): void {
+    const { disk, tables } = this.#directory;
+    const folder = this.uploadsOf(runId);
+    if (disk.stat(folder) === undefined) return;
+    if (tables.snapshots.get(runId)?.partialFrom === undefined) disk.remove(folder);
+  }
+
+  /** Removes the uploads of processes that died. */
+  sweepUploads(): void {
+    const { disk, tables } = this.#directory;
+    const ids = disk.list(uploadsFolder);
+    if (ids.length > 0) this.#directory.refreshRuns();
+    for (const id of ids) {
+      const { changedAt = 0 } = disk.stat(this.uploadsOf(id)) ?? {};
+      const run = tables.runs.get(id);
+      const isAlive =
+        run !== undefined && run.heartbeatAt + run.ttl + fileHoldMs > tables.clock.now();
+      if (!isAlive && systemClock.now() - changedAt > fileHoldMs) disk.remove(this.uploadsOf(id));
     }
-    await file.sync();
-    return { hash: sum.hex(), size };
-  } finally {
-    await file.close();
   }
-}
 
-function sizeOf(path: string, name: string): number | undefined {
-  try {
-    const fd = ifThere(() => openSync(path, 'r'));
-    if (fd === undefined) return undefined;
-    try {
-      return fstatSync(fd).size;
-    } finally {
-      closeSync(fd);
-    }
-  } catch (error) {
-    throw diskError(error, name);
+  /** Where a run, or a session of the same owner, has a file. */
+  #find(hash: string, { owner }: Scope): string | undefined {
+    const { disk } = this.#directory;
+    const file = fileName(hash);
+    const uploads = disk.list(uploadsFolder).map((id) => `${this.uploadsOf(id)}/${file}`);
+    const isThere = (name: string): boolean => disk.stat(name) !== undefined;
+    const upload = uploads.find(isThere);
+    if (upload !== undefined) return upload;
+    return disk
+      .list(ownerFolder(owner))
+      .flatMap((agent) => this.#directory.foldersIn(`${ownerFolder(owner)}/${agent}`))
+      .map((folder) => `${folder}/${filesName}/${file}`)
+      .find(isThere);
   }
-}
-
-function opened(path: string, size: number, hash: string): OpenFile {
-  return {
-    size,
-    async *read(from, to) {
-      // Once it is open, it can be read to its end, also if its snapshot is deleted meanwhile.
-      const file = await open(path, 'r').catch((cause: unknown) => {
-        throw goneMeanwhile(hash, cause);
-      });
-      try {
-        const sum = from === 0 && to === size ? createSha256() : undefined;
-        for (let at = from; at < to; at += filePieceLength) {
-          const length = Math.min(filePieceLength, to - at);
-          const piece = await readFully(file, at, length);
-          if (piece.length < length) throw damagedFile(hash, 'it is shorter than it was');
-          sum?.update(piece);
-          // Before the last piece, so that a reader does not take a damaged file for a whole one.
-          if (sum !== undefined && at + length === size && sum.hex() !== hash) {
-            throw damagedFile(hash, 'its content does not fit its name');
-          }
-          yield piece;
-        }
-      } finally {
-        await file.close();
-      }
-    },
-  };
-}
-
-async function readFully(
-  file: FileHandle,
-  from: number,
-  length: number,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const piece = new Uint8Array(length);
-  let done = 0;
-  while (done < length) {
-    const { bytesRead } = await file.read(piece, done, length - done, from + done);
-    if (bytesRead === 0) break;
-    done += bytesRead;
-  }
-  return piece.subarray(0, done);
-}
-
-function goneMeanwhile(hash: string, cause: unknown): WaymarkError {
-  return new WaymarkError(
-    'NOT_FOUND',
-    `The file ${hash} was deleted before it was read: no snapshot has it any more.`,
-    { cause },
-  );
 }

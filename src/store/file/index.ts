@@ -1,4 +1,3 @@
 export type { BackupReport } from '../backup.ts';
-export { fileStore } from './file-store.ts';
-export { backupFiles, restoreFiles } from './maintenance/backup.ts';
-export type { FileStoreOptions } from './options.ts';
+export { backupFiles, restoreFiles } from './backup.ts';
+export { type FileStoreOptions, fileStore } from './file-store.ts';

@@ -1,34 +1,178 @@
-import type { SpendFilter, SpendSupport } from '../contract/store.ts';
-import { spendSupport as memorySpend, SpendCounters } from '../memory/spend.ts';
-import type { Tables } from '../memory/tables.ts';
-import type { DirectoryTransaction } from './directory/transaction.ts';
-import type { SpendFiles } from './spend-files.ts';
+import type { JsonObject } from '../../core/json/json.ts';
+import type { Spend, SpendFilter } from '../contract/store.ts';
+import { SpendCounters } from '../memory/spend.ts';
+import type { SpendTable } from '../memory/tables.ts';
+import {
+  type SpendRow,
+  type StoredReservation,
+  type StoredSpend,
+  spendRows,
+} from '../rules/spend.ts';
+import { format, toLine } from './checked-line.ts';
+import type { Disk } from './disk.ts';
+import { Journal, type JournalReader } from './journal.ts';
+import { extension, spendFile, spendFolder } from './layout.ts';
 
-/** What was spent, by the files. */
-export function spendSupport(
-  files: SpendFiles,
-  tables: Tables,
-  transaction: DirectoryTransaction,
-): SpendSupport {
-  const reading = <Result>(
-    filter: SpendFilter,
-    read: (support: SpendSupport) => Promise<Result>,
-  ): Promise<Result> => transaction.read(() => read(memorySpend(tables, files.read(filter))));
-  return {
-    add: (spend) =>
-      transaction.write(
-        () => memorySpend(tables, new SpendCounters()).add(spend),
-        () => files.save(),
-      ),
-    reserve: (reservation) =>
-      transaction.write(
-        () => {
-          const { owner = null } = reservation;
-          return memorySpend(tables, files.read({ owner })).reserve?.(reservation);
-        },
-        () => files.save(),
-      ),
-    total: (filter) => reading(filter, (support) => support.total(filter)),
-    sums: (by, filter) => reading(filter, (support) => support.sums(by, filter)),
-  };
+/** The owner, agent, session and day of a line. */
+interface Place extends Pick<StoredSpend, 'owner' | 'agent' | 'session' | 'day'> {}
+
+/** A line of a file. An empty owner is none. */
+interface Line extends Place {
+  readonly rows: readonly SpendRow[];
+  /** A reservation of a model call. */
+  readonly reserved?: Omit<StoredReservation, keyof Place>;
+  /** Ids of reservations whose calls have ended. */
+  readonly settles?: readonly string[];
+}
+
+/** The size in bytes from which a file is rewritten with one line for each sum. */
+const smallestRewritten = 2_000_000;
+
+/** The spend of an owner: a journal with a line for each turn, and the sums of its lines. */
+class SpendFile implements JournalReader {
+  readonly journal: Journal;
+  readonly #disk: Disk;
+  #counters = new SpendCounters();
+  #owner = '';
+  /** The error of its first damaged line. */
+  #damage: unknown;
+  #rewrittenSize = 0;
+
+  constructor(disk: Disk, name: string) {
+    this.journal = new Journal(disk, name, this);
+    this.#disk = disk;
+  }
+
+  /** The sums; `DATA_LOSS` when a line is damaged. */
+  read(): SpendCounters {
+    this.journal.refresh();
+    if (this.#damage !== undefined) throw this.#damage;
+    return this.#counters;
+  }
+
+  /** Adds a line. A damaged one fails no turn; `verify` reports it. */
+  append(content: Line): void {
+    this.journal.refresh();
+    const head = this.journal.exists ? [] : [{ waymark: format }];
+    this.journal.append([...head, content].map(toLine));
+    this.#add(content);
+    if (this.journal.size > Math.max(smallestRewritten, 2 * this.#rewrittenSize)) this.#rewrite();
+  }
+
+  reset(): void {
+    this.#counters = new SpendCounters();
+    this.#damage = undefined;
+  }
+
+  head(): void {}
+
+  line(content: JsonObject): void {
+    this.#add(content as unknown as Line);
+  }
+
+  damaged(error: unknown): void {
+    this.#damage ??= error;
+  }
+
+  #add({ rows, reserved, settles = [], owner, agent, session, day }: Line): void {
+    const place = { owner, agent, session, day };
+    for (const counts of rows) this.#counters.addRow({ ...counts, ...place });
+    if (reserved !== undefined) this.#counters.reserve({ ...reserved, ...place });
+    this.#counters.settle(owner, settles);
+    this.#owner = owner;
+  }
+
+  /** Replaces the lines of turns by one for each sum. */
+  #rewrite(): void {
+    const { size } = this.journal;
+    // Read again: a line may have been damaged since.
+    this.journal.forget();
+    this.journal.refresh();
+    // The next attempt is when it has doubled, so that not every turn reads it.
+    this.#rewrittenSize = size;
+    if (this.#damage !== undefined) return;
+    const rows = [...this.#counters.rows({})].map(({ owner, agent, session, day, ...counts }) =>
+      toLine({ owner, agent, session, day, rows: [counts] }),
+    );
+    const open = this.#counters
+      .reservations(this.#owner)
+      .map(({ owner, agent, session, day, ...reserved }) =>
+        toLine({ owner, agent, session, day, rows: [], reserved }),
+      );
+    const text = [toLine({ waymark: format }), ...rows, ...open].join('\n');
+    this.#disk.replace(this.journal.name, [`${text}\n\n`]);
+    this.#rewrittenSize = text.length;
+    this.journal.forget();
+  }
+}
+
+/**
+ * The spend of all owners. It is written before the turn that it belongs to: if the process dies between the two, the turn is
+ * lost, but its cost was spent all the same.
+ */
+export class SpendFiles implements SpendTable {
+  readonly #disk: Disk;
+  readonly #files = new Map<string, SpendFile>();
+  #unwritten: Line[] = [];
+  #erased: string[] = [];
+
+  constructor(disk: Disk) {
+    this.#disk = disk;
+  }
+
+  add(spend: Spend, day: number): void {
+    const { owner = '', agent, sessionId: session, settles } = spend;
+    const rows = [...spendRows(spend)];
+    this.#unwritten.push({ owner, agent, session, day, rows, ...(settles && { settles }) });
+  }
+
+  reserve({ owner, agent, session, day, ...reserved }: StoredReservation): void {
+    this.#unwritten.push({ owner, agent, session, day, rows: [], reserved });
+  }
+
+  eraseOwner(owner: string): void {
+    this.#erased.push(owner);
+  }
+
+  /** Writes what was added since the last call. */
+  save(): void {
+    const [unwritten, erased] = [this.#unwritten, this.#erased];
+    this.#unwritten = [];
+    this.#erased = [];
+    for (const owner of erased) {
+      this.#file(spendFile(owner)).journal.remove();
+      this.#files.delete(spendFile(owner));
+    }
+    for (const content of unwritten) this.#file(spendFile(content.owner)).append(content);
+  }
+
+  /** The counters of one owner, or of all. */
+  read({ owner }: SpendFilter): SpendCounters {
+    if (owner !== undefined) return this.#read(spendFile(owner ?? ''));
+    const all = new SpendCounters();
+    for (const name of this.names()) for (const each of this.#read(name).rows({})) all.addRow(each);
+    return all;
+  }
+
+  /** The names of all files. */
+  names(): readonly string[] {
+    const names = this.#disk.list(spendFolder).filter((name) => name.endsWith(extension));
+    return names.map((name) => `${spendFolder}/${name}`);
+  }
+
+  forget(): void {
+    this.#files.clear();
+  }
+
+  #read(name: string): SpendCounters {
+    return this.#file(name).read();
+  }
+
+  #file(name: string): SpendFile {
+    const known = this.#files.get(name);
+    if (known !== undefined) return known;
+    const file = new SpendFile(this.#disk, name);
+    this.#files.set(name, file);
+    return file;
+  }
 }

@@ -102,7 +102,7 @@ const rare = [
 ] as const;
 
 /** The same number, in the form in which V8 keeps it in the object: a difference of two large ones is not, however small. */
-export function small(value: number): number {
+function small(value: number): number {
   const whole = value | 0;
   return whole === value ? whole : value;
 }

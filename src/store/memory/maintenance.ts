@@ -10,7 +10,7 @@ import { pruneInSteps } from './prune.ts';
 import { activePath, toMetadata, toSessionInfo } from './reading.ts';
 import { allRows } from './rows.ts';
 import { findSession, type SessionRow, type Tables } from './tables.ts';
-import { verifyInSteps } from './verify.ts';
+import { verifyTables } from './verify.ts';
 
 /** Keeping the store small, whole and portable. */
 export function maintenanceSupport(tables: Tables): MaintenanceSupport {
@@ -20,7 +20,7 @@ export function maintenanceSupport(tables: Tables): MaintenanceSupport {
     async verify(options) {
       const faults = createFaults(options);
       await betweenTurns(
-        verifyInSteps(tables, faults, undefined, (hash) => tables.files.problemOf(hash)),
+        verifyTables(tables, faults, (hash) => tables.files.problemOf(hash)),
         options,
       );
       return faults.found;

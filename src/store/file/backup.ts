@@ -1,0 +1,150 @@
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
+import { copyFile, cp, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { WaymarkError } from '../../core/error.ts';
+import { type BackupReport, checkFree, notThere } from '../backup.ts';
+import type { Directory } from './directory.ts';
+import type { Disk } from './disk.ts';
+import { attempt } from './disk.ts';
+import { openParts } from './file-store.ts';
+import {
+  eventsFile,
+  filesName,
+  formatFile,
+  ignoreFile,
+  journalName,
+  lockFile,
+  pointerFile,
+  requestsFolder,
+  runFile,
+  spendFolder,
+} from './layout.ts';
+
+/**
+ * Copies the store in a directory to another directory while it is in use. Each session is copied together with its forks and
+ * their runs, under the lock of the store, which is free in between. The copy is a store with all turns that had ended when
+ * the backup began.
+ */
+export async function backupFiles(directory: string, target: string): Promise<BackupReport> {
+  if (!existsSync(join(directory, formatFile))) throw notThere('file store', directory);
+  await checkFree(target);
+  const { files, transaction, lock } = openParts(directory);
+  const copy = createCopy(files.disk, resolve(target));
+  let sessions = 0;
+  try {
+    await transaction.open();
+    for (const folder of files.scopeFolders().flatMap((scope) => files.foldersIn(scope))) {
+      sessions += await transaction.read(() => copyTree(files, folder, copy));
+    }
+    // After the sessions, so that every turn in the copy has its idempotency key. A key without its turn is free.
+    await transaction.read(() => copy.folder(requestsFolder));
+    await transaction.read(() => copy.folder(spendFolder));
+    copy.file(ignoreFile);
+    await syncAll(resolve(target));
+    // The last one: until it is there, the directory is no store.
+    await copyFile(join(directory, formatFile), join(target, formatFile));
+    await syncAll(resolve(target), [formatFile]);
+    return { sessions };
+  } catch (error) {
+    await rm(target, { recursive: true, force: true });
+    throw error;
+  } finally {
+    lock.close();
+  }
+}
+
+/** Restores a backup into a directory that has no store yet. Unfinished background runs continue when an app opens it. */
+export async function restoreFiles(source: string, directory: string): Promise<BackupReport> {
+  if (!existsSync(join(source, formatFile))) throw notThere('backup of a file store', source);
+  await checkFree(directory);
+  await mkdir(directory, { recursive: true });
+  try {
+    for (const name of await readdir(source)) {
+      if (name === formatFile || name.startsWith(lockFile)) continue;
+      await cp(join(source, name), join(directory, name), { recursive: true });
+    }
+    await syncAll(resolve(directory));
+    await copyFile(join(source, formatFile), join(directory, formatFile));
+    await syncAll(resolve(directory), [formatFile]);
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true });
+    throw error;
+  }
+  return { sessions: await countSessions(directory) };
+}
+
+interface Copy {
+  /** Copies a file, if it exists. */
+  file(name: string): void;
+  /** Copies the files of a folder, if it exists. */
+  folder(name: string): void;
+}
+
+function createCopy(disk: Disk, target: string): Copy {
+  const file = (name: string): void => {
+    if (disk.stat(name) === undefined) return;
+    const to = join(target, name);
+    mkdirSync(dirname(to), { recursive: true });
+    copyFileSync(join(disk.root, name), to);
+  };
+  return {
+    file,
+    folder(name) {
+      for (const each of disk.list(name)) if (!each.endsWith('.tmp')) file(`${name}/${each}`);
+    },
+  };
+}
+
+/** Copies a session with its forks, their runs and the events of these; returns the number of sessions. */
+function copyTree(directory: Directory, folder: string, copy: Copy): number {
+  const tree = directory.tree(folder, { isLoaded: false });
+  // A damaged one is copied as it is, for `verify` to report.
+  attempt(() => tree.refresh());
+  copy.folder(`${folder}/${filesName}`);
+  copy.file(`${folder}/${journalName}`);
+  for (const { scope, id } of tree.sessions.values()) {
+    copy.file(pointerFile(scope, id));
+    const run = directory.refreshSession(scope, id)?.session.run;
+    if (run === undefined) continue;
+    copy.file(runFile(scope, id));
+    copy.file(eventsFile(run.id));
+    copy.folder(directory.files.uploadsOf(run.id));
+  }
+  const { size } = tree.sessions;
+  directory.forgetTree(tree);
+  return size;
+}
+
+/** Waits until files are on the disk: these, or all below a folder. */
+async function syncAll(root: string, names?: readonly string[]): Promise<void> {
+  const found = names ?? (await filesBelow(root));
+  for (const name of found) {
+    const file = await open(join(root, name), 'r+');
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+async function filesBelow(root: string): Promise<readonly string[]> {
+  const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => []);
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
+}
+
+async function countSessions(directory: string): Promise<number> {
+  const { files, transaction, lock } = openParts(directory);
+  try {
+    await transaction.open();
+    for (const scope of files.scopeFolders()) {
+      const error = await transaction.read(() => files.refreshScope(scope));
+      if (error instanceof WaymarkError && error.status !== 'DATA_LOSS') throw error;
+    }
+    return files.tables.sessions.size;
+  } finally {
+    lock.close();
+  }
+}

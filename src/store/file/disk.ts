@@ -1,0 +1,435 @@
+import {
+  closeSync,
+  copyFileSync,
+  fdatasync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { isWaymarkError, type Status, type WaymarkError } from '../../core/error.ts';
+import { storeFault } from '../rules/store-error.ts';
+import { trashFolder } from './layout.ts';
+
+/** The size and age of a file or folder. */
+export interface FileStat {
+  readonly size: number;
+  /** When it was last changed, in milliseconds. */
+  readonly changedAt: number;
+}
+
+/** An open file, for reading at any place. */
+export interface FileReader {
+  size(): number;
+  /** Reads bytes; fewer where the file ends. */
+  read(from: number, length: number): Buffer;
+  /** Reads bytes in one call, which may return fewer. */
+  peek(from: number, length: number): Buffer;
+}
+
+/** Files and folders that are not on the disk yet; for some files, the descriptor that wrote them. */
+export type Unsynced = Map<string, number | undefined>;
+
+/**
+ * The files below one directory, by names relative to it, which errors show. Only the holder of the lock writes. A write survives
+ * the death of the process at once, and a power cut after {@link Disk.sync}.
+ */
+export class Disk {
+  readonly root: string;
+  /** Counts the holds of the lock. Within one hold, no other process changes files. */
+  hold = 0;
+  /** Whether this hold may write. */
+  isWritable = false;
+  readonly #durable: boolean;
+  #unsynced: Unsynced = new Map();
+
+  constructor(root: string, { durable }: { readonly durable: boolean }) {
+    this.root = root;
+    this.#durable = durable;
+  }
+
+  stat(name: string): FileStat | undefined {
+    return this.#try(name, (path) => {
+      const stat = statSync(path, { throwIfNoEntry: false });
+      return stat && { size: stat.size, changedAt: stat.mtimeMs };
+    });
+  }
+
+  /** Reads an existing file; `undefined` when there is none. */
+  open<Result>(name: string, use: (file: FileReader) => Result): Result | undefined {
+    const fd = this.#try(name, (path) => ifThere(() => openSync(path, 'r')));
+    if (fd === undefined) return undefined;
+    try {
+      return use({
+        size: () => this.#try(name, () => fstatSync(fd).size),
+        read: (from, length) => this.#try(name, () => read(fd, from, length)),
+        peek: (from, length) => this.#try(name, () => peek(fd, from, length)),
+      });
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  readText(name: string): string | undefined {
+    // An error for a missing file costs more than this check.
+    if (this.stat(name) === undefined) return undefined;
+    return this.#try(name, (path) => ifThere(() => readFileSync(path, 'utf8')));
+  }
+
+  /** The names in a folder, sorted; none when it does not exist. */
+  list(folder: string): readonly string[] {
+    return this.#try(folder, (path) => ifThere(() => readdirSync(path).sort()) ?? []);
+  }
+
+  /** Creates a file, and its folder if needed. */
+  create(name: string, data: Buffer, { durable }: { readonly durable: boolean }): void {
+    if (this.stat(dirname(name)) === undefined) this.makeFolder(dirname(name));
+    this.#write(name, 'wx', durable, (fd) => {
+      try {
+        writeAll(fd, data, 0);
+      } catch (error) {
+        ftruncateSync(fd, 0);
+        throw error;
+      }
+    });
+    if (durable) this.note(dirname(name));
+  }
+
+  /**
+   * Makes a file of `size` bytes its first `at` bytes followed by `data`. When writing fails, as on a full disk, `rest` follows the
+   * first bytes.
+   */
+  append(
+    name: string,
+    data: Buffer,
+    options: {
+      readonly at: number;
+      readonly size: number;
+      readonly durable: boolean;
+      readonly rest: Buffer;
+    },
+  ): void {
+    const { at, size, durable, rest } = options;
+    this.#write(name, 'r+', durable, (fd) => {
+      try {
+        writeAll(fd, data, at);
+      } catch (error) {
+        ftruncateSync(fd, at);
+        tryTo(() => writeAll(fd, rest, at));
+        throw error;
+      }
+      if (size > at + data.length) ftruncateSync(fd, at + data.length);
+    });
+  }
+
+  /** Makes a few bytes the whole content of a file that exists. */
+  overwrite(name: string, data: Buffer): void {
+    this.#write(name, 'r+', false, (fd) => {
+      ftruncateSync(fd, data.length);
+      writeAll(fd, data, 0);
+    });
+  }
+
+  /** Replaces a whole file, or creates it, in one step that is durable when it returns. */
+  replace(name: string, pieces: Iterable<Buffer | string>): void {
+    const folder = dirname(name);
+    this.makeFolder(folder);
+    this.#try(name, (path) => {
+      const temporary = `${path}.tmp`;
+      const fd = openSync(temporary, 'w');
+      try {
+        writeAll(fd, Buffer.concat(Array.from(pieces, (piece) => Buffer.from(piece))), 0);
+        fsyncSync(fd);
+      } catch (error) {
+        tryTo(() => rmSync(temporary, { force: true }));
+        throw error;
+      } finally {
+        closeSync(fd);
+      }
+      renameSync(temporary, path);
+      syncFolder(join(this.root, folder));
+    });
+  }
+
+  /** Moves a file or folder, in one step. */
+  rename(from: string, to: string): void {
+    this.makeFolder(dirname(to));
+    this.#try(to, (path) => renameSync(this.#path(from), path));
+    this.note(dirname(from));
+    this.note(dirname(to));
+  }
+
+  /** Gives a file a second name, or copies it where the file system has no links; durable when it returns. */
+  link(from: string, to: string): void {
+    const folder = dirname(to);
+    this.makeFolder(folder);
+    this.#try(to, (path) => {
+      try {
+        linkSync(this.#path(from), path);
+      } catch (error) {
+        if (isThere(error)) return;
+        this.#copy(from, path);
+      }
+      syncFolder(join(this.root, folder));
+    });
+  }
+
+  /** Removes a file; after a power cut it may be back. */
+  unlink(name: string): void {
+    this.#try(name, (path) => ifThere(() => unlinkSync(path)));
+  }
+
+  /** Removes a file or a folder with its content. */
+  remove(name: string): void {
+    this.#try(name, (path) => rmSync(path, { recursive: true, force: true }));
+    this.note(dirname(name));
+  }
+
+  /** Removes a folder with its content, so that either all or nothing of it is left. Opening a store empties the trash. */
+  discard(folder: string, id: string): void {
+    if (this.stat(folder) === undefined) return;
+    this.rename(folder, `${trashFolder}/${id}`);
+    this.remove(`${trashFolder}/${id}`);
+    this.removeEmpty(trashFolder);
+  }
+
+  /** Removes a folder if it is empty. Returns whether it did. */
+  removeEmpty(folder: string): boolean {
+    try {
+      rmdirSync(this.#path(folder));
+    } catch {
+      return false;
+    }
+    this.note(dirname(folder));
+    return true;
+  }
+
+  makeFolder(folder: string): void {
+    this.#try(folder, () => {
+      const path = join(this.root, folder);
+      const first = mkdirSync(path, { recursive: true });
+      if (first === undefined) return;
+      // Each new folder is an entry of the one above it.
+      for (let made = path; made.length >= first.length; made = dirname(made))
+        this.note(relative(this.root, dirname(made)));
+    });
+  }
+
+  /** Remembers that the names in a folder have changed and must be synced. */
+  note(folder: string): void {
+    if (this.#durable && !this.#unsynced.has(folder)) this.#unsynced.set(folder, undefined);
+  }
+
+  /** The writes since the last call, for {@link Disk.sync}; `undefined`: none. */
+  takeUnsynced(): Unsynced | undefined {
+    const unsynced = this.#unsynced;
+    if (unsynced.size === 0) return undefined;
+    this.#unsynced = new Map();
+    return unsynced;
+  }
+
+  /** Waits until files and folders are on the disk. */
+  async sync(unsynced: Unsynced): Promise<void> {
+    await Promise.all(Array.from(unsynced, ([name, fd]) => this.#sync(name, fd)));
+  }
+
+  async #sync(name: string, written: number | undefined): Promise<void> {
+    let fd = written;
+    try {
+      fd ??= openSync(this.#path(name), 'r');
+      await dataSync(fd);
+    } catch (error) {
+      // Deleted files need no sync.
+      if (!isMissing(error) && !isFolderOnWindows(error)) throw diskError(error, name);
+    } finally {
+      if (fd !== undefined) closeSync(fd);
+    }
+  }
+
+  /** Opens a file that only this process changes, and keeps it open for the sync: opening it again would cost more. */
+  #write(name: string, flags: 'wx' | 'r+', durable: boolean, write: (fd: number) => void): void {
+    this.#try(name, (path) => {
+      let fd: number;
+      try {
+        fd = openSync(path, flags);
+      } catch (error) {
+        throw isThere(error) || isMissing(error) ? changedUnderLock(name) : error;
+      }
+      try {
+        write(fd);
+      } finally {
+        const isKept = durable && this.#durable && this.#unsynced.get(name) === undefined;
+        if (isKept) this.#unsynced.set(name, fd);
+        else closeSync(fd);
+      }
+    });
+  }
+
+  #copy(from: string, path: string): void {
+    const temporary = `${path}.tmp`;
+    copyFileSync(this.#path(from), temporary);
+    const fd = openSync(temporary, 'r+');
+    try {
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(temporary, path);
+  }
+
+  // Names are relative and always ours, so nothing has to be resolved.
+  #path(name: string): string {
+    return `${this.root}/${name}`;
+  }
+
+  #try<Result>(name: string, action: (path: string) => Result): Result {
+    try {
+      return action(this.#path(name));
+    } catch (error) {
+      throw diskError(error, name);
+    }
+  }
+}
+
+function dataSync(fd: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    fdatasync(fd, (error) => (error === null ? resolve() : reject(error)));
+  });
+}
+
+function read(fd: number, from: number, length: number): Buffer {
+  const buffer = Buffer.allocUnsafe(length);
+  let done = 0;
+  while (done < length) {
+    const count = readSync(fd, buffer, done, length - done, from + done);
+    if (count === 0) break;
+    done += count;
+  }
+  return buffer.subarray(0, done);
+}
+
+function peek(fd: number, from: number, length: number): Buffer {
+  const buffer = Buffer.allocUnsafe(length);
+  return buffer.subarray(0, readSync(fd, buffer, 0, length, from));
+}
+
+function writeAll(fd: number, data: Buffer, at: number): void {
+  for (let done = 0; done < data.length; ) {
+    done += writeSync(fd, data, done, data.length - done, at + done);
+  }
+}
+
+function syncFolder(path: string): void {
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, 'r');
+    fsyncSync(fd);
+  } catch (error) {
+    if (!isFolderOnWindows(error)) throw error;
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/** Does something that may fail after an error that is reported. */
+function tryTo(action: () => void): void {
+  try {
+    action();
+  } catch {
+    // Report the earlier error.
+  }
+}
+
+function ifThere<Result>(action: () => Result): Result | undefined {
+  try {
+    return action();
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Windows has no way to sync a folder, and needs none. */
+function isFolderOnWindows(error: unknown): boolean {
+  return (
+    process.platform === 'win32' &&
+    error instanceof Error &&
+    'code' in error &&
+    (error.code === 'EPERM' || error.code === 'EISDIR')
+  );
+}
+
+const meanings: Readonly<Record<string, readonly [Status, string]>> = {
+  ENOSPC: ['RESOURCE_EXHAUSTED', 'the disk is full; make room and try again'],
+  EDQUOT: ['RESOURCE_EXHAUSTED', 'the disk quota is used up; make room and try again'],
+  EMFILE: ['RESOURCE_EXHAUSTED', 'too many files are open; raise the limit of the process'],
+  EFBIG: ['RESOURCE_EXHAUSTED', 'the file would become too large; prune the session'],
+  EROFS: ['PERMISSION_DENIED', 'the file system is read-only'],
+  EACCES: ['PERMISSION_DENIED', 'access is denied; check the permissions of the directory'],
+  EPERM: ['PERMISSION_DENIED', 'it is not permitted; check the permissions of the directory'],
+  ENOTDIR: ['FAILED_PRECONDITION', 'a part of its path is no folder'],
+  EISDIR: ['FAILED_PRECONDITION', 'there is a folder where a file should be'],
+};
+
+/** The error for a file, with its name relative to the store's directory. */
+export function diskError(cause: unknown, name: string): unknown {
+  if (isWaymarkError(cause)) return cause;
+  const code = codeOf(cause);
+  if (code === undefined) return cause;
+  const [status, reason] = meanings[code] ?? ['UNAVAILABLE', `the system says ${code}`];
+  return storeFault(status, `The file store cannot use "${name}": ${reason}.`, { cause });
+}
+
+/** The error for stored data that cannot be right. */
+export function dataLoss(name: string, problem: string, cause?: unknown): WaymarkError {
+  return storeFault(
+    'DATA_LOSS',
+    `"${name}" of the file store is damaged: ${problem}. Restore it from a backup or from version control.`,
+    { cause },
+  );
+}
+
+/** The error for a file that was changed without the lock between our read and our write. */
+function changedUnderLock(name: string): WaymarkError {
+  return storeFault(
+    'ABORTED',
+    `"${name}" of the file store was changed by something that does not hold its lock. Try again.`,
+  );
+}
+
+/** Skips what is damaged: a caller that reads it gets the error. */
+export function attempt(action: () => void): void {
+  try {
+    action();
+  } catch (error) {
+    if (!isWaymarkError(error)) throw error;
+  }
+}
+
+/** Whether a file or folder does not exist. */
+function isMissing(error: unknown): boolean {
+  return codeOf(error) === 'ENOENT';
+}
+
+/** Whether a new file cannot be created because its name is taken. */
+function isThere(error: unknown): boolean {
+  return codeOf(error) === 'EEXIST';
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string'
+    ? error.code
+    : undefined;
+}

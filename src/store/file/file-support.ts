@@ -1,0 +1,132 @@
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { WaymarkError } from '../../core/error.ts';
+import { createSha256 } from '../../core/platform.ts';
+import type { FileSupport, OpenFile, RunRef, StoredFile } from '../contract/store.ts';
+import { notHeld } from '../rules/errors.ts';
+import { damagedFile, filePieceLength, inPieces } from '../rules/file-pieces.ts';
+import { isSnapshotId } from '../rules/ids.ts';
+import type { Directory } from './directory.ts';
+import { diskError } from './disk.ts';
+import { fileName } from './layout.ts';
+import type { Transaction } from './transaction.ts';
+
+/** Files that are written and read in pieces. Uploads are written without the lock. */
+export function fileSupport(directory: Directory, transaction: Transaction): FileSupport {
+  const { disk, tables, files } = directory;
+
+  const checkRun = (run: RunRef | undefined): void => {
+    if (run === undefined) return;
+    const { runId, attempt } = run;
+    if (isSnapshotId(runId)) directory.refreshRun(runId);
+    if (tables.runs.get(runId)?.attempt !== attempt) throw notHeld(runId, attempt);
+  };
+
+  return {
+    async write({ run }, data) {
+      await transaction.read(() => checkRun(run));
+      const folder = files.uploadsOf(run?.runId ?? `import-${tables.newId()}`);
+      const temporary = `${folder}/${tables.newId()}.tmp`;
+      const path = join(disk.root, temporary);
+      try {
+        await mkdir(dirname(path), { recursive: true });
+        const stored = await writeNew(path, data);
+        await transaction.write(() => {
+          checkRun(run);
+          disk.rename(temporary, `${folder}/${fileName(stored.hash)}`);
+        });
+        return stored;
+      } catch (error) {
+        await rm(path, { force: true }).catch(() => {});
+        throw diskError(error, temporary);
+      }
+    },
+    open({ scope, sessionId, runId }, hash) {
+      return transaction.read(() => {
+        const home = directory.refreshSession(scope, sessionId);
+        const names = [
+          ...(home === undefined ? [] : [files.nameIn(home.tree, hash)]),
+          ...(runId !== undefined && isSnapshotId(runId)
+            ? [`${files.uploadsOf(runId)}/${fileName(hash)}`]
+            : []),
+        ];
+        for (const name of names) {
+          const size = disk.stat(name)?.size;
+          if (size !== undefined) return opened(join(disk.root, name), size, hash);
+        }
+        return undefined;
+      });
+    },
+  };
+}
+
+/** Writes a new file, which is on the disk when this resolves. */
+async function writeNew(path: string, data: AsyncIterable<Uint8Array>): Promise<StoredFile> {
+  const file = await open(path, 'wx');
+  try {
+    const sum = createSha256();
+    let size = 0;
+    for await (const piece of inPieces(data)) {
+      sum.update(piece);
+      for (let done = 0; done < piece.length; ) {
+        done += (await file.write(piece, done, piece.length - done)).bytesWritten;
+      }
+      size += piece.length;
+    }
+    await file.sync();
+    return { hash: sum.hex(), size };
+  } finally {
+    await file.close();
+  }
+}
+
+function opened(path: string, size: number, hash: string): OpenFile {
+  return {
+    size,
+    async *read(from, to) {
+      // Once it is open, it can be read to its end, even if its snapshot is deleted meanwhile.
+      const file = await open(path, 'r').catch((cause: unknown) => {
+        throw deletedMeanwhile(hash, cause);
+      });
+      try {
+        const sum = from === 0 && to === size ? createSha256() : undefined;
+        for (let at = from; at < to; at += filePieceLength) {
+          const length = Math.min(filePieceLength, to - at);
+          const piece = await readFully(file, at, length);
+          if (piece.length < length) throw damagedFile(hash, 'it is shorter than it was');
+          sum?.update(piece);
+          // Before the last piece, so that a client does not mistake a damaged file for a whole one.
+          if (sum !== undefined && at + length === size && sum.hex() !== hash) {
+            throw damagedFile(hash, 'its content does not fit its name');
+          }
+          yield piece;
+        }
+      } finally {
+        await file.close();
+      }
+    },
+  };
+}
+
+async function readFully(
+  file: FileHandle,
+  from: number,
+  length: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const piece = new Uint8Array(length);
+  let done = 0;
+  while (done < length) {
+    const { bytesRead } = await file.read(piece, done, length - done, from + done);
+    if (bytesRead === 0) break;
+    done += bytesRead;
+  }
+  return piece.subarray(0, done);
+}
+
+function deletedMeanwhile(hash: string, cause: unknown): WaymarkError {
+  return new WaymarkError(
+    'NOT_FOUND',
+    `The file ${hash} was deleted before it was read: no snapshot has it any more.`,
+    { cause },
+  );
+}

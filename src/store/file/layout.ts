@@ -1,0 +1,111 @@
+import { sha256 } from '../../core/json/hash.ts';
+import type { Scope } from '../contract/store.ts';
+
+/**
+ * Where things lie, relative to the store's directory:
+ *
+ *     waymark.json                                   the format number
+ *     sessions/<owner, or _>/<agent>/<session>/      a session and its forks
+ *       journal.jsonl                                one line per change, and one per artifact
+ *       files/<hash>.bin                             saved files that its snapshots name
+ *     sessions/<owner, or _>/<agent>/<fork>.json     names the folder that contains a fork
+ *     runs/<session>~<hash>.jsonl                    the open run of a session; one empty line while there is none
+ *     events/<run>.jsonl                             the events of a run, until shortly after its end
+ *     requests/<key>.json                            the run that was claimed under a request id
+ *     spend/<owner, or _>.jsonl                      what an owner has spent
+ *     uploads/<run>/<hash>.bin                       saved files that no snapshot names yet
+ *     trash/                                         folders of deleted sessions, until they are removed
+ *     lock                                           see lock.ts
+ */
+export const formatFile = 'waymark.json';
+export const lockFile = 'lock';
+export const ignoreFile = '.gitignore';
+export const sessionsFolder = 'sessions';
+export const runsFolder = 'runs';
+export const eventsFolder = 'events';
+export const requestsFolder = 'requests';
+export const spendFolder = 'spend';
+export const uploadsFolder = 'uploads';
+export const trashFolder = 'trash';
+export const journalName = 'journal.jsonl';
+export const filesName = 'files';
+export const extension = '.jsonl';
+
+/** The paths that version control should leave alone: only running processes need them. */
+export const ignored: readonly string[] = [
+  `/${lockFile}*`,
+  `/${runsFolder}/`,
+  `/${eventsFolder}/`,
+  `/${requestsFolder}/`,
+  `/${uploadsFolder}/`,
+  `/${trashFolder}/`,
+  '*.tmp',
+];
+
+/** The name of a saved file, by the hash of its content. */
+export function fileName(hash: string): string {
+  return `${hash}.bin`;
+}
+
+// Names that Windows reserves for devices.
+const reserved = /^(con|prn|aux|nul|com\d|lpt\d)$/;
+const plain = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+
+/**
+ * The file name for an id from outside. A short lower-case id is its own name; any other becomes a readable beginning and a
+ * hash, separated by a `~` that no plain name has. Different ids have different names on file systems without case, too.
+ */
+function safeName(id: string): string {
+  return plain.test(id) && !reserved.test(id) ? id : `${slug(id)}~${shortHash(id)}`;
+}
+
+/** The folder with the sessions of a scope. */
+export function scopeFolder({ owner, agent }: Scope): string {
+  return `${ownerFolder(owner)}/${safeName(agent)}`;
+}
+
+/** The folder with all sessions of an owner; `_` is not a valid owner. */
+export function ownerFolder(owner: string | undefined): string {
+  return `${sessionsFolder}/${owner === undefined ? '_' : safeName(owner)}`;
+}
+
+/** The folder of a session that is not a fork. */
+export function sessionFolder(scope: Scope, sessionId: string): string {
+  return `${scopeFolder(scope)}/${safeName(sessionId)}`;
+}
+
+/** The file that names the folder of a fork. */
+export function pointerFile(scope: Scope, sessionId: string): string {
+  return `${sessionFolder(scope, sessionId)}.json`;
+}
+
+/** The file of the run that holds a session; there is at most one. */
+export function runFile({ owner, agent }: Scope, sessionId: string): string {
+  const hash = shortHash([owner ?? null, agent, sessionId]);
+  return `${runsFolder}/${slug(sessionId)}~${hash}${extension}`;
+}
+
+/** The file with the events of a run. */
+export function eventsFile(runId: string): string {
+  return `${eventsFolder}/${safeName(runId)}${extension}`;
+}
+
+/** The file with the spend of an owner; an empty name is no owner. */
+export function spendFile(owner: string): string {
+  return `${spendFolder}/${owner === '' ? '_' : safeName(owner)}${extension}`;
+}
+
+function slug(id: string): string {
+  return id
+    .slice(0, 200)
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-/, '')
+    .slice(0, 36)
+    .replace(/-$/, '');
+}
+
+// As JSON, because a lone surrogate has no UTF-8 encoding and two of them would hash alike.
+function shortHash(id: unknown): string {
+  return sha256(JSON.stringify(id)).slice(0, 32);
+}
