@@ -1,11 +1,11 @@
-import { stat } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json/json.ts';
 import { History } from '../../src/session/history.ts';
 import { emptyState, hashState, type SessionState } from '../../src/session/session-state.ts';
 import type { StateBase } from '../../src/store/contract/store.ts';
-import { type Kit, say } from '../../src/testing/store-contract/kit.ts';
+import { type Kit, refused, say } from '../../src/testing/store-contract/kit.ts';
 import { tickingClock } from '../support/movable-clock.ts';
 import { countFileWork, type FileWork } from './file-intercept.ts';
 import { setUpFileStores } from './file-support.ts';
@@ -170,6 +170,21 @@ describe('what a turn costs', () => {
 });
 
 describe('what another process reads', () => {
+  test('is only what is new, also after a call that found a damaged session', async () => {
+    const [writer, reader] = [open(), open()];
+    let base: StateBase | undefined;
+    for (let no = 0; no < 50; no++) {
+      base = await turn(writer, 's', base, (state) => exchange(state, no));
+    }
+    await turn(writer, 'bad', undefined, (state) => exchange(state, 0));
+    const journal = join(files.directory, 'sessions/_/chat/bad/journal.jsonl');
+    await writeFile(journal, (await readFile(journal, 'utf8')).replace('question', 'quastion'));
+    await reader.textsOf({ sessionId: 's' });
+    await refused(reader.claim('bad'), 'DATA_LOSS');
+    const read = await countFileWork(() => reader.textsOf({ sessionId: 's' }));
+    expect(read.bytesRead).toBeLessThan(1000);
+  });
+
   test('is the whole journal once, and then only what is new', async () => {
     const [writer, reader] = [open(), open()];
     let base: StateBase | undefined;

@@ -52,8 +52,10 @@ export class Directory {
   readonly requests: RequestFiles;
   readonly spend: SpendFiles;
   readonly files: SavedFiles;
-  /** Sessions that were refreshed or created in this hold of the lock. */
+  /** Sessions that were refreshed in this hold of the lock. */
   readonly used = new Set<SessionRow>();
+  /** Sessions that were added to the tables in this hold of the lock. */
+  readonly added = new Set<SessionRow>();
   /** Sessions that were deleted from the tables in this hold of the lock, in that order. */
   readonly gone = new Set<SessionRow>();
   readonly #runFiles = new Map<string, RunFile>();
@@ -73,8 +75,7 @@ export class Directory {
       tables,
       onUse: (tree) => this.#use(tree),
       onForget: (session) => {
-        this.used.delete(session);
-        this.gone.delete(session);
+        for (const set of [this.used, this.added, this.gone]) set.delete(session);
         this.#runFiles.get(fileOf(session))?.forget();
       },
     };
@@ -87,8 +88,7 @@ export class Directory {
   begin(isHeld: boolean): void {
     this.disk.hold++;
     this.disk.isWritable = isHeld;
-    this.used.clear();
-    this.gone.clear();
+    for (const set of [this.used, this.added, this.gone]) set.clear();
   }
 
   /** Forgets everything that is in memory, because it may differ from the files. */

@@ -119,7 +119,7 @@ function createDirectory(
     newRow: (row) => new FileRow(row),
     emitter: createKeyedEmitter(),
     sessions: new SessionMap({
-      onSet: (session) => directory.used.add(session),
+      onSet: (session) => directory.added.add(session),
       onDelete: (session) => directory.gone.add(session),
     }),
     snapshots: new Map(),

@@ -161,8 +161,14 @@ function refreshFamilies(
 function cleanTree(directory: Directory, tree: SessionTree): void {
   const before = directory.tables.clock.now() - requestTtl;
   const isOld = [...tree.receipts.values()].some(({ at }) => at <= before);
-  if (isOld || tree.garbage > 0 || hasLost(directory.tables, tree)) rewriteTree(directory, tree);
-  else directory.files.sweep(tree);
+  try {
+    if (isOld || tree.garbage > 0 || hasLost(directory.tables, tree)) rewriteTree(directory, tree);
+    else directory.files.sweep(tree);
+  } catch (error) {
+    // The tables have lost snapshots that the journal still has.
+    directory.forgetTree(tree);
+    throw error;
+  }
 }
 
 /** Deletes all sessions of an owner, one tree at a time under the lock, and everything else of the owner. */

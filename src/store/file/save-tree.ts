@@ -50,7 +50,7 @@ const smallestRewritten = 1024 * 1024;
 
 /** Writes the changes that an operation made to the tables. */
 export function saveChanges(directory: Directory, trace: Trace = {}): void {
-  const { tables, used, gone, events, spend } = directory;
+  const { tables, used, added, gone, events, spend } = directory;
   tables.requests.clear();
   spend.save();
   // Deletions are written from the last session to the first, so that one which sub-agents were started in comes after theirs.
@@ -63,7 +63,11 @@ export function saveChanges(directory: Directory, trace: Trace = {}): void {
   }
   if (lost.size > 0) events.sweep();
   for (const tree of lost) rewriteTree(directory, tree);
-  for (const session of used) if (isThere(tables, session)) saveSession(directory, session, trace);
+  // The others that were added have been read from their journals.
+  const created = [...added].filter((session) => homeOf(session) === undefined);
+  for (const session of new Set([...used, ...created])) {
+    if (isThere(tables, session)) saveSession(directory, session, trace);
+  }
   events.sweep();
 }
 

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { checkFormat, checkLine, format, formatOf, parseLine, toLine } from './checked-line.ts';
 import { convert } from './convert/convert.ts';
 import type { Directory } from './directory.ts';
@@ -51,7 +51,9 @@ export function createTransaction(directory: Directory, lock: Lock): Transaction
           saveChanges(directory, trace);
         } catch (error) {
           Promise.resolve(result).catch(() => {});
-          directory.forget();
+          // A damaged file is found before anything is changed.
+          const isUnchanged = result === undefined && isDamage(error);
+          if (!isUnchanged) directory.forget();
           throw error;
         }
         return { result, unsynced: disk.takeUnsynced() };
@@ -63,6 +65,10 @@ export function createTransaction(directory: Directory, lock: Lock): Transaction
       }
     },
   };
+}
+
+function isDamage(error: unknown): boolean {
+  return isWaymarkError(error) && error.status === 'DATA_LOSS';
 }
 
 /** Creates a store in a directory, or opens the one that it has. */
