@@ -47,7 +47,9 @@ test('an answer that does not fit is refused, and the question is asked again', 
     ],
   );
   expect(asked.code).toBe(0);
-  expect(asked.stderr).toMatch(/^This does not answer the question\. It does not fit the schema: /);
+  expect(asked.stderr).toMatch(
+    /^This does not answer the question\. The content does not fit its schema\. \/value: /,
+  );
   expect(asked.stdout.match(/\? Your age\?/g)).toHaveLength(2);
   expect(asked.stdout).toContain('{"action":"accept","content":{"value":36}}');
 });
