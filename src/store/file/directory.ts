@@ -52,7 +52,7 @@ export class Directory {
   readonly requests: RequestFiles;
   readonly spend: SpendFiles;
   readonly files: SavedFiles;
-  /** Sessions that were refreshed in this hold of the lock. */
+  /** Sessions that were refreshed with their runs in this hold of the lock. */
   readonly used = new Set<SessionRow>();
   /** Sessions that were added to the tables in this hold of the lock. */
   readonly added = new Set<SessionRow>();
@@ -128,7 +128,9 @@ export class Directory {
   /** Refreshes a session and its run. */
   refreshSession(scope: Scope, sessionId: string): Home | undefined {
     const home = this.find(scope, sessionId);
-    if (home !== undefined) this.runFile(home.session).refresh();
+    if (home === undefined) return undefined;
+    this.runFile(home.session).refresh();
+    this.used.add(home.session);
     return home;
   }
 
@@ -167,6 +169,7 @@ export class Directory {
         const file = this.#runFileAt(name);
         if (file.run !== undefined) this.find(file.run.session.scope, file.run.session.id);
         file.refresh();
+        if (file.run !== undefined) this.used.add(file.run.session);
       });
     }
     sortRuns(this.tables.runs);
@@ -328,7 +331,6 @@ export class Directory {
     const session = tree?.sessions.get(sessionId);
     if (tree === undefined || session === undefined) return undefined;
     if (tree.isLoaded) this.#use(tree);
-    this.used.add(session);
     return { tree, session };
   }
 
