@@ -43,9 +43,9 @@ export interface Scale {
   readonly paced: Pace & {
     readonly every: number;
     readonly streams: number;
-    /** How often the server and the bare one take turns, and the seconds of each turn. */
+    /** How often the server and the bare one take turns, and the turns of each stream in a round. */
     readonly rounds: number;
-    readonly seconds: number;
+    readonly turns: number;
     /** More streams for longer, to see that nothing falls behind. */
     readonly hold?: { readonly streams: number; readonly seconds: number };
   };
@@ -75,8 +75,8 @@ export const full: Scale = {
     streams: 200,
     pieces: 250,
     every: 20,
-    rounds: 3,
-    seconds: 3.5,
+    rounds: 5,
+    turns: 1,
     hold: { streams: 1000, seconds: 60 },
   },
   background: { detaches: 100, aborts: 30, kills: 3 },
@@ -98,7 +98,7 @@ export const quick: Scale = {
   idleParts: 3,
   floor: 100,
   http: { clients: [1, 50], rounds: 1, seconds: 0.3, pieces: [20] },
-  paced: { streams: 50, pieces: 50, every: 20, rounds: 1, seconds: 0.5 },
+  paced: { streams: 50, pieces: 50, every: 20, rounds: 1, turns: 1 },
   background: { detaches: 5, aborts: 3, kills: 0 },
 };
 

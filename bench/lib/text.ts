@@ -71,7 +71,8 @@ function createSource(length: number): Buffer {
   return Buffer.from(text.slice(0, length), 'latin1');
 }
 
-function xorshift(seed: number): (below: number) => number {
+/** Random integers below a limit, from a seed. */
+export function xorshift(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
     state ^= state << 13;
