@@ -77,9 +77,9 @@ describe.each(Object.entries(stores))('on %s', (_, openStore) => {
         metadata: { order: '7' },
         error: null,
         usage: {
-          input_tokens: 2,
-          output_tokens: 2,
-          total_tokens: 4,
+          input_tokens: 14,
+          output_tokens: 6,
+          total_tokens: 20,
           input_tokens_details: { cached_tokens: 0 },
           output_tokens_details: { reasoning_tokens: 0 },
         },
