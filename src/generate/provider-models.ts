@@ -1,4 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
+import { requireOptional } from '../core/platform.ts';
 import { fromLanguageModel, isLanguageModel } from './language-model/language-model.ts';
 import type { Model } from './model.ts';
 
@@ -73,7 +74,7 @@ export function providerModel(name: string): ProviderModel | undefined {
 }
 
 async function createModel(provider: Provider, name: string, modelId: string): Promise<Model> {
-  const create = (await loadPackage(provider.package, name))[provider.create];
+  const create = loadPackage(provider.package, name)[provider.create];
   const languageModel: unknown = typeof create === 'function' ? create(modelId) : undefined;
   if (isLanguageModel(languageModel)) return fromLanguageModel(languageModel);
   throw new WaymarkError(
@@ -82,17 +83,14 @@ async function createModel(provider: Provider, name: string, modelId: string): P
   );
 }
 
-async function loadPackage(specifier: string, name: string): Promise<Record<string, unknown>> {
-  try {
-    // Bundlers must not look for packages that most apps do not have.
-    return await import(/* webpackIgnore: true */ /* @vite-ignore */ specifier);
-  } catch (cause) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
-      `Model "${name}" needs the package ${specifier}, which cannot be loaded. Install it: npm install ${specifier}. In a bundle, import the package and pass the model instead of its name.`,
-      { cause },
-    );
-  }
+function loadPackage(specifier: string, name: string): Record<string, unknown> {
+  // Not by `import()`: bundlers look for the package, and the Workers runtime accepts no module whose name is computed.
+  const loaded = requireOptional(specifier);
+  if (typeof loaded === 'object' && loaded !== null) return { ...loaded };
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Model "${name}" needs the package ${specifier}, which cannot be loaded. Install it: npm install ${specifier}. In a bundle, import the package and pass the model instead of its name.`,
+  );
 }
 
 /** How to name a model that other libraries name differently; `undefined` if the name does not look like a provider's model. */

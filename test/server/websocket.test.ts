@@ -84,10 +84,13 @@ describe('a connection', () => {
     const waiting = (): number => serverSide?.writableLength ?? 0;
     let looks = 0;
     await eventually(() => {
-      looks = serverSide?.isPaused() && waiting() > 0 ? looks + 1 : 0;
+      // Bun does not tell that a socket is paused.
+      const isPaused = 'Bun' in globalThis || serverSide?.isPaused();
+      looks = isPaused && waiting() > 0 ? looks + 1 : 0;
       return looks > 20 || socket.bufferedAmount === 0;
     }, 'the server to stop reading');
-    expect(waiting()).toBeLessThan(2_000_000);
+    // Without backpressure it is more than 30 MB. How much a line holds on its own depends on the runtime.
+    expect(waiting()).toBeLessThan(4_000_000);
     expect(socket.bufferedAmount).toBeGreaterThan(0);
     socket.resume();
     await eventually(() => expect(answers).toBe(asked));

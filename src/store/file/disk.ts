@@ -137,7 +137,8 @@ export class Disk {
   /** Makes a few bytes the whole content of a file that exists. */
   overwrite(name: string, data: Buffer): void {
     this.#write(name, 'r+', false, (fd) => {
-      ftruncateSync(fd, data.length);
+      // An empty file between the two steps: the first byte of an old line would read as a line of its own.
+      ftruncateSync(fd, 0);
       writeAll(fd, data, 0);
     });
   }
