@@ -44,6 +44,7 @@ export interface SpendReservation extends Omit<Spend, 'entries' | 'settles'> {
 export interface SpendAmount {
   /** The currency. @default tokens */
   readonly currency?: string;
+  /** Tokens, or micro-units of the currency. */
   readonly amount: number;
   /** Whether the call cannot use more. If it is lost, it then counts as spent, because it may have been billed; a guess is dropped. */
   readonly isBound: boolean;
