@@ -1,6 +1,7 @@
 import { abortError } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
+import { jsonLength } from '../core/json/length.ts';
 import {
   checkKinds,
   checkNumbers,
@@ -275,13 +276,23 @@ function join(pieces: readonly Part[]): Part[] {
   return content;
 }
 
+/** Characters of a message above which its tokens are estimated without writing it as JSON. */
+const longMessage = 10_000;
+
 // Messages are immutable, so each is counted once.
 const counted = new WeakMap<Message, number>();
 
 function tokensOf(message: Message): number {
-  const tokens = counted.get(message) ?? estimateTokens(message);
+  const tokens = counted.get(message) ?? countTokens(message);
   counted.set(message, tokens);
   return tokens;
+}
+
+// Writing megabytes as JSON would block the event loop, so a long message is only measured.
+function countTokens(message: Message): number {
+  const isLong = jsonLength(message.content, longMessage) > longMessage;
+  if (!isLong) return estimateTokens(message);
+  return Math.ceil(jsonLength(message.content, Number.POSITIVE_INFINITY) / 4);
 }
 
 function countUsage(request: readonly Message[], answer: Message): Usage {
