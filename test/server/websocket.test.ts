@@ -80,18 +80,28 @@ describe('a connection', () => {
     for (let at = 1; at < asked; at++) {
       socket.send(JSON.stringify({ type: 'input', ref: `${at} ${padding}`, input: {} }));
     }
-    // Its answers wait and it does not read: with a full line this stays so. Without backpressure it reads everything.
-    const waiting = (): number => serverSide?.writableLength ?? 0;
-    let looks = 0;
-    await eventually(() => {
-      // Bun does not tell that a socket is paused.
-      const isPaused = 'Bun' in globalThis || serverSide?.isPaused();
-      looks = isPaused && waiting() > 0 ? looks + 1 : 0;
-      return looks > 20 || socket.bufferedAmount === 0;
-    }, 'the server to stop reading');
-    // Without backpressure it is more than 30 MB. How much a line holds on its own depends on the runtime.
-    expect(waiting()).toBeLessThan(4_000_000);
-    expect(socket.bufferedAmount).toBeGreaterThan(0);
+    if ('Bun' in globalThis || 'Deno' in globalThis) {
+      // Bun does not publish the server's socket, and 2.2 MB waited in Deno once. Here the client's side is looked at: what is
+      // left to send stays the same once the server has stopped reading.
+      let before = -1;
+      let same = 0;
+      await eventually(() => {
+        same = socket.bufferedAmount === before ? same + 1 : 0;
+        before = socket.bufferedAmount;
+        expect(same).toBeGreaterThan(20);
+      });
+      expect(before).toBeGreaterThan(1_000_000);
+    } else {
+      // Its answers wait and it does not read: with a full line this stays so. Without backpressure it reads everything.
+      const waiting = (): number => serverSide?.writableLength ?? 0;
+      let looks = 0;
+      await eventually(() => {
+        looks = serverSide?.isPaused() && waiting() > 0 ? looks + 1 : 0;
+        return looks > 20 || socket.bufferedAmount === 0;
+      }, 'the server to stop reading');
+      expect(waiting()).toBeLessThan(2_000_000);
+      expect(socket.bufferedAmount).toBeGreaterThan(0);
+    }
     socket.resume();
     await eventually(() => expect(answers).toBe(asked));
     socket.terminate();
