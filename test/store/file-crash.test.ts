@@ -1,7 +1,7 @@
 import { cp } from 'node:fs/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { emptyState, hashState, type SessionState } from '../../src/session/session-state.ts';
-import type { Store } from '../../src/store/contract/store.ts';
+import type { Fault, Store } from '../../src/store/contract/store.ts';
 import { fileStore } from '../../src/store/file/index.ts';
 import { createKit, exchange, type Kit, texts } from '../../src/testing/store-contract/kit.ts';
 import { readTree } from '../support/read-tree.ts';
@@ -150,6 +150,10 @@ const scenarios: Record<string, Scenario> = {
     },
     inSteps: true,
   },
+  'accepting a background run in a new session': {
+    act: (kit, _, [runId = '']) => kit.claim('n', { runId, mode: 'detached' }),
+    inSteps: true,
+  },
   'a fork': {
     act: ({ timeline }, { second }, [snapshotId = '']) =>
       timeline.fork(scope, second, { sessionId: 'g', snapshotId }),
@@ -200,6 +204,9 @@ const scenarios: Record<string, Scenario> = {
   },
 };
 
+/** Half a line says that it is one; nothing else may be wrong. */
+const isWrong = ({ kind }: Fault): boolean => kind !== 'unfinished';
+
 describe('whenever a process dies', () => {
   for (const [name, { more, act, inSteps = false, gone = [] }] of Object.entries(scenarios)) {
     test(`in the middle of ${name}, what is there is whole`, async () => {
@@ -219,9 +226,7 @@ describe('whenever a process dies', () => {
         const died = await dieAfter(changes, () => act(kit, names, ids));
         const next = open(path);
         const faults = await next.maintenance.verify();
-        // Half a line says that it is one; nothing else may be wrong.
-        const others = faults.filter(({ kind }) => !died || kind !== 'unfinished');
-        expect(others, `after ${changes} changes`).toEqual([]);
+        expect(died ? faults.filter(isWrong) : faults, `after ${changes} changes`).toEqual([]);
         const found = await contents(next);
         seen.add(JSON.stringify(found));
         if (!inSteps) expect([before, after]).toContainEqual(found);
@@ -230,8 +235,10 @@ describe('whenever a process dies', () => {
           break;
         }
         // It may have happened already; but no file that the dead process left may be in the way.
-        const refusal = await act(next, names, ids).then(String, String);
+        const refusal = await act(open(path), names, ids).then(String, String);
         expect(refusal, `after ${changes} changes`).not.toMatch(/changed by something/);
+        const left = (await open(path).maintenance.verify()).filter(isWrong);
+        expect(left, `again after ${changes} changes`).toEqual([]);
         if (gone.length > 0) {
           expect(await contents(open(path))).toEqual(after);
           const files = JSON.stringify([...(await readTree(path))]);

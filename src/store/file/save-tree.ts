@@ -76,8 +76,10 @@ export function saveChanges(directory: Directory, trace: Trace = {}): void {
  * without it, and readers recover from missing ones after it.
  */
 function saveSession(directory: Directory, session: SessionRow, trace: Trace): void {
-  const tree = treeOf(directory, session);
   const runFile = directory.runFile(session);
+  // Before the tree: a process may have left a run of a session that it did not write, and looking for that session forgets its tree.
+  runFile.journal.refresh();
+  const tree = treeOf(directory, session);
   const former = runFile.run;
   const open = session.run;
   const ended = former === open ? undefined : former;

@@ -137,7 +137,8 @@ export class SessionTree implements JournalReader, StateSource {
     line: TreeLine,
     artifacts: ReadonlyMap<string, Artifact> = new Map(),
   ): void {
-    const head = this.journal.exists ? [] : [toLine(this.#head ?? {})];
+    if (this.#head === undefined) throw new Error('A tree begins with its head line.');
+    const head = this.journal.exists ? [] : [toLine(this.#head)];
     const contents = Array.from(artifacts, ([hash, artifact]) => toArtifactLine(hash, artifact));
     let at = this.journal.size + Buffer.byteLength(head.map((text) => `${text}\n`).join(''));
     this.journal.append([...head, ...contents, toLine(line)]);
