@@ -21,7 +21,7 @@ execFileSync(tsc, ['-p', 'tsconfig.build.json', '--outDir', types], {
 const excepted = new Set([
   'agent/define/resume-run.d.ts#ResumeOptions',
   'core/registry.d.ts#Registry',
-  'generate/generate-response.d.ts#OutputOf',
+  'generate/answer/response.d.ts#OutputOf',
   'generate/generator.d.ts#Generator',
   'server/http/connection.d.ts#NodeBindings',
   'session/compact-history.d.ts#CompactMessage',

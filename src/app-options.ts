@@ -7,8 +7,8 @@ import type { NewId } from './core/id.ts';
 import { checkKinds, checkNumbers, checkOptions, type OptionNames } from './core/options.ts';
 import type { Clock } from './core/time/clock.ts';
 import type { Engine } from './engine/engine.ts';
+import type { Price } from './generate/answer/price.ts';
 import type { ModelRef } from './generate/model.ts';
-import type { Price } from './generate/price.ts';
 import type { SnapshotStore, Store } from './store/contract/store.ts';
 import type { WebhookOptions } from './webhook/options.ts';
 

@@ -31,7 +31,7 @@ import {
   workUntilIdle,
 } from './engine/work-until-idle.ts';
 import { createGenerator, type Generator } from './generate/generator.ts';
-import { type ToolContext, unrecorded } from './generate/tool-context.ts';
+import { type ToolContext, unrecorded } from './generate/tool/tool-context.ts';
 import type { Page } from './protocol/session.ts';
 import { sessionKey } from './session/session.ts';
 import type { ListOptions, SnapshotStore, Store } from './store/contract/store.ts';

@@ -104,34 +104,23 @@ export type {
 export { type LocalEngine, type LocalEngineOptions, localEngine } from './engine/local-engine.ts';
 export type { Recovery } from './engine/recovery.ts';
 export type { WorkResult, WorkUntilIdleOptions } from './engine/work-until-idle.ts';
-export { callerTools } from './generate/caller-tools.ts';
-export type { CompactOptions } from './generate/compact.ts';
-export type { DocumentLike } from './generate/document.ts';
-export type { GenerateChunk } from './generate/generate-chunk.ts';
-export type { GenerateOptions, GenerateSettings } from './generate/generate-options.ts';
-export type { GenerateResponse } from './generate/generate-response.ts';
-export type { GenerateCall, GenerateStream } from './generate/generate-stream.ts';
-export {
-  type HistoryScope,
-  type HistorySelection,
-  lastMessages,
-  type TokenCounter,
-  tokenBudget,
-} from './generate/history.ts';
-export { type InterruptOptions, interrupt } from './generate/interrupt.ts';
-export type { InterruptDeadline, OnExpiry } from './generate/interrupt-deadline.ts';
+export type { Price, PricedModel } from './generate/answer/price.ts';
+export type { GenerateResponse } from './generate/answer/response.ts';
+export type {
+  DocumentLike,
+  GenerateOptions,
+  GenerateSettings,
+} from './generate/generate-options.ts';
+export type { GenerateCall, GenerateChunk, GenerateStream } from './generate/generate-stream.ts';
 export type { LanguageModel, SpecificationVersion } from './generate/language-model/types.ts';
 export type { Limits } from './generate/limits.ts';
-export {
-  type Content,
-  modelMessage,
-  systemMessage,
-  toolMessage,
-  userMessage,
-} from './generate/message.ts';
-export { type FallbackOptions, fallback } from './generate/middleware/fallback.ts';
 export type { Middleware, ModelStep, ToolStep } from './generate/middleware/middleware.ts';
-export { type RetryOptions, retry } from './generate/middleware/retry.ts';
+export {
+  type FallbackOptions,
+  fallback,
+  type RetryOptions,
+  retry,
+} from './generate/middleware/retry.ts';
 export { type ApprovalRule, toolApproval } from './generate/middleware/tool-approval.ts';
 export {
   type Model,
@@ -147,25 +136,44 @@ export {
   type ToolChoice,
   type ToolDefinition,
 } from './generate/model.ts';
-export { type CloseReason, closeToolRequests } from './generate/open-requests.ts';
-export type { OutputFormatName } from './generate/output/format.ts';
+export type { OutputFormatName } from './generate/output/formats.ts';
 export type { OutputOptions, OutputSetting } from './generate/output/output.ts';
-export type { Price, PricedModel } from './generate/price.ts';
-export type { Prompt, PromptArgument, PromptOptions, RenderedPrompt } from './generate/prompt.ts';
+export type { CompactOptions, Summarize, SummaryRequest } from './generate/prompt/history.ts';
+export {
+  type HistoryScope,
+  type HistorySelection,
+  lastMessages,
+  type TokenCounter,
+  tokenBudget,
+} from './generate/prompt/history.ts';
+export type {
+  Prompt,
+  PromptArgument,
+  PromptOptions,
+  RenderedPrompt,
+} from './generate/prompt/prompt.ts';
 export {
   type ResourceOptions,
   type ResourceRef,
   type ResourceRequest,
   resource,
-} from './generate/resource.ts';
-export type { Summarize, SummaryRequest } from './generate/summarize.ts';
+} from './generate/prompt/resource.ts';
 export {
+  type Content,
   historyPlace,
   type MessagesTemplate,
+  modelMessage,
+  systemMessage,
   type Template,
   type TemplateScope,
-} from './generate/template.ts';
+  toolMessage,
+  userMessage,
+} from './generate/prompt/template.ts';
+export { callerTools } from './generate/tool/caller-tools.ts';
+export { type CloseReason, closeToolRequests } from './generate/tool/resume.ts';
 export {
+  type InterruptOptions,
+  interrupt,
   providerTool,
   type Tool,
   type ToolArgument,
@@ -175,14 +183,14 @@ export {
   type ToolResult,
   type ToolReturn,
   type ToolState,
-} from './generate/tool.ts';
-export type { ToolContext } from './generate/tool-context.ts';
+} from './generate/tool/tool.ts';
+export type { InterruptDeadline, OnExpiry, ToolContext } from './generate/tool/tool-context.ts';
 export type {
   ToolRef,
   ToolSource,
   ToolSourceScope,
   ToolSourceStatus,
-} from './generate/tool-source.ts';
+} from './generate/tool/tool-source.ts';
 export type { Diff } from './protocol/diff.ts';
 export type {
   CustomPart,

@@ -1,6 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 import type { Json, JsonObject } from '../core/json/json.ts';
-import type { ToolContext } from '../generate/tool-context.ts';
+import type { ToolContext } from '../generate/tool/tool-context.ts';
 import type { RemoteMessage, RemotePart, RemoteTask } from './shapes.ts';
 
 /** The state of a task in the words of 0.3, which are those of 1.0 without their prefix. */

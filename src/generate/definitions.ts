@@ -4,10 +4,10 @@ import type { NewId } from '../core/id.ts';
 import { createRegistry, type Registry } from '../core/registry.ts';
 import type { Schema } from '../core/schema/schema.ts';
 import type { Model, ModelRequest } from './model.ts';
-import type { Prompt } from './prompt.ts';
-import type { Resource } from './resource.ts';
-import type { Tool } from './tool.ts';
-import { type ToolContext, unrecorded } from './tool-context.ts';
+import type { Prompt } from './prompt/prompt.ts';
+import type { Resource } from './prompt/resource.ts';
+import type { Tool } from './tool/tool.ts';
+import { type ToolContext, unrecorded } from './tool/tool-context.ts';
 
 /** What has been defined by name, each kind with its own type. */
 export interface Definitions {

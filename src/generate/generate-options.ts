@@ -1,18 +1,26 @@
 import type { ActionContext } from '../core/action.ts';
+import type { JsonObject } from '../core/json/json.ts';
 import type { OptionNames } from '../core/options.ts';
 import type { Schema } from '../core/schema/schema.ts';
 import type { Message } from '../protocol/message.ts';
 import type { ModelChunk, Resume } from '../protocol/turn.ts';
-import type { CompactOptions } from './compact.ts';
-import type { DocumentLike } from './document.ts';
-import type { HistorySelection } from './history.ts';
 import type { Limits } from './limits.ts';
-import type { Content } from './message.ts';
 import type { Middleware } from './middleware/middleware.ts';
 import type { ModelConfig, ModelRef, ToolChoice } from './model.ts';
 import type { OutputSetting } from './output/output.ts';
-import type { ResourceRef } from './resource.ts';
-import type { ToolRef } from './tool-source.ts';
+import type { CompactOptions, HistorySelection } from './prompt/history.ts';
+import type { ResourceRef } from './prompt/resource.ts';
+import type { Content } from './prompt/template.ts';
+import type { ToolRef } from './tool/tool-source.ts';
+
+/** A text for the model to use in its answer. */
+interface Document {
+  readonly content: Content;
+  readonly metadata?: JsonObject;
+}
+
+/** A document, or its text. */
+export type DocumentLike = string | Document;
 
 /** What can be settled before a conversation is known: the settings that prompts and agents share with generate. */
 export interface GenerateSettings<

@@ -10,9 +10,8 @@ import type { ActionContext } from '../core/action.ts';
 import type { Json, JsonObject } from '../core/json/json.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
 import { createGenerator, type Generator, type GeneratorOptions } from './generator.ts';
-import { interrupt } from './interrupt.ts';
 import type { ModelRef } from './model.ts';
-import { type Tool, tool } from './tool.ts';
+import { interrupt, type Tool, tool } from './tool/tool.ts';
 
 declare const app: Generator;
 declare const options: GeneratorOptions;

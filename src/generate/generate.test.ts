@@ -13,10 +13,10 @@ import { type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { createGenerator, type Generator } from './generator.ts';
 import { generateScope } from './hooks.ts';
-import { modelMessage, systemMessage, userMessage } from './message.ts';
-import { closeToolRequests } from './open-requests.ts';
-import { resource } from './resource.ts';
-import { tool } from './tool.ts';
+import { resource } from './prompt/resource.ts';
+import { modelMessage, systemMessage, userMessage } from './prompt/template.ts';
+import { closeToolRequests } from './tool/resume.ts';
+import { tool } from './tool/tool.ts';
 
 function setUp(script: readonly ScriptStep[] = []) {
   const clock = fakeClock('2026-01-01');

@@ -4,26 +4,34 @@ import type { NewId } from '../core/id.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { timeoutSignal } from '../core/time/timeout.ts';
 import { toolRequestsOf } from '../protocol/messages/tool-round.ts';
-import { type Answer, callModel, type ModelCallScope } from './call-model.ts';
+import { callModel, type ModelCallScope } from './answer/call-model.ts';
+import {
+  type Answer,
+  finished,
+  type GenerateResponse,
+  interruptedResponse,
+  type Progress,
+} from './answer/response.ts';
+import { isRefusal } from './answer/run-model.ts';
 import type { GenerateOptions } from './generate-options.ts';
-import { finished, type GenerateResponse, interruptedResponse } from './generate-response.ts';
-import { generateScope } from './hooks.ts';
+import { generateScope, toolReplay } from './hooks.ts';
 import { isContextOverflow } from './language-model/errors.ts';
 import { checkTokens, checkToolCalls, checkTurns } from './limits.ts';
-import { checkResolvedNames } from './middleware/named-tools.ts';
+import { checkResolvedNames } from './middleware/tool-approval.ts';
 import type { Model, ModelRef, ModelRequest } from './model.ts';
 import { type ResolvedOutput, resolveOutput } from './output/output.ts';
-import type { Progress } from './progress.ts';
-import { baseMessages, checkConversation, requestSettings, withoutForcedTool } from './request.ts';
-import type { Resource, ResourceRef } from './resource.ts';
-import { checkExpiry, planResume } from './resume.ts';
-import { isRefusal } from './run-model.ts';
-import type { ToolCallInfo, ToolScope } from './run-tool-call.ts';
-import { runTools } from './run-tools.ts';
-import type { Tool } from './tool.ts';
-import { toolReplay } from './tool-replay.ts';
-import { addResults, addResumed } from './tool-results.ts';
-import { type ResolvedTools, resolveTools, type ToolSource } from './tool-source.ts';
+import {
+  baseMessages,
+  checkConversation,
+  requestSettings,
+  withoutForcedTool,
+} from './prompt/request.ts';
+import type { Resource, ResourceRef } from './prompt/resource.ts';
+import { checkExpiry, planResume } from './tool/resume.ts';
+import type { ToolCallInfo, ToolScope } from './tool/run-tool-call.ts';
+import { addResults, addResumed, runTools } from './tool/run-tools.ts';
+import type { Tool } from './tool/tool.ts';
+import { type ResolvedTools, resolveTools, type ToolSource } from './tool/tool-source.ts';
 
 /** What generate needs from the app around it. */
 export interface GenerateEnv {

@@ -5,6 +5,8 @@ import type { NewId } from '../core/id.ts';
 import { checkOptions } from '../core/options.ts';
 import { type Schema, toJsonSchema } from '../core/schema/schema.ts';
 import type { Clock } from '../core/time/clock.ts';
+import { type Price, withPrice } from './answer/price.ts';
+import { type GenerateResponse, type OutputOf, Progress } from './answer/response.ts';
 import {
   createDefinitions,
   type Definitions,
@@ -12,10 +14,8 @@ import {
   promptAction,
   toolAction,
 } from './definitions.ts';
-import { createDotpromptEngine } from './dotprompt.ts';
 import { type GenerateEnv, runGenerate } from './generate.ts';
 import { type GenerateOptions, generateOptionNames } from './generate-options.ts';
-import type { GenerateResponse, OutputOf } from './generate-response.ts';
 import {
   type GenerateCall,
   type GenerateStream,
@@ -23,25 +23,33 @@ import {
   streamGenerate,
 } from './generate-stream.ts';
 import { generateScope } from './hooks.ts';
-import { type InterruptOptions, interrupt } from './interrupt.ts';
 import { fromLanguageModel, isLanguageModel } from './language-model/language-model.ts';
+import {
+  type ProviderModel,
+  providerAdvice,
+  providerModel,
+} from './language-model/provider-models.ts';
 import type { LanguageModel } from './language-model/types.ts';
-import type { Content } from './message.ts';
 import { type Model, type ModelOptions, type ModelRef, type ModelRunner, model } from './model.ts';
-import { type Price, withPrice } from './price.ts';
-import { Progress } from './progress.ts';
+import { createDotpromptEngine, loadPromptFiles } from './prompt/dotprompt.ts';
 import {
   createPrompt,
   type Prompt,
   type PromptArgument,
   type PromptEnv,
   type PromptOptions,
-} from './prompt.ts';
-import { loadPromptFiles } from './prompt-file.ts';
-import { type ProviderModel, providerAdvice, providerModel } from './provider-models.ts';
-import { type Resource, type ResourceOptions, type ResourceRequest, resource } from './resource.ts';
-import type { ToolCallInfo } from './run-tool-call.ts';
+} from './prompt/prompt.ts';
 import {
+  type Resource,
+  type ResourceOptions,
+  type ResourceRequest,
+  resource,
+} from './prompt/resource.ts';
+import type { Content } from './prompt/template.ts';
+import type { ToolCallInfo } from './tool/run-tool-call.ts';
+import {
+  type InterruptOptions,
+  interrupt,
   type Tool,
   type ToolArgument,
   type ToolCustom,
@@ -50,8 +58,8 @@ import {
   type ToolResult,
   type ToolReturn,
   tool,
-} from './tool.ts';
-import type { ToolContext } from './tool-context.ts';
+} from './tool/tool.ts';
+import type { ToolContext } from './tool/tool-context.ts';
 import {
   closeSources,
   type ResolvedTools,
@@ -59,7 +67,7 @@ import {
   type ToolRef,
   type ToolSource,
   type ToolsScope,
-} from './tool-source.ts';
+} from './tool/tool-source.ts';
 
 /** What a generator is made from. */
 export interface GeneratorOptions<Extras extends object = object> {

@@ -1,6 +1,7 @@
 import type { ActionContext } from '../core/action.ts';
 import { type ContextKey, createContextKey } from '../core/async/context.ts';
-import type { Message } from '../protocol/message.ts';
+import type { Json } from '../core/json/json.ts';
+import type { Message, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
 import type { ToolRecord } from '../protocol/messages/tool-record.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
 import type { Model, ModelRef, ModelRequest } from './model.ts';
@@ -96,3 +97,28 @@ export function insideTool<T>(fn: () => T): T {
   const { onToolIteration: _, recordTool: __, ...inside } = hooks ?? {};
   return generateScope.run({ hooks: inside, context }, fn);
 }
+
+/** The result of a tool call, or the request that waits for an answer. */
+export type ToolOutcome =
+  | { readonly response: ToolResponsePart }
+  | { readonly interrupted: ToolRequestPart };
+
+/** A tool call that is about to run. */
+export interface ReplayedCall {
+  readonly request: ToolRequestPart;
+  /** There when the call was restarted after an interrupt. */
+  readonly resumed?: Json | undefined;
+}
+
+/** Answers tool calls in place of the tools. */
+export interface ToolReplay {
+  /** The answer to a call; `undefined` lets the tool run. */
+  answer(call: ReplayedCall): ToolOutcome | undefined | Promise<ToolOutcome | undefined>;
+  /** All calls of one model message are answered. */
+  endRound(): void;
+  /** A generate call has begun, with this model or with the app's. */
+  onGenerate(model: ModelRef | undefined): void;
+}
+
+/** Set while a recorded session is replayed. Every generate call inside asks it first, whichever app it belongs to. */
+export const toolReplay: ContextKey<ToolReplay> = createContextKey('waymark.toolReplay');

@@ -8,8 +8,8 @@ import { textOf } from '../protocol/messages/text.ts';
 import { openToolRequests, requestKey, toolRequestsOf } from '../protocol/messages/tool-round.ts';
 import { type ScriptedAnswer, scriptedModel } from '../testing/scripted-model.ts';
 import { createGenerator } from './generator.ts';
-import { userMessage } from './message.ts';
-import { tool } from './tool.ts';
+import { userMessage } from './prompt/template.ts';
+import { tool } from './tool/tool.ts';
 
 const answers = fc.record(
   {

@@ -13,7 +13,7 @@ import { systemClock } from '../core/time/clock.ts';
 import { type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
 import { createGenerator } from './generator.ts';
 import { retry } from './middleware/retry.ts';
-import { tool } from './tool.ts';
+import { tool } from './tool/tool.ts';
 
 const exporter = new InMemorySpanExporter();
 

@@ -7,7 +7,7 @@ import { linkSignals } from '../core/async/signal.ts';
 import { messageOf, WaymarkError } from '../core/error.ts';
 import type { Json, JsonObject } from '../core/json/json.ts';
 import { parse } from '../core/schema/schema.ts';
-import type { ToolContext } from '../generate/tool-context.ts';
+import type { ToolContext } from '../generate/tool/tool-context.ts';
 import type { OpenClient } from './connection.ts';
 import { toMcpError } from './errors.ts';
 import { FollowedTask } from './follow-task.ts';

@@ -6,7 +6,7 @@ import { afterThisTurn } from '../core/platform.ts';
 import { backoff } from '../core/time/backoff.ts';
 import { type Clock, systemClock } from '../core/time/clock.ts';
 import { withTimeout } from '../core/time/timeout.ts';
-import type { ToolSourceStatus } from '../generate/tool-source.ts';
+import type { ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import { createClient } from './client.ts';
 import { toMcpError } from './errors.ts';
 import { limitNotifications } from './flood.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ToolContext } from '../generate/tool-context.ts';
+import type { ToolContext } from '../generate/tool/tool-context.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { ProgressStream } from './progress.ts';
 

@@ -1,7 +1,7 @@
 import type { Progress } from '@modelcontextprotocol/client';
 import { after } from '../core/time/after.ts';
 import type { Clock } from '../core/time/clock.ts';
-import type { ToolContext } from '../generate/tool-context.ts';
+import type { ToolContext } from '../generate/tool/tool-context.ts';
 
 const progressEveryMs = 100;
 

@@ -1,6 +1,6 @@
 import { isWaymarkError } from '../core/error.ts';
 import { systemClock } from '../core/time/clock.ts';
-import type { ToolSourceScope, ToolSourceStatus } from '../generate/tool-source.ts';
+import type { ToolSourceScope, ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import { McpConnection } from './connection.ts';
 import { readContent, toMessages } from './content.ts';

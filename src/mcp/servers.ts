@@ -1,6 +1,6 @@
 import type { ActionContext } from '../core/action.ts';
 import { WaymarkError } from '../core/error.ts';
-import type { ToolSourceStatus } from '../generate/tool-source.ts';
+import type { ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import type { McpServer, McpUrl } from './options.ts';
 import { Server } from './server.ts';
 

@@ -2,7 +2,7 @@ import type { Client, Tool as McpTool } from '@modelcontextprotocol/client';
 import { isWaymarkError, messageOf, WaymarkError } from '../core/error.ts';
 import type { JsonObject } from '../core/json/json.ts';
 import { untrustedSchema } from '../core/schema/untrusted-schema.ts';
-import { type Tool, tool } from '../generate/tool.ts';
+import { type Tool, tool } from '../generate/tool/tool.ts';
 import { callTool } from './call-tool.ts';
 import { checkAnswer } from './questions.ts';
 import type { ToolServer } from './server-call.ts';

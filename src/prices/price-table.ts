@@ -1,6 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 import { requireOptional } from '../core/platform.ts';
-import type { Price, PricedModel } from '../generate/price.ts';
+import type { Price, PricedModel } from '../generate/answer/price.ts';
 import type { Usage } from '../protocol/turn.ts';
 
 /** `calcPrice` of `@pydantic/genai-prices`, as far as it is used. */

@@ -10,8 +10,8 @@ import {
   type OptionNames,
 } from '../core/options.ts';
 import { type Clock, systemClock } from '../core/time/clock.ts';
-import { estimateTokens } from '../generate/history.ts';
 import type { Model, ModelCall, ModelRequest, ModelResponse } from '../generate/model.ts';
+import { estimateTokens } from '../generate/prompt/history.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import { joinText } from '../protocol/messages/append-parts.ts';
 import { textOf } from '../protocol/messages/text.ts';

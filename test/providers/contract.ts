@@ -8,8 +8,8 @@ import { createRegistry } from '../../src/core/registry.ts';
 import { systemClock } from '../../src/core/time/clock.ts';
 import { createGenerator } from '../../src/generate/generator.ts';
 import type { LanguageModel } from '../../src/generate/language-model/types.ts';
-import { modelMessage, userMessage } from '../../src/generate/message.ts';
 import { retry } from '../../src/generate/middleware/retry.ts';
+import { modelMessage, userMessage } from '../../src/generate/prompt/template.ts';
 import { openToolRequests } from '../../src/protocol/messages/tool-round.ts';
 import { startWireServer, type WireAnswer, type WireServer } from './wire-server.ts';
 

@@ -6,7 +6,7 @@ import type { AgentConnection, RequestOptions } from '../../api/types.ts';
 import { forCaller } from '../../core/caller-stack.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { toJsonSchema } from '../../core/schema/schema.ts';
-import { callerTools } from '../../generate/caller-tools.ts';
+import { callerTools } from '../../generate/tool/caller-tools.ts';
 import type { Message } from '../../protocol/message.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { SteerResult } from '../../protocol/requests.ts';

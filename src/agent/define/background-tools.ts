@@ -1,8 +1,8 @@
 import type { AgentTypes } from '../../api/types.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
-import { type Tool, tool } from '../../generate/tool.ts';
-import type { ToolContext } from '../../generate/tool-context.ts';
+import { type Tool, tool } from '../../generate/tool/tool.ts';
+import type { ToolContext } from '../../generate/tool/tool-context.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { Connection, textInput } from '../connection/connection.ts';

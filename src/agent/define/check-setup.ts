@@ -1,11 +1,11 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { Generator } from '../../generate/generator.ts';
 import type { Middleware } from '../../generate/middleware/middleware.ts';
-import { checkNamedTools } from '../../generate/middleware/named-tools.ts';
+import { checkNamedTools } from '../../generate/middleware/tool-approval.ts';
 import type { ModelRef } from '../../generate/model.ts';
-import type { Prompt } from '../../generate/prompt.ts';
-import type { Tool } from '../../generate/tool.ts';
-import { checkToolRefs, isToolSource, type ToolRef } from '../../generate/tool-source.ts';
+import type { Prompt } from '../../generate/prompt/prompt.ts';
+import type { Tool } from '../../generate/tool/tool.ts';
+import { checkToolRefs, isToolSource, type ToolRef } from '../../generate/tool/tool-source.ts';
 import { checkToolState, type StateOwner } from './tool-state.ts';
 
 /** What an agent over a prompt is set up with. */

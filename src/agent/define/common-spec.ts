@@ -7,8 +7,8 @@ import {
   checkNumbers,
 } from '../../core/options.ts';
 import { parseSync, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
+import { checkCost } from '../../generate/answer/price.ts';
 import { checkLimits } from '../../generate/limits.ts';
-import { checkCost } from '../../generate/price.ts';
 import { always, on, type SnapshotPolicy } from '../../session/policy.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 import type { AgentHost } from '../persistence/host.ts';

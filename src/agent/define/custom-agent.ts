@@ -1,8 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import { checkOptions } from '../../core/options.ts';
 import type { Schema } from '../../core/schema/schema.ts';
-import { closeToolRequests } from '../../generate/open-requests.ts';
-import { checkAnswers } from '../../generate/resume.ts';
+import { checkAnswers, closeToolRequests } from '../../generate/tool/resume.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Input } from '../../protocol/turn.ts';
 import type { SessionState } from '../../session/session-state.ts';

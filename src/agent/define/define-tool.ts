@@ -8,8 +8,8 @@ import {
   type ToolOptions,
   type ToolResult,
   type ToolReturn,
-} from '../../generate/tool.ts';
-import type { ToolContext } from '../../generate/tool-context.ts';
+} from '../../generate/tool/tool.ts';
+import type { ToolContext } from '../../generate/tool/tool-context.ts';
 import type { Session } from '../../session/session.ts';
 
 /** Additional fields in the context of every tool of an app. */

@@ -1,11 +1,10 @@
 import type { Json } from '../../core/json/json.ts';
 import type { Schema } from '../../core/schema/schema.ts';
-import type { CompactOptions } from '../../generate/compact.ts';
+import type { OutputOf as GeneratedOutput } from '../../generate/answer/response.ts';
 import type { GenerateSettings } from '../../generate/generate-options.ts';
-import type { OutputOf as GeneratedOutput } from '../../generate/generate-response.ts';
-import type { HistorySelection } from '../../generate/history.ts';
-import type { Prompt, PromptArgument } from '../../generate/prompt.ts';
-import type { Template } from '../../generate/template.ts';
+import type { CompactOptions, HistorySelection } from '../../generate/prompt/history.ts';
+import type { Prompt, PromptArgument } from '../../generate/prompt/prompt.ts';
+import type { Template } from '../../generate/prompt/template.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Agent } from '../spec/agent.ts';
 import type { AgentHandler } from '../spec/handler.ts';

@@ -3,7 +3,7 @@ import { toJsonSchema } from '../../core/schema/schema.ts';
 import type { GenerateSettings } from '../../generate/generate-options.ts';
 import type { Generator } from '../../generate/generator.ts';
 import { outputOptionsOf } from '../../generate/output/output.ts';
-import type { Tool } from '../../generate/tool.ts';
+import type { Tool } from '../../generate/tool/tool.ts';
 import type { AgentInfo, ToolInfo } from '../../protocol/requests.ts';
 import type { Render } from './prompt-settings.ts';
 

@@ -1,12 +1,11 @@
 import { WaymarkError } from '../../core/error.ts';
 import { checkKinds, checkNumbers, checkOptions, type OptionNames } from '../../core/options.ts';
 import type { Schema } from '../../core/schema/schema.ts';
-import type { CompactOptions } from '../../generate/compact.ts';
 import { type GenerateSettings, generateSettingNames } from '../../generate/generate-options.ts';
-import type { HistorySelection } from '../../generate/history.ts';
 import { resolveOutput } from '../../generate/output/output.ts';
-import type { Prompt } from '../../generate/prompt.ts';
-import type { Template } from '../../generate/template.ts';
+import type { CompactOptions, HistorySelection } from '../../generate/prompt/history.ts';
+import type { Prompt } from '../../generate/prompt/prompt.ts';
+import type { Template } from '../../generate/prompt/template.ts';
 import type { Message } from '../../protocol/message.ts';
 import { type AgentOptionsBase, agentOptionNames } from '../spec/options.ts';
 

@@ -1,5 +1,5 @@
 import type { Generator } from '../../generate/generator.ts';
-import { checkResolvedNames } from '../../generate/middleware/named-tools.ts';
+import { checkResolvedNames } from '../../generate/middleware/tool-approval.ts';
 import { parseMessage } from '../../protocol/parse.ts';
 import type { Agent } from '../spec/agent.ts';
 import { checkPromptInput } from '../spec/input.ts';

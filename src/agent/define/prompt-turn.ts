@@ -1,9 +1,8 @@
-import { callerTools, checkCallerTools } from '../../generate/caller-tools.ts';
 import type { Generator } from '../../generate/generator.ts';
-import { toolMessage } from '../../generate/message.ts';
-import { closeToolRequests } from '../../generate/open-requests.ts';
-import { planResume } from '../../generate/resume.ts';
-import type { Tool } from '../../generate/tool.ts';
+import { toolMessage } from '../../generate/prompt/template.ts';
+import { callerTools, checkCallerTools } from '../../generate/tool/caller-tools.ts';
+import { closeToolRequests, planResume } from '../../generate/tool/resume.ts';
+import type { Tool } from '../../generate/tool/tool.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Input } from '../../protocol/turn.ts';
 import type { SessionState } from '../../session/session-state.ts';

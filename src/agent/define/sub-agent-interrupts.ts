@@ -1,7 +1,7 @@
 import { subAgentRequests, toSubAgentResume } from '../../api/interrupts.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
-import { checkAnswers, planResume } from '../../generate/resume.ts';
+import { checkAnswers, planResume } from '../../generate/tool/resume.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
 import { isInterrupted, openToolRequests, requestKey } from '../../protocol/messages/tool-round.ts';
 import { parseShape } from '../../protocol/parse.ts';

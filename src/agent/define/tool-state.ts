@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import { type JsonSchema, toJsonSchema } from '../../core/schema/schema.ts';
-import type { Tool, ToolState } from '../../generate/tool.ts';
+import type { Tool, ToolState } from '../../generate/tool/tool.ts';
 import { type Session, sessionKey } from '../../session/session.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { InvocationSession } from '../turn/agent-session.ts';

@@ -5,7 +5,7 @@ import {
   runToolOnce,
   type ToolAttempt,
   type ToolOnceOptions,
-} from '../../generate/run-tool-once.ts';
+} from '../../generate/tool/run-tool-once.ts';
 import { SessionFace, sessionKey } from '../../session/session.ts';
 import { emptyState } from '../../session/session-state.ts';
 import { WorkingState } from '../../session/working-state.ts';

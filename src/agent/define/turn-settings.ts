@@ -1,6 +1,6 @@
 import { untrustedSchema } from '../../core/schema/untrusted-schema.ts';
 import type { GenerateOptions } from '../../generate/generate-options.ts';
-import { toParts } from '../../generate/message.ts';
+import { toParts } from '../../generate/prompt/template.ts';
 import type { TurnSettings } from '../../protocol/turn.ts';
 
 /** The settings of a request as one turn wants them: instructions are added, the rest is overridden. */

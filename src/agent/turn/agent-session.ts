@@ -1,5 +1,5 @@
 import type { DatesAsText } from '../../core/json/dates.ts';
-import type { ToolContext } from '../../generate/tool-context.ts';
+import type { ToolContext } from '../../generate/tool/tool-context.ts';
 import type { Message } from '../../protocol/message.ts';
 import { SessionFace } from '../../session/session.ts';
 import type { AgentResult, AgentSession, TurnFunction } from '../spec/handler.ts';

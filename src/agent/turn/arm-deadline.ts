@@ -1,6 +1,6 @@
 import { isWaymarkError } from '../../core/error.ts';
-import { latestDeadline } from '../../generate/interrupt-deadline.ts';
-import { toolReplay } from '../../generate/tool-replay.ts';
+import { toolReplay } from '../../generate/hooks.ts';
+import { latestDeadline } from '../../generate/tool/tool-context.ts';
 import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
 import type { Input } from '../../protocol/turn.ts';
 import type { History } from '../../session/history.ts';

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { subAgentRequests } from '../../api/interrupts.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { toolReplay } from '../../generate/tool-replay.ts';
+import { toolReplay } from '../../generate/hooks.ts';
 import type { ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
 import { pendingInterrupts, requestKey } from '../../protocol/messages/tool-round.ts';
 import { type Input, type Resume, resume as resumeShape } from '../../protocol/turn.ts';

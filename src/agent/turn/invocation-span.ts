@@ -2,7 +2,7 @@ import { toErrorBody } from '../../core/error.ts';
 import { count, hasMetrics, recordValue } from '../../core/metrics.ts';
 import { inSpan, type SpanAttributes } from '../../core/trace.ts';
 import { backend, genAi, attributes as names, operations } from '../../core/trace-names.ts';
-import { tracedModel } from '../../generate/model-telemetry.ts';
+import { tracedModel } from '../../generate/answer/model-telemetry.ts';
 import type { Output } from '../../protocol/turn.ts';
 import type { InvocationState } from './invocation-state.ts';
 

@@ -1,4 +1,4 @@
-import { closeToolRequests } from '../../generate/open-requests.ts';
+import { closeToolRequests } from '../../generate/tool/resume.ts';
 import type { PartialAnswer } from '../../protocol/messages/partial-answer.ts';
 import type { ModelChunk } from '../../protocol/turn.ts';
 import type { WorkingState } from '../../session/working-state.ts';

@@ -1,7 +1,7 @@
 import { messageOf, WaymarkError } from '../../core/error.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
-import { runToolOnce } from '../../generate/run-tool-once.ts';
-import type { Tool } from '../../generate/tool.ts';
+import { runToolOnce } from '../../generate/tool/run-tool-once.ts';
+import type { Tool } from '../../generate/tool/tool.ts';
 import { askForm, isForm } from '../chat/ask-form.ts';
 import { Lines } from '../chat/lines.ts';
 import type { Terminal } from '../terminal.ts';

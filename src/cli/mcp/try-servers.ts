@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { messageOf, WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
-import type { Tool } from '../../generate/tool.ts';
+import type { Tool } from '../../generate/tool/tool.ts';
 import { mcp } from '../../mcp/index.ts';
 import { exitCode } from '../exit-code.ts';
 import { usageError } from '../parse-arguments.ts';

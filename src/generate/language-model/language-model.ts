@@ -1,4 +1,6 @@
 import { raceSignal, throwIfAborted } from '../../core/async/signal.ts';
+import { WaymarkError } from '../../core/error.ts';
+import type { JsonSchema } from '../../core/schema/schema.ts';
 import type {
   Model,
   ModelCall,
@@ -7,8 +9,6 @@ import type {
   ModelResponse,
   ToolChoice,
 } from '../model.ts';
-import { checkApiKey } from './api-key.ts';
-import { closedSchema } from './closed-schema.ts';
 import { fromProviderError } from './errors.ts';
 import { toPrompt } from './prompt.ts';
 import { readStream } from './stream.ts';
@@ -124,4 +124,85 @@ function toCallTool(
 
 function toCallToolChoice(choice: ToolChoice): NonNullable<CallOptions['toolChoice']> {
   return typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: choice.tool };
+}
+
+const checked = new WeakSet<LanguageModel>();
+
+/**
+ * Throws if a provider has no API key. Packages of the AI SDK look for it when they make the headers of a request, which
+ * needs no request; of a package that does it otherwise nothing is known before the call.
+ */
+function checkApiKey(languageModel: LanguageModel): void {
+  if (checked.has(languageModel)) return;
+  const { config } = languageModel as Configured;
+  if (typeof config?.headers !== 'function') return;
+  try {
+    const made = config.headers();
+    // Whatever else is wrong, the call says.
+    if (made instanceof Promise) made.catch(() => {});
+    checked.add(languageModel);
+  } catch (error) {
+    if (!isMissingKey(error)) return;
+    throw new WaymarkError('UNAUTHENTICATED', error.message, { cause: error });
+  }
+}
+
+/** What the classes of the providers hold besides what their interface says. */
+type Configured = LanguageModel & { readonly config?: { readonly headers?: unknown } };
+
+function isMissingKey(error: unknown): error is Error {
+  return error instanceof Error && /^AI_Load(APIKey|Setting)Error$/.test(error.name);
+}
+
+const closed = new WeakMap<JsonSchema, JsonSchema>();
+
+/** A JSON Schema whose objects take no properties beyond those they name: providers that keep to a schema insist on it. */
+function closedSchema(schema: JsonSchema): JsonSchema {
+  let result = closed.get(schema);
+  if (!result) {
+    result = close(schema);
+    closed.set(schema, result);
+  }
+  return result;
+}
+
+function close(schema: JsonSchema): JsonSchema {
+  const result: Record<string, unknown> = {};
+  for (const [keyword, value] of Object.entries(schema)) result[keyword] = closeIn(keyword, value);
+  if (isObject(result.properties) && result.additionalProperties === undefined) {
+    result.additionalProperties = false;
+  }
+  return result;
+}
+
+function closeIn(keyword: string, value: unknown): unknown {
+  switch (keyword) {
+    case 'items':
+    case 'additionalProperties':
+    case 'not':
+      return closeValue(value);
+    case 'anyOf':
+    case 'oneOf':
+    case 'prefixItems':
+      return Array.isArray(value) ? value.map(closeValue) : value;
+    case 'properties':
+    case '$defs':
+    case 'definitions':
+      return isObject(value)
+        ? Object.fromEntries(
+            Object.entries(value).map(([name, inner]) => [name, closeValue(inner)]),
+          )
+        : value;
+    // The schemas of an allOf hold together: closing one would shut out what another names.
+    default:
+      return value;
+  }
+}
+
+function closeValue(value: unknown): unknown {
+  return isObject(value) ? close(value) : value;
+}
+
+function isObject(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,12 +1,11 @@
 import { abortError } from '../../core/async/signal.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Part } from '../../protocol/message.ts';
-import type { FinishReason } from '../../protocol/turn.ts';
+import type { FinishReason, Usage } from '../../protocol/turn.ts';
 import type { ModelCall, ModelResponse } from '../model.ts';
 import { ContentBuilder, toPart, withProvider } from './content.ts';
 import { badStream, fromProviderError } from './errors.ts';
-import type { ProviderOptions, StreamPart } from './types.ts';
-import { toUsage } from './usage.ts';
+import type { ProviderOptions, StreamPart, StreamUsage, Tokens } from './types.ts';
 
 type Finish = Extract<StreamPart, { type: 'finish' }>;
 
@@ -213,4 +212,35 @@ function toolResponse(part: Extract<StreamPart, { type: 'tool-result' }>): Part 
       ...(providerMetadata && withProvider(undefined, providerMetadata)),
     },
   };
+}
+
+/** The tokens of a model call, whatever version of the specification counted them. */
+function toUsage(usage: StreamUsage | undefined): Usage | undefined {
+  if (!usage) return undefined;
+  const inputTokens = totalOf(usage.inputTokens);
+  const outputTokens = totalOf(usage.outputTokens);
+  const totalTokens = usage.totalTokens ?? sum(inputTokens, outputTokens);
+  const reasoningTokens = usage.reasoningTokens ?? breakdown(usage.outputTokens)?.reasoning;
+  const cachedInputTokens = usage.cachedInputTokens ?? breakdown(usage.inputTokens)?.cacheRead;
+  const cacheWriteTokens = breakdown(usage.inputTokens)?.cacheWrite;
+  return {
+    ...(inputTokens !== undefined && { inputTokens }),
+    ...(outputTokens !== undefined && { outputTokens }),
+    ...(totalTokens !== undefined && { totalTokens }),
+    ...(reasoningTokens !== undefined && { reasoningTokens }),
+    ...(cachedInputTokens !== undefined && { cachedInputTokens }),
+    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
+  };
+}
+
+function totalOf(tokens: Tokens): number | undefined {
+  return typeof tokens === 'number' ? tokens : tokens?.total;
+}
+
+function breakdown(tokens: Tokens): Exclude<Tokens, number> {
+  return typeof tokens === 'number' ? undefined : tokens;
+}
+
+function sum(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);
 }

@@ -5,11 +5,10 @@ import { createRegistry } from '../../core/registry.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { type ScriptStep, scriptedModel } from '../../testing/scripted-model.ts';
 import { createGenerator } from '../generator.ts';
-import { modelMessage, userMessage } from '../message.ts';
-import { tool } from '../tool.ts';
-import { fallback } from './fallback.ts';
+import { modelMessage, userMessage } from '../prompt/template.ts';
+import { tool } from '../tool/tool.ts';
 import type { Middleware } from './middleware.ts';
-import { retry } from './retry.ts';
+import { fallback, retry } from './retry.ts';
 
 function setUp(script: readonly ScriptStep[]) {
   const clock = fakeClock();

@@ -2,8 +2,8 @@ import type { Json } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
 import type { Model, ModelCall, ModelRef, ModelRequest, ModelResponse } from '../model.ts';
-import type { Tool } from '../tool.ts';
-import type { ToolContext } from '../tool-context.ts';
+import type { Tool } from '../tool/tool.ts';
+import type { ToolContext } from '../tool/tool-context.ts';
 
 /** A model call on its way through the middleware. */
 export interface ModelStep {

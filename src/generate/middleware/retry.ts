@@ -2,6 +2,7 @@ import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { backoff, randomFraction } from '../../core/time/backoff.ts';
+import type { ModelRef } from '../model.ts';
 import type { Middleware } from './middleware.ts';
 
 /** How often and how soon a model is asked again. */
@@ -73,4 +74,46 @@ function isRetryable({ details }: WaymarkError): boolean {
 function retryAfterMs({ details }: WaymarkError): number {
   const after = isJsonObject(details) ? details.retryAfterMs : undefined;
   return typeof after === 'number' ? after : 0;
+}
+
+/** When another model is asked. */
+export interface FallbackOptions {
+  /**
+   * Whether to try the next model after an error.
+   * @default all errors except an invalid request or a stop
+   */
+  readonly shouldFallBack?: (error: WaymarkError) => boolean;
+}
+
+/**
+ * Calls other models, in order, when one fails, unless it has streamed a part of its answer.
+ *
+ * @example
+ * app.defineAgent({ name: 'support', system: 'Help.', use: [fallback(['small-model'])] });
+ */
+export function fallback(models: readonly ModelRef[], options: FallbackOptions = {}): Middleware {
+  checkOptions(options, { shouldFallBack: true }, 'fallback()');
+  const { shouldFallBack = isTheirs } = options;
+  return {
+    name: 'fallback',
+    models,
+    async model(step, next) {
+      let current = step;
+      for (const ref of models) {
+        try {
+          return await next(current);
+        } catch (error) {
+          if (step.call.signal.aborted || step.hasStreamed()) throw error;
+          if (!isWaymarkError(error) || !shouldFallBack(error)) throw error;
+          current = { ...step, model: step.resolveModel(ref) };
+        }
+      }
+      return next(current);
+    },
+  };
+}
+
+// What is wrong with the request is wrong for every model.
+function isTheirs({ status }: WaymarkError): boolean {
+  return status !== 'INVALID_ARGUMENT' && status !== 'CANCELLED';
 }

@@ -9,8 +9,7 @@ import { systemClock } from '../../core/time/clock.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import { type ScriptStep, scriptedModel } from '../../testing/scripted-model.ts';
 import { createGenerator } from '../generator.ts';
-import { findJson } from './find-json.ts';
-import { parsePartialJson } from './partial-json.ts';
+import { findJson, parsePartialJson } from './find-json.ts';
 
 function setUp(script: readonly ScriptStep[]) {
   const model = scriptedModel(script);

@@ -1,12 +1,16 @@
 import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import { checkOptions, kindOf, type OptionNames } from '../../core/options.ts';
 import { type JsonSchema, parse, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
-import { arrayFormat } from './array.ts';
-import { enumFormat } from './enum.ts';
-import { badOutput, type OutputFormat, type OutputFormatName } from './format.ts';
-import { jsonFormat } from './json.ts';
-import { jsonlFormat } from './jsonl.ts';
-import { textFormat } from './text.ts';
+import {
+  arrayFormat,
+  badOutput,
+  enumFormat,
+  jsonFormat,
+  jsonlFormat,
+  type OutputFormat,
+  type OutputFormatName,
+  textFormat,
+} from './formats.ts';
 
 /** How an answer should be structured. */
 export interface OutputOptions<S extends Schema | undefined = Schema | undefined> {

@@ -1,6 +1,6 @@
 import { lastRound } from '../../agent/turn/turn-state.ts';
 import type { Json } from '../../core/json/json.ts';
-import { isExecutedByCaller } from '../../generate/caller-tools.ts';
+import { isExecutedByCaller } from '../../generate/tool/caller-tools.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Artifact } from '../../protocol/state.ts';

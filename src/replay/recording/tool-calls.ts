@@ -1,6 +1,6 @@
 import { isJsonObject, type Json } from '../../core/json/json.ts';
-import { keptResponse } from '../../generate/open-requests.ts';
-import type { ToolOutcome } from '../../generate/progress.ts';
+import type { ToolOutcome } from '../../generate/hooks.ts';
+import { keptResponse } from '../../generate/tool/resume.ts';
 import type { Message, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
 import { recordOf, type ToolRecord, withoutRecord } from '../../protocol/messages/tool-record.ts';
 import {

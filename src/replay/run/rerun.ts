@@ -3,7 +3,7 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import { type AgentSpec, fullStore } from '../../agent/spec/spec.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { JsonObject } from '../../core/json/json.ts';
-import { toolReplay } from '../../generate/tool-replay.ts';
+import { toolReplay } from '../../generate/hooks.ts';
 import {
   type RecordedSession,
   type RecordedTurn,

@@ -2,9 +2,8 @@ import { type AgentInternals, internalsOf, replicas } from '../../agent/define/c
 import { replicaHost, replicaOf } from '../../agent/define/replica.ts';
 import type { PromptChanges } from '../../agent/spec/spec.ts';
 import type { App } from '../../app.ts';
-import { toolReplay } from '../../generate/tool-replay.ts';
-import type { SessionState } from '../../session/session-state.ts';
-import { fromPlainState } from '../../session/session-state.ts';
+import { toolReplay } from '../../generate/hooks.ts';
+import { fromPlainState, type SessionState } from '../../session/session-state.ts';
 import { memoryStore } from '../../store/memory/memory-store.ts';
 import type { RecordedSession } from '../recording/recorded-session.ts';
 import { type ReplayedTurn, replayedTurn } from '../recording/scripted-model-from.ts';

@@ -2,7 +2,7 @@ import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject, toJson } from '../../core/json/json.ts';
-import { isExecutedByCaller } from '../../generate/caller-tools.ts';
+import { isExecutedByCaller } from '../../generate/tool/caller-tools.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
 import { decideApproval } from '../http/approval.ts';
 import { short } from '../http/not-found.ts';

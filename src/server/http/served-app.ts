@@ -2,7 +2,7 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import type { ErrorListener } from '../../agent/spec/error-reports.ts';
 import type { Action } from '../../core/action.ts';
 import type { Registry } from '../../core/registry.ts';
-import type { ToolSource } from '../../generate/tool-source.ts';
+import type { ToolSource } from '../../generate/tool/tool-source.ts';
 import type { Webhooks } from '../../webhook/webhooks.ts';
 
 /** What the server needs of an app; `waymark({…})` gives it. */

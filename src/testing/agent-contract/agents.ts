@@ -3,7 +3,7 @@ import { WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { ModelRef } from '../../generate/model.ts';
-import type { Tool } from '../../generate/tool.ts';
+import type { Tool } from '../../generate/tool/tool.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { currentSession } from '../../session/session.ts';

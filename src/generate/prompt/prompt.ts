@@ -1,0 +1,236 @@
+import type { ActionContext } from '../../core/action.ts';
+import type { JsonObject } from '../../core/json/json.ts';
+import { checkOptions, type OptionNames } from '../../core/options.ts';
+import {
+  type InferSchema,
+  type InferSchemaInput,
+  type JsonSchema,
+  parse,
+  type Schema,
+  toJsonSchema,
+} from '../../core/schema/schema.ts';
+import type { Message, Part } from '../../protocol/message.ts';
+import type { GenerateResponse, OutputOf } from '../answer/response.ts';
+import {
+  type GenerateOptions,
+  type GenerateSettings,
+  generateSettingNames,
+} from '../generate-options.ts';
+import type { GenerateStream } from '../generate-stream.ts';
+import { resolveOutput } from '../output/output.ts';
+import { checkToolRefs } from '../tool/tool-source.ts';
+import {
+  type MessagesTemplate,
+  renderContent,
+  renderMessages,
+  splitAtHistory,
+  type Template,
+  type TemplateEngine,
+  type TemplateScope,
+  userMessage,
+} from './template.ts';
+
+/** How a prompt is declared: templates, and settings for the calls made with it. */
+export interface PromptOptions<
+  Input extends Schema | undefined = undefined,
+  Output extends Schema | undefined = undefined,
+  State = never,
+> extends GenerateSettings<Output, State> {
+  /** The name, unique in the app. */
+  readonly name: string;
+  /** What the prompt is for. */
+  readonly description?: string;
+  /** The schema of the input. */
+  readonly input?: Input;
+  /** Default values of the input. */
+  readonly defaultInput?: JsonObject;
+  /** The system message. */
+  readonly system?: Template<PromptInput<Input>>;
+  /** Messages around the conversation. */
+  readonly messages?: MessagesTemplate<PromptInput<Input>>;
+  /** A user message after the conversation. */
+  readonly prompt?: Template<PromptInput<Input>>;
+  /** Your own data about the prompt. */
+  readonly metadata?: JsonObject;
+}
+
+/** What the templates of a prompt get for its input schema. */
+type PromptInput<Input> = Input extends Schema ? InferSchema<Input> : JsonObject | undefined;
+
+/** What the caller of a prompt passes for its input schema. */
+export type PromptArgument<Input> = Input extends Schema
+  ? InferSchemaInput<Input>
+  : JsonObject | undefined;
+
+/** Generate options whose messages are made for one request and stored nowhere. */
+export interface RenderedPrompt<Output extends Schema | undefined = Schema | undefined>
+  extends GenerateSettings<Output> {
+  /** The system prompt. */
+  readonly system?: readonly Part[];
+  /** Messages before the conversation. */
+  readonly before: readonly Message[];
+  /** Messages after the conversation. */
+  readonly after: readonly Message[];
+}
+
+/** What a prompt is rendered for. */
+interface RenderOptions {
+  /** @default the custom state of the session around the call */
+  readonly state?: unknown;
+  /** @default the context of the call around it */
+  readonly context?: ActionContext;
+}
+
+/** What the arguments of a prompt's functions are: the input may be left out where there is nothing to say. */
+type PromptArguments<Argument, Options> = undefined extends Argument
+  ? [input?: Argument, options?: Options]
+  : [input: Argument, options?: Options];
+
+/** A prompt that can be rendered, and answered by a model. `State` is what its tools need as the state of an agent. */
+export interface Prompt<
+  Argument = unknown,
+  Output extends Schema | undefined = Schema | undefined,
+  State = unknown,
+> extends Pick<GenerateSettings<Output, State>, 'model' | 'tools' | 'use'> {
+  /** The name. */
+  readonly name: string;
+  /** What the prompt is for. */
+  readonly description?: string;
+  /** Your own data about the prompt. */
+  readonly metadata?: JsonObject;
+  /** JSON Schema of the input. */
+  readonly inputSchema?: JsonSchema;
+  /** Default values of the input. */
+  readonly defaultInput?: JsonObject;
+  /** Checks an input; INVALID_ARGUMENT says what is wrong. */
+  checkInput(input: Argument): Promise<void>;
+  /** Checks the input and makes the messages of one request. */
+  render(...args: PromptArguments<Argument, RenderOptions>): Promise<RenderedPrompt<Output>>;
+  /** Renders the prompt and lets a model answer; options override the prompt's own, `messages` are the conversation. */
+  generate(
+    ...args: PromptArguments<Argument, PromptCallOptions>
+  ): Promise<GenerateResponse<OutputOf<Output>>>;
+  /** Like `generate`, with the answer as it comes. */
+  stream(...args: PromptArguments<Argument, PromptCallOptions>): GenerateStream<OutputOf<Output>>;
+}
+
+/** What a call with a prompt can say for itself: everything but what the prompt renders. */
+type PromptCallOptions = Omit<GenerateOptions, 'system' | 'before' | 'after' | 'output'> & {
+  readonly state?: unknown;
+};
+
+/** What a prompt needs from the app around it. */
+export interface PromptEnv {
+  readonly engine: TemplateEngine;
+  /** What `@state` and `context` are when a call does not say. */
+  ambientScope(): Pick<TemplateScope, 'state' | 'context'>;
+  generate(options: GenerateOptions): Promise<GenerateResponse>;
+  stream(options: Promise<GenerateOptions>, output: GenerateSettings['output']): GenerateStream;
+}
+
+const optionNames: OptionNames<PromptOptions> = {
+  name: true,
+  description: true,
+  input: true,
+  defaultInput: true,
+  system: true,
+  messages: true,
+  prompt: true,
+  metadata: true,
+  ...generateSettingNames,
+};
+
+/** A prompt out of templates and settings; a schema that cannot be described as JSON Schema is refused here. */
+export function createPrompt<
+  Input extends Schema | undefined = undefined,
+  Output extends Schema | undefined = undefined,
+  State = unknown,
+>(
+  options: PromptOptions<Input, Output, State>,
+  env: PromptEnv,
+): Prompt<PromptArgument<Input>, Output, State> {
+  type Argument = PromptArgument<Input>;
+  checkOptions(options, optionNames, `prompt "${options.name}"`);
+  if (options.tools !== undefined) checkToolRefs(options.tools, `prompt "${options.name}"`);
+  const { name, description, metadata, input: schema, defaultInput, ...rest } = options;
+  const { system, messages, prompt: asked, ...settings } = rest;
+  resolveOutput(settings.output);
+  const parseInput = async (input: unknown): Promise<PromptInput<Input>> => {
+    const full = defaultInput && isPlain(input) ? { ...defaultInput, ...input } : input;
+    const what = `The input of prompt "${name}"`;
+    // Parsed by the schema that the templates' input type is read off.
+    return (schema ? await parse(schema, full ?? {}, what) : full) as PromptInput<Input>;
+  };
+  const isFixed = system === undefined && messages === undefined && asked === undefined;
+  const render = async (
+    input?: unknown,
+    scope?: RenderOptions,
+  ): Promise<RenderedPrompt<Output>> => {
+    const parsed = schema || defaultInput ? await parseInput(input) : (input as PromptInput<Input>);
+    if (isFixed) return { ...settings, before: [], after: [] };
+    const full = { ...env.ambientScope(), ...scope, input: parsed };
+    const rendered = await renderTemplates({ system, messages, asked }, full, env.engine);
+    return { ...settings, ...rendered };
+  };
+  const callOptions = async (input?: unknown, own?: PromptCallOptions): Promise<GenerateOptions> =>
+    withOverrides(await render(input, scopeOf(own)), own);
+  const prompt = {
+    name,
+    ...(description !== undefined && { description }),
+    ...(metadata && { metadata }),
+    ...(schema && { inputSchema: toJsonSchema(schema, 'input') }),
+    ...(defaultInput && { defaultInput }),
+    ...(settings.model !== undefined && { model: settings.model }),
+    ...(settings.tools && { tools: settings.tools }),
+    ...(settings.use && { use: settings.use }),
+    checkInput: async (input: unknown) => {
+      await parseInput(input);
+    },
+    render,
+    generate: async (input?: Argument, own?: PromptCallOptions) =>
+      env.generate(await callOptions(input, own)),
+    stream: (input?: Argument, own?: PromptCallOptions) =>
+      env.stream(callOptions(input, own), settings.output),
+  };
+  // Whether the input may be left out depends on its type; and the output is read by the schema its type comes from.
+  return prompt as Prompt<Argument, Output, State>;
+}
+
+async function renderTemplates<Input>(
+  templates: {
+    readonly system: Template<Input> | undefined;
+    readonly messages: MessagesTemplate<Input> | undefined;
+    readonly asked: Template<Input> | undefined;
+  },
+  scope: TemplateScope<Input>,
+  engine: TemplateEngine,
+): Promise<Pick<RenderedPrompt, 'system' | 'before' | 'after'>> {
+  const { system, messages, asked } = templates;
+  const [told, around, last] = await Promise.all([
+    system === undefined ? undefined : renderContent(system, scope, engine),
+    messages === undefined ? [] : renderMessages(messages, scope, engine),
+    asked === undefined ? undefined : renderContent(asked, scope, engine),
+  ]);
+  const { before, after } = splitAtHistory(around);
+  return {
+    ...(told && { system: told }),
+    before,
+    after: last ? [...after, userMessage(last)] : after,
+  };
+}
+
+function scopeOf({ state, context }: PromptCallOptions = {}): RenderOptions {
+  return { ...(state !== undefined && { state }), ...(context && { context }) };
+}
+
+function withOverrides(
+  rendered: RenderedPrompt,
+  { state: _, ...own }: PromptCallOptions = {},
+): GenerateOptions {
+  const config = rendered.config && own.config && { ...rendered.config, ...own.config };
+  return { ...rendered, ...own, ...(config && { config }) };
+}
+
+function isPlain(input: unknown): input is object | undefined {
+  return input === undefined || (typeof input === 'object' && input !== null);
+}

@@ -1,0 +1,76 @@
+import { WaymarkError } from '../../core/error.ts';
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  toJson,
+  toJsonResult,
+} from '../../core/json/json.ts';
+import type { Tool } from './tool.ts';
+import {
+  type ApprovalState,
+  approvalProgress,
+  type ToolContext,
+  unrecorded,
+} from './tool-context.ts';
+
+/** What a call of a tool came to: its result, or what it asks the user. */
+export type ToolAttempt =
+  | { readonly output: Json; readonly content: readonly JsonObject[] }
+  | { readonly interrupted: Json };
+
+/** How a tool is called outside of a conversation. */
+export interface ToolOnceOptions {
+  readonly ref: string;
+  readonly signal?: AbortSignal;
+  /** What the call before this one asked, and the answer. */
+  readonly answer?: { readonly interrupted: Json; readonly resumed: Json } | undefined;
+  /** What the context has besides, such as the session. */
+  readonly extras?: object;
+  readonly stream?: ToolContext['stream'];
+}
+
+/** Calls a tool outside of a conversation, without the middleware of an agent. An interrupt is a result, so that a person can answer it. */
+export async function runToolOnce(
+  tool: Tool,
+  input: unknown,
+  { ref, signal = new AbortController().signal, answer, extras, stream }: ToolOnceOptions,
+): Promise<ToolAttempt> {
+  const content: JsonObject[] = [];
+  let asked: Json | undefined;
+  const context: ToolContext = {
+    signal,
+    ref,
+    context: {},
+    resumed: answer?.resumed,
+    interrupted: answer?.interrupted,
+    idempotencyKey: ref,
+    checkpoint: unrecorded,
+    attach: (...parts) => void content.push(...parts),
+    stream: stream ?? (() => {}),
+    interrupt(data = true) {
+      asked = toJson(data, `What tool "${tool.name}" interrupts with`);
+      throw new WaymarkError('CANCELLED', `Tool "${tool.name}" waits for an answer.`);
+    },
+    ...extras,
+    ...approvalProgress({ state: approvalBefore(answer?.interrupted), set() {} }),
+  };
+  if (answer) await tool.checkResumed?.(answer.resumed, answer.interrupted);
+  try {
+    const output = toJsonResult(
+      await tool.run(input, context),
+      `The output of tool "${tool.name}"`,
+    );
+    // An interrupt counts even if the tool caught it.
+    return asked === undefined ? { output, content } : { interrupted: asked };
+  } catch (error) {
+    if (asked === undefined) throw error;
+    return { interrupted: asked };
+  }
+}
+
+// Whoever answers a question of the tool itself has approved the call, or need not.
+function approvalBefore(interrupted: Json | undefined): ApprovalState | undefined {
+  if (interrupted === undefined) return undefined;
+  return isJsonObject(interrupted) && 'approval' in interrupted ? 'asked' : 'given';
+}

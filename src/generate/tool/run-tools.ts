@@ -1,0 +1,159 @@
+import { mapConcurrent } from '../../core/async/map-concurrent.ts';
+import { raceSignal } from '../../core/async/signal.ts';
+import type { Message, ToolRequestPart } from '../../protocol/message.ts';
+import {
+  recordOf,
+  type ToolRecord,
+  withoutRecord,
+  withRecord,
+} from '../../protocol/messages/tool-record.ts';
+import { toolRequestsOf } from '../../protocol/messages/tool-round.ts';
+import type { Progress } from '../answer/response.ts';
+import type { ToolOutcome } from '../hooks.ts';
+import { generateScope, type ToolRecorder, toolReplay } from '../hooks.ts';
+import { defaultLimits } from '../limits.ts';
+import { toolMessage } from '../prompt/template.ts';
+import { runToolCall, type ToolRun, type ToolScope } from './run-tool-call.ts';
+
+/**
+ * Runs tools side by side, a bounded number at a time, and gives what each came to, in order; rejects at once when the
+ * signal aborts.
+ */
+export async function runTools(
+  scope: ToolScope,
+  runs: readonly ToolRun[],
+): Promise<readonly ToolOutcome[]> {
+  const { progress, signal } = scope;
+  const index = progress.length;
+  progress.startTools(runs.map(({ request }) => request));
+  const most = scope.limits.toolConcurrency ?? defaultLimits.toolConcurrency;
+  const changedAt: (number | undefined)[] = [];
+  const outcomes = mapConcurrent(runs, most, async (run, at): Promise<ToolOutcome> => {
+    // A call that has not begun when the turn is stopped does not begin.
+    signal.throwIfAborted();
+    const outcome = run.response
+      ? { response: run.response }
+      : await runRecorded(scope, run, index, (change) => {
+          changedAt[at] = change;
+        });
+    progress.endTool(at, outcome);
+    if ('response' in outcome) {
+      await scope.emit({ role: 'tool', index, content: [withoutRecord(outcome.response)] });
+    }
+    return outcome;
+  });
+  const ended = await raceSignal(outcomes, signal);
+  toolReplay.get()?.endRound();
+  return withOrder(ended, changedAt);
+}
+
+/** Runs a tool, and adds to its outcome what it did to the session and how it was restarted. */
+async function runRecorded(
+  scope: ToolScope,
+  run: ToolRun,
+  index: number,
+  onChange: (firstChange: number | undefined) => void,
+): Promise<ToolOutcome> {
+  const recorder = generateScope.get()?.hooks?.recordTool?.();
+  if (recorder === undefined) return await runOrReplay(scope, run, index);
+  const outcome = await recorder.run(() => runOrReplay(scope, run, index));
+  const record = recordOfRun(run, recorder);
+  if (record === undefined) return outcome;
+  onChange(recorder.firstChange);
+  return withRecordOf(outcome, record);
+}
+
+function withRecordOf(outcome: ToolOutcome, record: ToolRecord): ToolOutcome {
+  return 'response' in outcome
+    ? { response: withRecord(outcome.response, record) }
+    : { interrupted: withRecord(outcome.interrupted, record) };
+}
+
+/** Adds the order of the changes to the records, where it is not that of the calls. */
+function withOrder(
+  outcomes: readonly ToolOutcome[],
+  changedAt: readonly (number | undefined)[],
+): readonly ToolOutcome[] {
+  const changes = changedAt.filter((change) => change !== undefined);
+  const order = changes.toSorted((a, b) => a - b);
+  if (changes.every((change, place) => change === order[place])) return outcomes;
+  return outcomes.map((outcome, at) => {
+    const change = changedAt[at];
+    const part = 'response' in outcome ? outcome.response : outcome.interrupted;
+    const record = recordOf(part);
+    if (change === undefined || record === undefined) return outcome;
+    return withRecordOf(outcome, { ...record, order: order.indexOf(change) });
+  });
+}
+
+function recordOfRun(
+  { request, resumed, isEdited = false }: ToolRun,
+  recorder: ToolRecorder,
+): ToolRecord | undefined {
+  const effects = recorder.record();
+  if (resumed === undefined) return effects;
+  return { ...effects, resumed, ...(isEdited && { input: request.toolRequest.input ?? null }) };
+}
+
+async function runOrReplay(scope: ToolScope, run: ToolRun, index: number): Promise<ToolOutcome> {
+  const { request, resumed } = run;
+  const replay = toolReplay.get();
+  // A tool that no longer exists is refused as in production.
+  if (replay === undefined || !scope.tools.has(request.toolRequest.name))
+    return await runToolCall(scope, run, index);
+  return (await replay.answer({ request, resumed })) ?? (await runToolCall(scope, run, index));
+}
+
+/**
+ * Adds what the tools of a model message came to. If one was interrupted, the message itself says so, and keeps the results
+ * of the others until the interrupt is answered: it is then given back, and the conversation ends with it.
+ */
+export function addResults(
+  progress: Progress,
+  message: Message,
+  outcomes: readonly ToolOutcome[],
+): Message | undefined {
+  const responses = outcomes.flatMap((outcome) =>
+    'response' in outcome ? [outcome.response] : [],
+  );
+  if (responses.length === outcomes.length) {
+    progress.add(toolMessage(responses));
+    return undefined;
+  }
+  const requests = toolRequestsOf(message);
+  const content = message.content.map((part) => {
+    const outcome = outcomes[requests.indexOf(part as ToolRequestPart)];
+    return outcome && 'toolRequest' in part ? withOutcome(part, outcome) : part;
+  });
+  return progress.replaceLast({ ...message, content });
+}
+
+/**
+ * Adds what came of answering interrupts, as a message behind the one that asked: what is stored stays as it is. A tool
+ * that was interrupted again is named there, so that it can be answered next; the message is then given back.
+ */
+export function addResumed(
+  progress: Progress,
+  outcomes: readonly ToolOutcome[],
+): Message | undefined {
+  const isWaiting = outcomes.some((outcome) => 'interrupted' in outcome);
+  const content = outcomes.map((outcome) =>
+    'response' in outcome ? outcome.response : outcome.interrupted,
+  );
+  const message = progress.add(toolMessage(content));
+  return isWaiting ? message : undefined;
+}
+
+function withOutcome(part: ToolRequestPart, outcome: ToolOutcome): ToolRequestPart {
+  if ('interrupted' in outcome) return outcome.interrupted;
+  const { toolResponse, metadata } = outcome.response;
+  return {
+    toolRequest: part.toolRequest,
+    metadata: {
+      ...part.metadata,
+      ...metadata,
+      pendingOutput: toolResponse.output ?? null,
+      ...(toolResponse.content && { pendingContent: toolResponse.content }),
+    },
+  };
+}
