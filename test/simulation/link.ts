@@ -85,8 +85,6 @@ export function linkDatabase(db: Database, link: Link): Database {
     read: (plan) => send(link, 'read', () => db.read(plan)),
     readInSteps: (plan) => send(link, 'read', () => db.readInSteps(plan)),
     write: (plan, options) => send(link, 'write', () => db.write(plan, options)),
-    ...(db.sumOf && { sumOf: db.sumOf }),
-    ...(db.now && { now: db.now }),
     scrub: () => send(link, 'scrub', () => db.scrub()),
     tell: (hints, reach) => {
       if (!link.actor.dead) db.tell(hints, reach);

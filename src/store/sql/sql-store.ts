@@ -31,8 +31,6 @@ export function sqlStore(parts: SqlParts): SqlStore {
       return db.id;
     },
     cipher,
-    sumOf: db.sumOf,
-    now: db.now,
     homes: new Map(),
     held: new HeldRuns(),
   };

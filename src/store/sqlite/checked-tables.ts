@@ -1,4 +1,3 @@
-import type { SqlValue } from '../sql/database/query.ts';
 import { code } from '../sql/values/codes.ts';
 
 /** A table whose rows carry a checksum of their other columns. */
@@ -9,8 +8,8 @@ export interface CheckedTable {
   readonly columns: readonly string[];
   /** The column of the checksum. @default 'sum' */
   readonly sum?: string;
-  /** What the columns of every new row have: its checksum is a default, and no trigger has to write it. */
-  readonly initial?: readonly SqlValue[];
+  /** The columns of every new row, as text: its checksum is a default, and no trigger has to write it. */
+  readonly initial?: string;
   /** Which rows have one. @default all */
   readonly only?: string;
   /** What a damaged row is called in a fault. */
@@ -93,7 +92,7 @@ export const checkedTables: readonly CheckedTable[] = [
     keys: { row_id: -1 },
     columns: placeColumns,
     // A session is at no snapshot when it is created.
-    initial: [null, null, 0],
+    initial: 'NULLNULL0',
   },
   {
     name: 'snapshots',

@@ -11,7 +11,6 @@ import { limitHeartbeats, limiting } from '../sql/runs/limit-heartbeats.ts';
 import { changeMark } from './change-mark.ts';
 import { createChangeWatch } from './change-watch.ts';
 import { checkStatements, faultsIn } from './check.ts';
-import { sumOfValues } from './checksum.ts';
 import { Connection, type Synchronous } from './connection.ts';
 import { sqliteDialect } from './dialect.ts';
 import { isBusy, stillBusy, toStoreError } from './errors.ts';
@@ -184,8 +183,6 @@ export function sqliteDatabase(options: SqliteOptions): Database {
           : await duringLongRead(() => runInThread(file, checkStatements, { signal }));
       return faultsIn(apart ?? (await retry(() => checkStatements.map((sql) => db.all(sql)))));
     },
-    sumOf: sumOfValues,
-    now: () => clock.now(),
     async scrub() {
       const db = connection ?? (await opened());
       const freePages = (): number => Number(db.get('PRAGMA freelist_count')?.freelist_count);

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { crc32 } from 'node:zlib';
 import { formerName } from '../sql/database/renamed-columns.ts';
 import { type CheckedTable, checkedTables } from './checked-tables.ts';
-import { sumOfText, sumOfValues } from './checksum.ts';
 
 /**
  * The functions that triggers call. A process of an older version does not have them: what it writes is refused, because it
@@ -17,7 +17,7 @@ export function addSumFunctions(db: DatabaseSync): void {
 }
 
 function sumOf(row: unknown): number {
-  return sumOfText(String(row));
+  return crc32(String(row));
 }
 
 /** The checksum after an update. One that was wrong before stays wrong: an update does not hide damage. */
@@ -42,7 +42,7 @@ export function withSums(table: CheckedTable): string {
     UPDATE ${name} SET ${sum} = ${rowSum}(${rowText(table, 'NEW')}) WHERE ${isRow};
   END;`;
   return `
-  ALTER TABLE ${name} ADD COLUMN ${sum} INTEGER${initial ? ` DEFAULT ${sumOfValues(initial)}` : ''};
+  ALTER TABLE ${name} ADD COLUMN ${sum} INTEGER${initial ? ` DEFAULT ${crc32(initial)}` : ''};
   UPDATE ${name} SET ${sum} = ${rowSum}(${rowText(table, name)});
   ${initial ? '' : added}
   CREATE TRIGGER ${name}_${sum}_changed AFTER UPDATE OF ${columns.join(', ')} ON ${name}

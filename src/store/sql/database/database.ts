@@ -1,6 +1,6 @@
 import type { Transaction } from '../../contract/store.ts';
 import type { Dialect } from './dialect.ts';
-import type { Plan, SqlValue } from './query.ts';
+import type { Plan } from './query.ts';
 
 /** How a plan is to be run. */
 export interface WriteOptions {
@@ -39,10 +39,6 @@ export interface Database {
   check?(signal?: AbortSignal): Promise<readonly string[]>;
   /** Whether `check` has a thread to itself, so that it can run while something else does. @default false */
   readonly checksAside?: boolean;
-  /** The checksum of a row, where rows carry one. */
-  sumOf?(values: readonly SqlValue[]): number;
-  /** The time by which it stores times, where this process has the same clock. */
-  now?(): number;
   /** After erasing: sees to it that no old copy of the text is left, where the database leaves one. */
   scrub(): Promise<void>;
   /**

@@ -15,14 +15,9 @@ import {
 } from './segments.ts';
 import { type StateContext, type StateRows, stateRows } from './state-rows.ts';
 
-const insertBranch = statement<{ row_id: number }>(
+const insertBranch = insertion(
   'place_branch',
-  `INSERT INTO @branches(session, parent, fork, fork_view, fork_snapshot) VALUES($1, $2, $3, $4, $5)
-   RETURNING row_id`,
-);
-const insertSummed = insertion(
-  'place_branch_summed',
-  'INSERT INTO @branches(session, parent, fork, fork_view, fork_snapshot, sum) VALUES($1, $2, $3, $4, $5, $6)',
+  'INSERT INTO @branches(session, parent, fork, fork_view, fork_snapshot) VALUES($1, $2, $3, $4, $5)',
 );
 // What is left of the path before the base may have become less since the base was read, by a prune.
 const insertView = statement<{ row_id: number; common: number }>(
@@ -90,9 +85,7 @@ export function* planState(
   const rows = isLost ? stateRows({ state: write.state }, context) : prepared;
   const { base } = rows;
   const start =
-    base !== undefined && isInPlace(base, spot)
-      ? inPlace(base)
-      : yield* onNewBranch(rows, spot, context);
+    base !== undefined && isInPlace(base, spot) ? inPlace(base) : yield* onNewBranch(rows, spot);
   const { view, viewRowId, common } = yield* writeMessages(rows, start);
   const custom = yield* writeCustom(rows.custom);
   const artifacts = yield* writeArtifacts(rows.artifacts);
@@ -127,16 +120,12 @@ function inPlace({ view, viewRowId }: Location): Start {
 function* onNewBranch(
   { base, rewrite }: StateRows,
   { session, parent }: StatePosition,
-  { sumOf }: StateContext,
 ): Plan<Start> {
   const { view } = base ?? {};
   const fork = rewrite === undefined ? (view?.to ?? null) : null;
   const forkView = rewrite === undefined ? (base?.viewRowId ?? null) : null;
   const values = [session, view?.branch ?? null, fork, forkView, parent];
-  const { row_id: rowId } =
-    sumOf === undefined
-      ? yield* one(insertBranch, ...values)
-      : yield* one(insertSummed, ...values, sumOf(values));
+  const { row_id: rowId } = yield* one(insertBranch, ...values);
   const before = view === undefined ? [] : beforeChild(view);
   return { branch: rowId, row: 0, before, from: 0, viewRowId: null };
 }

@@ -28,10 +28,6 @@ export interface StateRows {
 export interface StateContext {
   readonly database: string;
   readonly cipher: Cipher;
-  /** The checksum of a row, where the database keeps one. */
-  readonly sumOf?: ((values: readonly SqlValue[]) => number) | undefined;
-  /** The time of the database, where it is that of this process: a row with a time can then be summed before it is written. */
-  readonly now?: (() => number) | undefined;
   /** Under encryption: whose session the runs of this process work on, so that a step of theirs need not ask. */
   readonly homes: Map<string, Home>;
   /** What this process knows of the runs that it has claimed. */

@@ -23,22 +23,11 @@ const insertSession = insertion(
       created_at, updated_at)
     VALUES($1, $2, $3, $4, $5, $6, ${d.now}, ${d.now})`,
 );
-const insertSummedSession = insertion(
-  'claim_new_session_summed',
-  `INSERT INTO @sessions(owner, agent, id, started_by_agent, started_by_session, started_by_snapshot,
-     created_at, updated_at, sum)
-   VALUES($1, $2, $3, $4, $5, $6, $7, $7, $8)`,
-);
 const insertRun = statement(
   'claim_new_run',
   (d) => `
     INSERT INTO @runs(id, session, attempt, mode, worker, request, turn, start, base, ttl, heartbeat, created_at)
     VALUES($1, $2, 1, $3, $4, $5, $6, $7, $7, $8, ${d.now}, ${d.now})`,
-);
-const insertSummedRun = statement(
-  'claim_new_run_summed',
-  `INSERT INTO @runs(id, session, attempt, mode, worker, request, turn, start, base, ttl, heartbeat, created_at, sum)
-   VALUES($1, $2, 1, $3, $4, $5, $6, $7, $7, $8, $9, $9, $10)`,
 );
 
 /** A run that was accepted, what was decided, and where its session stands. */
@@ -56,11 +45,13 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
   const decision = accepted(decideClaim(facts, request));
   for (const displaced of decision.displaced) yield* expireRun(displaced, context);
   yield* freeRequests(requests, facts.requests);
-  const row = session ?? (yield* createSession(scope, sessionId, context, request));
+  const row = session ?? (yield* createSession(scope, sessionId, request));
   const start = decision.start?.key ?? null;
   const place = requestPlace(homeIn(scope, sessionId), runId);
   const sealed = toRequest(request, place, context.cipher);
-  yield* createRun(request, { id, session: row, start, turn: decision.turnIndex, sealed }, context);
+  const { mode, worker, ttl } = request;
+  const values = [id, row, toMode(mode), worker, sealed, decision.turnIndex, start, ttl];
+  yield* run(insertRun, ...values);
   yield* addRequests(id, row, requests);
   const failedTotals =
     request.limited === true && !decision.isNewSession
@@ -86,46 +77,14 @@ export function* checkUnused(snapshotId: string): Plan<void> {
   if (yield* isUsed(uuidBytes(snapshotId))) throw taken(snapshotId);
 }
 
-/** The row of a new run. That of an attached one carries no checksum. */
-function* createRun(
-  { mode, worker, ttl }: ClaimRequest,
-  of: {
-    readonly id: Uint8Array;
-    readonly session: number;
-    readonly start: number | null;
-    readonly turn: number;
-    readonly sealed: SqlValue;
-  },
-  { sumOf, now }: StateContext,
-): Plan<void> {
-  const { id, session, start, turn, sealed } = of;
-  const values = [id, session, toMode(mode), worker, sealed, turn, start, ttl];
-  if (sumOf === undefined || now === undefined || mode === 'attached') {
-    return yield* run(insertRun, ...values);
-  }
-  const at = now();
-  const told = [session, id, 1, toMode(mode), worker, sealed, turn, start, start];
-  // It has no snapshot yet, is at no checkpoint and at none of its inputs, and has not crashed.
-  const sum = sumOf([...told, null, null, 0, 0, 0, ttl, at, at, 0, null]);
-  yield* run(insertSummedRun, ...values, at, sum);
-}
-
 /** A new empty session. */
 export function* createSession(
   scope: Scope,
   sessionId: string,
-  { sumOf, now }: StateContext,
   { startedBy }: Pick<ClaimRequest, 'startedBy'> = {},
 ): Plan<number> {
-  const starter = startedByValues(startedBy);
-  const values = [...scopeKey(scope), sessionId, ...starter];
-  if (sumOf === undefined || now === undefined) {
-    return (yield* one(insertSession, ...values)).row_id;
-  }
-  const at = now();
-  // It has no title and no metadata, and is no fork.
-  const sum = sumOf([...scopeKey(scope), sessionId, null, null, null, ...starter, at]);
-  return (yield* one(insertSummedSession, ...values, at, sum)).row_id;
+  const values = [...scopeKey(scope), sessionId, ...startedByValues(startedBy)];
+  return (yield* one(insertSession, ...values)).row_id;
 }
 
 /** The columns of who started a session. */

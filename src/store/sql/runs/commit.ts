@@ -33,12 +33,6 @@ const insertSnapshot = insertion(
      state_hash, usage, totals, error, branch, branch_length, view, length, custom, artifacts)
    VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 );
-const insertSummed = insertion(
-  'commit_snapshot_summed',
-  `INSERT INTO @snapshots(id, session, parent, idx, created_at, updated_at, turn, event, status, finish,
-     state_hash, usage, totals, error, branch, branch_length, view, length, custom, artifacts, sum)
-   VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
-);
 const updateOwn = statement(
   'commit_own_snapshot',
   `UPDATE @snapshots SET updated_at = $2, turn = $3, event = $4, status = $5, finish = $6,
@@ -49,11 +43,6 @@ const updateOwn = statement(
 const updateSession = statement(
   'commit_session',
   'UPDATE @sessions SET head = $2, branch_end = $3, next_index = $4, updated_at = $5 WHERE row_id = $1',
-);
-const updateSummed = statement(
-  'commit_session_summed',
-  `UPDATE @sessions SET head = $2, branch_end = $3, next_index = $4, updated_at = $5, place_sum = $6
-   WHERE row_id = $1`,
 );
 const updateRun = statement(
   'commit_run',
@@ -90,8 +79,7 @@ export function* commit(
   if (write.events !== undefined) yield* appendEvents(held, write.events, context);
   const head = decision.movesHead ? rowId : held.head;
   const branchEnd = decision.movesBranchEnd ? rowId : held.branch_end;
-  const to = { head, branchEnd, nextIndex: decision.nextIndex, now: held.now };
-  yield* moveSession(held.session, to, context);
+  yield* run(updateSession, held.session, head, branchEnd, decision.nextIndex, held.now);
   yield* nameSession(held, write.defaultTitle, context);
   yield* endRequests(held.id, write.requests, context.cipher);
   yield* addSpend(write.spend);
@@ -156,25 +144,6 @@ export function locationAfter(
     custom,
     artifacts,
   });
-}
-
-/** Says where a session stands after a commit. */
-function* moveSession(
-  session: number,
-  to: {
-    readonly head: number | null;
-    readonly branchEnd: number | null;
-    readonly nextIndex: number;
-    readonly now: number;
-  },
-  { sumOf }: StateContext,
-): Plan<void> {
-  const { head, branchEnd, nextIndex, now } = to;
-  if (sumOf === undefined) yield* run(updateSession, session, head, branchEnd, nextIndex, now);
-  else {
-    const sum = sumOf([head, branchEnd, nextIndex]);
-    yield* run(updateSummed, session, head, branchEnd, nextIndex, now, sum);
-  }
 }
 
 /** Gives a session that has no title its first one. */
@@ -251,7 +220,6 @@ function* insertCommitted(
     home,
     context,
   );
-  const { length } = placed;
   const values: SqlValue[] = [
     uuidBytes(write.snapshotId),
     session,
@@ -269,12 +237,7 @@ function* insertCommitted(
     error,
     ...placeValues(placed),
   ];
-  const { sumOf } = context;
-  if (sumOf === undefined) return (yield* one(insertSnapshot, ...values)).row_id;
-  const told = [turn, event, status, finish, usage, totals, error, length];
-  // A new snapshot has no label and no time to live.
-  values.push(sumOf([parent, createdAt, now, ...told, null, null, null]));
-  return (yield* one(insertSummed, ...values)).row_id;
+  return (yield* one(insertSnapshot, ...values)).row_id;
 }
 
 /** Ends the run, or makes the snapshot what a takeover continues from. */

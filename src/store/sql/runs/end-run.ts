@@ -14,11 +14,6 @@ const insertEnd = statement(
     INSERT INTO @journal(run, session, attempt, seq, last, body, ended_at)
     VALUES($1, $2, ${journal.end}, 0, 0, '[]', ${d.now})`,
 );
-const insertSummedEnd = statement(
-  'end_run_with_events_summed',
-  `INSERT INTO @journal(run, session, attempt, seq, last, body, ended_at, sum)
-   VALUES($1, $2, ${journal.end}, 0, 0, '[]', $3, $4)`,
-);
 
 /** What ending a run has to know of it. */
 export interface EndingRun extends JournalKey {
@@ -40,16 +35,13 @@ export const endingColumns = `
  */
 export function* endRun(
   { id, session, has_steps, has_events }: EndingRun,
-  { sumOf, now, cipher }: StateContext,
+  { cipher }: StateContext,
   taken = 0,
 ): Plan<void> {
   if (has_steps === 1 || taken > 0) yield* leaveInbox(session, taken, cipher);
   if (has_steps === 1) yield* run(deleteSteps, id);
   yield* run(deleteRun, session);
-  if (has_events === 0) return;
-  if (sumOf === undefined || now === undefined) return yield* run(insertEnd, id, session);
-  const at = now();
-  yield* run(insertSummedEnd, id, session, at, sumOf([id, journal.end, 0, 0, session, at, '[]']));
+  if (has_events === 1) yield* run(insertEnd, id, session);
 }
 
 /** The run after these events were appended to it. */

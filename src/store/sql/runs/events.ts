@@ -19,13 +19,6 @@ const insertFresh = statement<{ seq: number }>(
    WHERE NOT ${hasEvent('$1', 'CAST($3 AS INTEGER)', 'CAST($4 AS INTEGER)')}
    RETURNING seq`,
 );
-const insertSummed = statement<{ seq: number }>(
-  'events_append_summed',
-  `INSERT INTO @journal(run, session, attempt, seq, last, body, sum)
-   SELECT $1, $2, $3, $4, $5, $6, $7
-   WHERE NOT ${hasEvent('$1', '$3', '$4')}
-   RETURNING seq`,
-);
 const insertEvents = statement(
   'events_append',
   `INSERT INTO @journal(run, session, attempt, seq, last, body) VALUES($1, $2, $3, $4, $5, $6)
@@ -61,13 +54,13 @@ const selectEvents = statement<{ attempt: number; seq: number; last: number; bod
 );
 
 /** How events are stored. */
-type EventContext = Pick<StateContext, 'cipher' | 'sumOf'>;
+type EventContext = Pick<StateContext, 'cipher'>;
 
 /** Appends to the events of a run that is held. Those that are there already are left out. */
 export function* appendEvents(
   held: JournalKey & Parameters<typeof homeOf>[0],
   events: readonly RunEvent[],
-  { cipher, sumOf }: EventContext,
+  { cipher }: EventContext,
 ): Plan<void> {
   const { id, session } = held;
   const pack = (some: readonly RunEvent[]) => packed(some, homeOf(held), id, cipher);
@@ -75,18 +68,7 @@ export function* appendEvents(
   const [only] = rows;
   if (only === undefined) return;
   if (rows.length === 1) {
-    const [attempt, seq, end, body] = only;
-    const added =
-      sumOf === undefined
-        ? yield* first(insertFresh, id, session, ...only)
-        : yield* first(
-            insertSummed,
-            id,
-            session,
-            ...only,
-            sumOf([id, attempt, seq, end, session, null, body]),
-          );
-    if (added !== undefined) return;
+    if ((yield* first(insertFresh, id, session, ...only)) !== undefined) return;
   }
   const last = yield* first(selectLast, id);
   const cursor = last && { attempt: last.attempt, seq: last.last };

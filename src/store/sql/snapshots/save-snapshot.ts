@@ -180,7 +180,7 @@ function* insert(scope: Scope, next: Snapshot, context: StateContext): Plan<numb
   yield* checkUnused(next.snapshotId);
   const session = yield* first(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
   const parent = yield* parentOf(session?.row_id, next.parentId);
-  const sessionRowId = session?.row_id ?? (yield* createSession(scope, next.sessionId, context));
+  const sessionRowId = session?.row_id ?? (yield* createSession(scope, next.sessionId));
   const hash = sealedHash(emptyState, scope, next, context);
   const { row_id: rowId } = yield* one(
     insertRow,

@@ -180,7 +180,7 @@ export function* fork(
   const facts = { ...namedFacts(source), isTaken, sessionExists };
   const refusal = refuseFork(facts, snapshotId, target);
   if (refusal !== undefined) throw refusal;
-  const session = yield* createSession(scope, target.sessionId, context);
+  const session = yield* createSession(scope, target.sessionId);
   const id = uuidBytes(target.snapshotId);
   const branch = yield* one(insertBranch, session, source.row_id);
   const { cipher } = context;
