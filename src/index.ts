@@ -35,7 +35,6 @@ export type { AgentLimits, Concurrency, RunEnd, Transform } from './agent/spec/s
 export type { TelemetryOptions } from './agent/spec/telemetry.ts';
 export type {
   AgentApi,
-  Answers,
   ApiCallOptions,
   ApiInvokeOptions,
   Chat,
@@ -50,16 +49,13 @@ export type {
   WatchOptions,
 } from './api/agent-api.ts';
 export type { OutputAccessors, StateAccessors } from './api/describe.ts';
-export type { Interrupt, InterruptAnswer } from './api/interrupts.ts';
-export type { ResumeInput } from './api/resume-input.ts';
-export type { SnapshotRef } from './api/snapshot-ref.ts';
+export type { Answers, Interrupt, InterruptAnswer, ResumeInput } from './api/interrupts.ts';
 export { isTurnError, TurnError } from './api/turn-error.ts';
-export type { AnswerInput, TurnInput } from './api/turn-input.ts';
+export type { AnswerInput, CallerTool, SnapshotRef, TurnInput } from './api/turn-input.ts';
 export type {
   AgentConnection,
   AgentStream,
   AgentTypes,
-  CallerTool,
   ChunkOf,
   EventId,
   FailureOptions,
@@ -191,7 +187,7 @@ export type {
   ToolSourceScope,
   ToolSourceStatus,
 } from './generate/tool/tool-source.ts';
-export type { Diff } from './protocol/diff.ts';
+export type { TextEdit } from './protocol/artifacts.ts';
 export type {
   CustomPart,
   DataPart,
@@ -212,6 +208,7 @@ export { type Summary, summaryOf } from './protocol/messages/summary.ts';
 export { textOf } from './protocol/messages/text.ts';
 export { openToolRequests, toolRequestsOf } from './protocol/messages/tool-round.ts';
 export type {
+  Diff,
   RetryResult,
   SteerResult,
   UsageReport,
@@ -235,7 +232,6 @@ export type {
   Resume,
   Usage,
 } from './protocol/turn.ts';
-export type { TextEdit } from './session/edit-text.ts';
 export {
   always,
   never,
@@ -244,13 +240,13 @@ export {
   type SnapshotCandidate,
   type SnapshotPolicy,
 } from './session/policy.ts';
-export { currentSession, type DeepReadonly, type Recipe, type Session } from './session/session.ts';
 export type {
   FileData,
   NewFile,
   OpenedFile,
   OpenFileOptions,
-} from './session/session-file.ts';
+} from './session/session.ts';
+export { currentSession, type DeepReadonly, type Recipe, type Session } from './session/session.ts';
 export type {
   QueueHandoff,
   RunRecord,

@@ -1,6 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
-import { after } from '../core/time/after.ts';
 import { systemClock } from '../core/time/clock.ts';
+import { after } from '../core/time/timers.ts';
 import type { ResolvedOptions } from './options.ts';
 
 /** Events that are read in a second; a faster agent waits. */

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../core/json/json.ts';
 import type { JsonPatch } from '../core/json/patch.ts';
-import type { Diff } from '../protocol/diff.ts';
 import type { MessageOptions } from '../protocol/message-page.ts';
 import type {
+  Diff,
   RetryResult,
   SteerResult,
   UsageReport,
@@ -19,10 +19,8 @@ import type {
   SessionFilter,
   SnapshotListing,
 } from '../store/contract/store.ts';
-import type { Interrupt, InterruptAnswer } from './interrupts.ts';
-import type { ResumeInput } from './resume-input.ts';
-import type { SnapshotRef } from './snapshot-ref.ts';
-import type { TurnInput } from './turn-input.ts';
+import type { Answers, Interrupt } from './interrupts.ts';
+import type { SnapshotRef, TurnInput } from './turn-input.ts';
 import type {
   AgentConnection,
   AgentStream,
@@ -129,13 +127,6 @@ export interface SessionRef<Types extends AgentTypes = WireTypes> {
   /** The state, for an agent whose state the client holds. */
   readonly state?: StateOf<Types> | undefined;
 }
-
-/** One answer to an interrupt, several, all of them by kind, or a function that answers each. */
-export type Answers =
-  | InterruptAnswer
-  | readonly InterruptAnswer[]
-  | ResumeInput
-  | ((request: Interrupt) => InterruptAnswer);
 
 /** The handle of a background run, usable in any process. Its calls are made for the owner that `start` or `attach` got. */
 export interface RunHandle<Types extends AgentTypes = WireTypes, Call = ApiCallOptions> {

@@ -1,12 +1,12 @@
-import { forCaller, rethrow, withCaller } from '../core/caller-stack.ts';
+import { forCaller, rethrow, withCaller } from '../core/async/promises.ts';
 import { WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import type { JsonSchema, Schema } from '../core/schema/schema.ts';
-import type { Diff } from '../protocol/diff.ts';
 import type { MessageOptions } from '../protocol/message-page.ts';
-import type { RetryResult, SteerResult, WaitingSession } from '../protocol/requests.ts';
+import type { Diff, RetryResult, SteerResult, WaitingSession } from '../protocol/requests.ts';
 import type { Page, SessionInfo } from '../protocol/session.ts';
 import type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
+import { outputOfSnapshot } from '../protocol/snapshot-output.ts';
 import type { Chunk, Input, Output } from '../protocol/turn.ts';
 import type { ListOptions, Lookup, SnapshotListing } from '../store/contract/store.ts';
 import type {
@@ -16,18 +16,22 @@ import type {
   EditChange,
   EditOptions,
   PendingInterrupts,
+  RunHandle,
   SessionRef,
 } from './agent-api.ts';
-import { toAnswers } from './answers.ts';
-import { withCallerTools } from './caller-tools.ts';
+
 import { AgentChat, type ChatAgent } from './chat.ts';
-import { describeState } from './describe.ts';
-import { type Interrupt, interruptsOf } from './interrupts.ts';
-import { createRunHandle } from './run-handle.ts';
-import { type SnapshotRef, sessionIdOf, snapshotIdOf } from './snapshot-ref.ts';
-import { textStreamOf } from './text-stream.ts';
+import { describeOutput, describeState } from './describe.ts';
+import { type Interrupt, interruptsOf, toAnswers } from './interrupts.ts';
 import { throwIfFailed } from './turn-error.ts';
-import { type TurnInput, toInput } from './turn-input.ts';
+import {
+  type SnapshotRef,
+  sessionIdOf,
+  snapshotIdOf,
+  type TurnInput,
+  toInput,
+  withCallerTools,
+} from './turn-input.ts';
 import type {
   AgentStream,
   EventId,
@@ -318,4 +322,42 @@ class StreamedTurn implements AgentStream {
   async steer(input: TurnInput, options?: RequestOptions): Promise<SteerResult> {
     return await this.#turn.steer(toInput(input), options);
   }
+}
+
+/** A turn as it comes, without conveniences. */
+interface Streamed {
+  readonly stream: AsyncIterable<Chunk>;
+  readonly output: Promise<Output>;
+}
+
+/** The text of the agent itself, without that of its sub-agents. Rejects with a TurnError at the end of a failed turn. */
+async function* textStreamOf(turn: Streamed): AsyncGenerator<string, void> {
+  for await (const { agent, modelChunk } of turn.stream) {
+    if (agent !== undefined || modelChunk === undefined) continue;
+    for (const part of modelChunk.content) if ('text' in part && part.text !== '') yield part.text;
+  }
+  throwIfFailed(await turn.output);
+}
+
+/** What a handle asks its agent. */
+type RunReads = Pick<AgentApi, 'watch' | 'wait' | 'steer' | 'abort' | 'getSnapshot'>;
+
+/** The handle of a run. Its calls have the options of the caller that it belongs to, such as the owner. */
+function createRunHandle(agent: RunReads, id: string, caller: ApiCallOptions): RunHandle {
+  const forCaller = <Options extends object>(options?: Options) => ({ ...caller, ...options });
+  return {
+    id,
+    watch: (options) => agent.watch(id, forCaller(options)),
+    wait: async ({ throwOnError = true, ...options }: FailureOptions = {}) => {
+      const output: Output = outputOfSnapshot(await agent.wait(id, forCaller(options)));
+      return describeOutput(throwOnError ? throwIfFailed(output) : output);
+    },
+    steer: (input, options) => agent.steer(id, input, forCaller(options)),
+    async abort(options) {
+      const given = forCaller(options);
+      // If there is no such run, `wait` says so.
+      return (await agent.abort(id, given)) ?? (await agent.wait(id, given)).status;
+    },
+    status: async (options) => (await agent.getSnapshot(id, forCaller(options)))?.status,
+  };
 }

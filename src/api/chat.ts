@@ -1,15 +1,9 @@
 import { WaymarkError } from '../core/error.ts';
 import type { SteerResult } from '../protocol/requests.ts';
 import type { Input, Output } from '../protocol/turn.ts';
-import type {
-  AgentApi,
-  Answers,
-  ApiCallOptions,
-  ApiInvokeOptions,
-  Chat,
-  StartedRun,
-} from './agent-api.ts';
-import { toAnswers } from './answers.ts';
+import type { AgentApi, ApiCallOptions, ApiInvokeOptions, Chat, StartedRun } from './agent-api.ts';
+import { type Answers, toAnswers } from './interrupts.ts';
+
 import { throwIfFailed } from './turn-error.ts';
 import { type TurnInput, toInput } from './turn-input.ts';
 import type { AgentStream, FailureOptions, OutputOf, RequestOptions, WireTypes } from './types.ts';

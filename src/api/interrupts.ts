@@ -3,7 +3,6 @@ import { isJsonObject, type Json } from '../core/json/json.ts';
 import type { Message, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
 import { isInterrupted, pendingInterrupts, requestKey } from '../protocol/messages/tool-round.ts';
 import type { Resume } from '../protocol/turn.ts';
-import type { ResumeInput } from './resume-input.ts';
 
 /** The answer to one interrupt, for `agent.resume`. */
 export type InterruptAnswer = ToolRequestPart | ToolResponsePart;
@@ -182,5 +181,57 @@ export function subAgentRequests(data: Json | undefined): readonly ToolRequestPa
   return data.requests.filter(
     (each: unknown): each is ToolRequestPart =>
       typeof each === 'object' && each !== null && 'toolRequest' in each,
+  );
+}
+
+/** Answers to interrupted tool requests. */
+export interface ResumeInput {
+  /** Answers in place of the tools. */
+  readonly respond?: readonly ToolResponsePart[];
+  /** Requests whose tools run now. */
+  readonly restart?: readonly ToolRequestPart[];
+}
+
+/** One answer to an interrupt, several, all of them by kind, or a function that answers each. */
+export type Answers =
+  | InterruptAnswer
+  | readonly InterruptAnswer[]
+  | ResumeInput
+  | ((request: Interrupt) => InterruptAnswer);
+
+/** A conversation, with its interrupts where they are known. */
+interface Asked {
+  readonly sessionId: string | undefined;
+  readonly state?: { readonly messages?: readonly Message[] | undefined } | undefined;
+  readonly interrupts?: readonly Interrupt[];
+}
+
+/** Reads the session that waits, with its interrupts. */
+type ReadSession = (sessionId: string) => Promise<Pick<Asked, 'interrupts'> | undefined>;
+
+/** The input of a turn that gives these answers. A function answers each interrupt; those that `asked` does not have are read. */
+export function toAnswers(
+  asked: Asked,
+  answers: Answers,
+  read: ReadSession,
+): Resume | Promise<Resume> {
+  if (typeof answers !== 'function') return toResume(answers);
+  return interruptsIn(asked, read).then((all) => toResume(all.map((request) => answers(request))));
+}
+
+async function interruptsIn(asked: Asked, read: ReadSession): Promise<readonly Interrupt[]> {
+  const { sessionId, state } = asked;
+  const known = asked.interrupts ?? (state && interruptsAtEnd(state.messages ?? []));
+  const found = known
+    ? { interrupts: known }
+    : sessionId === undefined
+      ? undefined
+      : await read(sessionId);
+  if (found?.interrupts?.length) return found.interrupts;
+  // The turn is refused, because there is no such session.
+  if (sessionId && !found) return [];
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Cannot resume ${sessionId ? `session "${sessionId}"` : 'a chat without a turn'}: no tool call waits for an answer.`,
   );
 }

@@ -1,17 +1,14 @@
 import type { InferOutput } from 'valibot';
 import type { Json } from '../core/json/json.ts';
-import type { Schema } from '../core/schema/schema.ts';
-import type { errorBody } from '../protocol/error-body.ts';
 import type { Message } from '../protocol/message.ts';
 import type { SteerResult } from '../protocol/requests.ts';
 import type { SessionInfo } from '../protocol/session.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
 import type { State } from '../protocol/state.ts';
-import type { Chunk, Input, Output, Reset } from '../protocol/turn.ts';
+import type { Chunk, errorBody, Input, Output, Reset } from '../protocol/turn.ts';
 import type { OutputAccessors, StateAccessors } from './describe.ts';
-import type { ResumeInput } from './resume-input.ts';
-import type { SnapshotRef } from './snapshot-ref.ts';
-import type { TurnInput } from './turn-input.ts';
+import type { ResumeInput } from './interrupts.ts';
+import type { CallerTool, SnapshotRef, TurnInput } from './turn-input.ts';
 
 /** The types of an agent, inferred from its definition. */
 export interface AgentTypes {
@@ -87,16 +84,6 @@ export type LoadedSession<Types extends AgentTypes> = SessionOf<Types> & StateAc
 export interface IfHead {
   /** The call is `ABORTED` unless this is the head of the snapshot's session; `details.headId` names the head. */
   readonly ifHead?: SnapshotRef;
-}
-
-/** A tool that the caller executes. */
-export interface CallerTool {
-  /** At most 64 letters, digits, `_` and `-`; no tool of the agent may have the same name. */
-  readonly name: string;
-  /** Tells the model what the tool does and when to use it. */
-  readonly description?: string;
-  /** The schema of the tool's input: a JSON Schema, or one of zod, arktype or another Standard Schema library. */
-  readonly inputSchema: Schema;
 }
 
 /** Options of a call that sends one input. */

@@ -1,6 +1,5 @@
 import { isReported } from '../agent/spec/reported-errors.ts';
-import { isWaymarkError, messageOf, toErrorBody } from '../core/error.ts';
-import { errorText } from '../core/error-text.ts';
+import { errorText, isWaymarkError, messageOf, toErrorBody } from '../core/error.ts';
 import type { Command } from './command.ts';
 import { groups } from './commands.ts';
 import { exitCode, exitCodeOf } from './exit-code.ts';

@@ -1,7 +1,6 @@
-import { withCallerTools } from '../api/caller-tools.ts';
 import { describeOutput } from '../api/describe.ts';
-import type { ResumeInput } from '../api/resume-input.ts';
-import { type TurnInput, toInput } from '../api/turn-input.ts';
+import type { ResumeInput } from '../api/interrupts.ts';
+import { type TurnInput, toInput, withCallerTools } from '../api/turn-input.ts';
 import type {
   AgentConnection,
   AgentTypes,
@@ -9,7 +8,7 @@ import type {
   OutputOf,
   RequestOptions,
 } from '../api/types.ts';
-import { forCaller } from '../core/caller-stack.ts';
+import { forCaller } from '../core/async/promises.ts';
 import { toWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
 import type { Message } from '../protocol/message.ts';

@@ -1,7 +1,7 @@
 import { type AgentOperations, type BegunTurn, createCalls } from '../api/calls.ts';
 import type { AgentTypes, WireTypes } from '../api/types.ts';
 import type { OptionNames } from '../core/options.ts';
-import { checkLookup } from '../protocol/lookup.ts';
+import { checkLookup } from '../protocol/ids.ts';
 import { checkMessagePage } from '../protocol/message-page.ts';
 import type { Input, Output } from '../protocol/turn.ts';
 import { toToolSchema } from './caller-tool-schema.ts';

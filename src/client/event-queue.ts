@@ -1,4 +1,4 @@
-import { failLater } from '../core/caller-stack.ts';
+import { failLater } from '../core/async/promises.ts';
 
 type Result<T> = IteratorResult<T, undefined>;
 type Reader<T> = (result: Result<T> | Promise<Result<T>>) => void;

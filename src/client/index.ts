@@ -1,6 +1,5 @@
 export type {
   AgentApi,
-  Answers,
   ApiCallOptions,
   ApiInvokeOptions,
   Chat,
@@ -15,16 +14,13 @@ export type {
   WatchOptions,
 } from '../api/agent-api.ts';
 export type { OutputAccessors, StateAccessors } from '../api/describe.ts';
-export type { Interrupt, InterruptAnswer } from '../api/interrupts.ts';
-export type { ResumeInput } from '../api/resume-input.ts';
-export type { SnapshotRef } from '../api/snapshot-ref.ts';
+export type { Answers, Interrupt, InterruptAnswer, ResumeInput } from '../api/interrupts.ts';
 export { isTurnError, TurnError } from '../api/turn-error.ts';
-export type { AnswerInput, TurnInput } from '../api/turn-input.ts';
+export type { AnswerInput, CallerTool, SnapshotRef, TurnInput } from '../api/turn-input.ts';
 export type {
   AgentConnection,
   AgentStream,
   AgentTypes,
-  CallerTool,
   ChunkOf,
   EventId,
   FailureOptions,
@@ -40,11 +36,11 @@ export type {
   WireTypes,
 } from '../api/types.ts';
 export { isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
-export type { Diff } from '../protocol/diff.ts';
 export type { Message, Part, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
 export type { MessageOptions, MessagePage } from '../protocol/message-page.ts';
 export type {
   AgentInfo,
+  Diff,
   RetryResult,
   SteerResult,
   ToolInfo,

@@ -1,7 +1,7 @@
 import type { RequestOptions } from '../api/types.ts';
 import { isWaymarkError } from '../core/error.ts';
 import { randomBytes } from '../core/platform.ts';
-import { autoPrefix } from '../protocol/auto-prefix.ts';
+import { autoPrefix } from '../protocol/ids.ts';
 import type { AgentInfo } from '../protocol/requests.ts';
 import type { Input } from '../protocol/turn.ts';
 import { isPassing } from './reconnect.ts';

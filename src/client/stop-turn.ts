@@ -1,5 +1,5 @@
 import { isWaymarkError } from '../core/error.ts';
-import { after } from '../core/time/after.ts';
+import { after } from '../core/time/timers.ts';
 import type { AbortResult } from '../protocol/requests.ts';
 import { isPassing } from './reconnect.ts';
 import type { Transport } from './transport.ts';

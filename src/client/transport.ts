@@ -1,7 +1,7 @@
 import { abortError, throwIfAborted } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
 import { type Clock, systemClock } from '../core/time/clock.ts';
-import { checkId } from '../protocol/lookup.ts';
+import { checkId } from '../protocol/ids.ts';
 import { type Operation, routes } from '../protocol/routes.ts';
 import type { ClientOptions, WebSocketLike } from './options.ts';
 import { type Reconnect, toReconnect } from './reconnect.ts';

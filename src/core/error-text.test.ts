@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { toWaymarkError, WaymarkError } from './error.ts';
-import { errorText, rootOf } from './error-text.ts';
+import { errorText, rootOf, toWaymarkError, WaymarkError } from './error.ts';
 
 const at = /\n {4}at .*error-text\.test\.ts/;
 

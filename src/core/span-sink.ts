@@ -1,6 +1,5 @@
 import { createContextKey } from './async/context.ts';
-import { messageOf, originalOf, type Status, toErrorBody } from './error.ts';
-import { errorText } from './error-text.ts';
+import { errorText, messageOf, originalOf, type Status, toErrorBody } from './error.ts';
 import { randomBytes } from './platform.ts';
 
 /** An error as the owner of the process sees it. */

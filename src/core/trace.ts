@@ -1,6 +1,5 @@
 import type * as OpenTelemetry from '@opentelemetry/api';
-import { messageOf, originalOf, toErrorBody } from './error.ts';
-import { errorText, rootOf } from './error-text.ts';
+import { errorText, messageOf, originalOf, rootOf, toErrorBody } from './error.ts';
 import { requireOptional } from './platform.ts';
 import { hasSpanSink, type OpenSpan, recordSpan } from './span-sink.ts';
 import { attributes as names } from './trace-names.ts';

@@ -1,5 +1,5 @@
 import { createChannel } from '../core/async/channel.ts';
-import { forCaller } from '../core/caller-stack.ts';
+import { forCaller } from '../core/async/promises.ts';
 import type { Schema } from '../core/schema/schema.ts';
 import type { Message, Part, Role, ToolRequestPart } from '../protocol/message.ts';
 import { reasoningOf, textOf } from '../protocol/messages/text.ts';

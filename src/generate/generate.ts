@@ -2,7 +2,7 @@ import type { ActionContext } from '../core/action.ts';
 import { linkSignals, type StopSignal, toStopSignal } from '../core/async/signal.ts';
 import type { NewId } from '../core/id.ts';
 import type { Clock } from '../core/time/clock.ts';
-import { timeoutSignal } from '../core/time/timeout.ts';
+import { timeoutSignal } from '../core/time/timers.ts';
 import { toolRequestsOf } from '../protocol/messages/tool-round.ts';
 import { callModel, type ModelCallScope } from './answer/call-model.ts';
 import {

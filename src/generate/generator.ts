@@ -1,5 +1,5 @@
 import type { Action } from '../core/action.ts';
-import { rethrow } from '../core/caller-stack.ts';
+import { rethrow } from '../core/async/promises.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
 import { checkOptions } from '../core/options.ts';

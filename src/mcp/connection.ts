@@ -5,7 +5,7 @@ import { messageOf, WaymarkError } from '../core/error.ts';
 import { afterThisTurn } from '../core/platform.ts';
 import { backoff } from '../core/time/backoff.ts';
 import { type Clock, systemClock } from '../core/time/clock.ts';
-import { withTimeout } from '../core/time/timeout.ts';
+import { withTimeout } from '../core/time/timers.ts';
 import type { ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import { createClient } from './client.ts';
 import { toMcpError } from './errors.ts';

@@ -1,6 +1,6 @@
 import type { Progress } from '@modelcontextprotocol/client';
-import { after } from '../core/time/after.ts';
 import type { Clock } from '../core/time/clock.ts';
+import { after } from '../core/time/timers.ts';
 import type { ToolContext } from '../generate/tool/tool-context.ts';
 
 const progressEveryMs = 100;

@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import { jsonObject } from './json-value.ts';
-import { messageRange } from './message-range.ts';
-import { state } from './state.ts';
+import { messageRange, state } from './state.ts';
 
 export const session = v.object({
   /** The id. */

@@ -1,8 +1,6 @@
 import * as v from 'valibot';
-import { errorBody } from './error-body.ts';
-import { messageRange } from './message-range.ts';
-import { state } from './state.ts';
-import { finishReason, usage } from './turn.ts';
+import { messageRange, state } from './state.ts';
+import { errorBody, finishReason, usage } from './turn.ts';
 
 export const snapshotEvent = v.picklist([
   'turnEnd',

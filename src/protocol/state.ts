@@ -28,3 +28,6 @@ export const state = v.object({
 export interface Artifact extends v.InferOutput<typeof artifact> {}
 /** The state of a session: plain JSON that a client can hold. */
 export interface State extends v.InferOutput<typeof state> {}
+
+/** Which messages of a state were read: those from position `from` on, of `total`. Apart from `message-page.ts`, which clients load. */
+export const messageRange = v.object({ from: v.number(), total: v.number() });

@@ -1,8 +1,17 @@
 import * as v from 'valibot';
-import { errorBody } from './error-body.ts';
 import { jsonObject, jsonValue } from './json-value.ts';
 import { message, part, role, toolRequestPart, toolResponsePart } from './message.ts';
 import { artifact, state } from './state.ts';
+
+/** How an error looks on every wire and in every stored snapshot. */
+export const errorBody = v.object({
+  /** The status, such as `NOT_FOUND`. */
+  status: v.string(),
+  /** What failed, why, and what to do. */
+  message: v.string(),
+  /** Facts for programs. */
+  details: v.optional(jsonValue),
+});
 
 export const finishReason = v.picklist([
   'stop',

@@ -1,5 +1,13 @@
 import type { Cost, Usage } from './turn.ts';
 
+/** The usage of a session along the path to a snapshot; kept only where an agent limits it. */
+export interface Totals {
+  /** Number of tokens. */
+  readonly tokens: number;
+  /** Number of tool calls. */
+  readonly toolCalls: number;
+}
+
 /** The sum of two counts; what neither knows stays unknown. */
 export function addUsage(a: Usage, b: Usage | undefined): Usage {
   if (!b) return a;

@@ -1,13 +1,5 @@
-import type { SnapshotRef } from '../api/snapshot-ref.ts';
-import type {
-  AgentTypes,
-  CallerTool,
-  IfHead,
-  OutputOf,
-  SessionOf,
-  StateOf,
-  WireTypes,
-} from '../api/types.ts';
+import type { CallerTool, SnapshotRef } from '../api/turn-input.ts';
+import type { AgentTypes, IfHead, OutputOf, SessionOf, StateOf, WireTypes } from '../api/types.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { Input } from '../protocol/turn.ts';
 import type { GivenAnswers } from './interrupts.ts';

@@ -2,7 +2,7 @@ import type { AgentTypes, ChunkOf } from '../api/types.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
 import { applyKnownPatch, type JsonPatch } from '../core/json/patch.ts';
-import { patchArtifact } from '../protocol/artifact-patch.ts';
+import { patchArtifact } from '../protocol/artifacts.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
 import type { ArtifactPatch, Reset } from '../protocol/turn.ts';

@@ -1,6 +1,5 @@
 import { toResume } from '../api/interrupts.ts';
-import { type SnapshotRef, sessionIdOf, snapshotIdOf } from '../api/snapshot-ref.ts';
-import { toInput } from '../api/turn-input.ts';
+import { type SnapshotRef, sessionIdOf, snapshotIdOf, toInput } from '../api/turn-input.ts';
 import type { AgentTypes, OutputOf } from '../api/types.ts';
 import type { RemoteInvokeOptions } from '../client/index.ts';
 import { type ErrorBody, toErrorBody } from '../core/error.ts';

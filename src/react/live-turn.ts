@@ -1,6 +1,6 @@
 import { isJsonObject } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
-import { appendParts } from '../protocol/messages/append-parts.ts';
+import { appendParts } from '../protocol/messages/streamed-parts.ts';
 import type { ModelChunk, Reset } from '../protocol/turn.ts';
 
 /** The turn of a streamed message and its index in the turn, where they are known. */

@@ -5,7 +5,7 @@ import { sha256 } from '../core/json/hash.ts';
 import { checkOptions } from '../core/options.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Cost } from '../protocol/turn.ts';
-import type { SessionExport } from '../store/contract/store.ts';
+import type { SessionExport } from '../session/export-session.ts';
 import { type ReplayOptions, replayOptionNames } from './options.ts';
 import { recordedSession, type SkippedTurn } from './recording/recorded-session.ts';
 import { addCosts, type ReplayReport, type TurnReport, toReport } from './report/report.ts';

@@ -1,7 +1,7 @@
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT as alreadySent } from '@hono/node-server/utils/response';
-import { settled } from '../core/async/handled.ts';
+import { settled } from '../core/async/promises.ts';
 import { WaymarkError } from '../core/error.ts';
 import { createFetch } from './create-fetch.ts';
 import { answerBadRequest } from './http/bad-request.ts';

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { withCaller } from '../core/caller-stack.ts';
+import { withCaller } from '../core/async/promises.ts';
 import { WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import { systemClock } from '../core/time/clock.ts';

@@ -1,8 +1,11 @@
 import { toJson } from '../core/json/json.ts';
-import { type ChunkedText, chunkedText } from '../core/json/long-texts.ts';
 import { packText, unpackText } from '../core/json/packed-text.ts';
-import type { TextChunk } from '../core/json/text-chunks.ts';
-import { WeakPool } from '../core/weak-pool.ts';
+import {
+  type ChunkedText,
+  chunkedText,
+  type TextChunk,
+  WeakPool,
+} from '../core/json/text-chunks.ts';
 import type { Part } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
 import { longTextOf, withLongText } from './long-part.ts';

@@ -3,9 +3,21 @@ import type { Json, JsonObject } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import type { SessionInfo } from '../protocol/session.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
-import type { SessionExport, Totals } from '../store/contract/store.ts';
+import type { Totals } from '../protocol/usage.ts';
 import { type History, messageHash } from './history.ts';
 import type { SessionState } from './session-state.ts';
+
+/** One session as one JSON document, with its whole tree. */
+export interface SessionExport {
+  /** The format of the document; 3 if it has files. */
+  readonly format: 1 | 2 | 3;
+  /** The session. */
+  readonly session: SessionInfo;
+  /** Messages, custom states, artifacts and files (as base64) each stand once; snapshots and artifacts name them by hash. */
+  readonly content: JsonObject;
+  /** Its snapshots, parents first. */
+  readonly snapshots: readonly JsonObject[];
+}
 
 /** One snapshot on its way out. */
 export interface ExportRow {

@@ -3,14 +3,14 @@ import { WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
 import { isContentHash } from '../core/json/hash.ts';
 import { type Json, toJson } from '../core/json/json.ts';
+import { isName, isSnapshotId } from '../protocol/ids.ts';
 import { jsonObject, jsonValue } from '../protocol/json-value.ts';
 import { type Message, message } from '../protocol/message.ts';
 import { parseShape } from '../protocol/parse.ts';
 import { type SessionInfo, session } from '../protocol/session.ts';
 import { snapshot } from '../protocol/snapshot.ts';
 import { type Artifact, artifact } from '../protocol/state.ts';
-import type { Totals } from '../store/contract/store.ts';
-import { isName, isSnapshotId } from '../store/rules/ids.ts';
+import type { Totals } from '../protocol/usage.ts';
 import { History, messageHash } from './history.ts';
 import { isStateHash, type SessionState } from './session-state.ts';
 

@@ -1,4 +1,4 @@
-import { isLongText } from '../core/json/long-texts.ts';
+import { isLongText } from '../core/json/text-chunks.ts';
 import type { Part } from '../protocol/message.ts';
 
 /** The long text of a part, which stores keep in chunks: that of a text part, or the URL of media, which may be all its data. */

@@ -3,7 +3,6 @@ import { type Json, toJson } from '../core/json/json.ts';
 import { privateField } from '../core/private-field.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact, State } from '../protocol/state.ts';
-import { giveOut, historyOf } from './given-out.ts';
 import { History } from './history.ts';
 
 /** A session's state in memory: immutable, shared between versions, deeply frozen. */
@@ -67,13 +66,19 @@ function hashWith(state: HashedState, hashOf: (value: Json) => string): string {
   return sha256(`${state.history.chain()}\n${custom}\n${artifacts}`);
 }
 
-/** Takes the mark that reading put on a message off again, so that what was read can be put back unchanged. */
+/** A message without the mark that reading put on it, so that what was read can be put back unchanged. */
 export function withoutMark(message: Message): Message {
   if (message.metadata === undefined) return message;
   const { snapshotId, ...rest } = message.metadata;
   if (snapshotId === undefined && Object.keys(rest).length > 0) return message;
   const { metadata: __, ...bare } = message;
   return Object.keys(rest).length === 0 ? bare : { ...bare, metadata: rest };
+}
+
+/** The last message of a turn with the id of the turn's snapshot, as in a state that was read. */
+export function markedAs(message: Message, snapshotId: string | undefined): Message {
+  if (snapshotId === undefined) return message;
+  return { ...message, metadata: { ...message.metadata, snapshotId } };
 }
 
 /** The in-memory form of a plain state that has been parsed. */
@@ -128,9 +133,7 @@ export function toPlainPage(
 function mark(messages: Message[], marks: Marks | undefined, from = 0): void {
   for (const [place, snapshotId] of marks ?? []) {
     const message = messages[place - from];
-    if (message !== undefined) {
-      messages[place - from] = { ...message, metadata: { ...message.metadata, snapshotId } };
-    }
+    if (message !== undefined) messages[place - from] = markedAs(message, snapshotId);
   }
 }
 
@@ -139,4 +142,54 @@ function documentsOf(state: Omit<SessionState, 'history'>): Pick<State, 'custom'
     ...(state.custom === undefined ? {} : { custom: state.custom }),
     ...(state.artifacts.length === 0 ? {} : { artifacts: [...state.artifacts] }),
   };
+}
+
+/** On arrays of messages: the history they are. */
+const givenOut = privateField<object, History>();
+
+/**
+ * Messages from which on a history is known again. Comparing fewer takes about a microsecond, and the mark holds 370 bytes:
+ * a fifth of what an idle session of a few turns is, and there may be thousands.
+ */
+const fewest = 16;
+
+/** The messages of a history as the caller's own array, by which {@link historyOf} knows it again when it is long. */
+export function giveOut(history: History): Message[] {
+  const messages = history.toArray();
+  if (messages.length >= fewest) givenOut.set(messages, history);
+  return messages;
+}
+
+/**
+ * The history that an array of messages was given out for, if the array still holds just these. A caller who keeps the
+ * state of a conversation brings all of it back with each turn: what was checked and hashed before need not be again.
+ */
+export function historyOf(messages: object): History | undefined {
+  if (!Array.isArray(messages)) return undefined;
+  const history = givenOut.get(messages);
+  return history?.consistsOf(messages) ? history : undefined;
+}
+
+/** A snapshot on the path to a state: how many messages it had, and the chain over them. */
+export interface PathSnapshot {
+  /** The id of the snapshot. */
+  readonly snapshotId: string;
+  /** 0: leaves no mark (it has no messages, is not listed, did not succeed, or lies within a turn). */
+  readonly length: number;
+  /** The hash of its messages. */
+  readonly chain: () => string;
+}
+
+/**
+ * Which message of a history was the last of which turn, by the snapshots on its path, root first. A snapshot whose
+ * messages are no longer the beginning of this history, because it was trimmed or rewritten since, leaves no mark. Of two
+ * that end at the same message the later one counts.
+ */
+export function pathSnapshotsOf(history: History, path: readonly PathSnapshot[]): Marks {
+  const marks = new Map<number, string>();
+  for (const { snapshotId, length, chain } of path) {
+    if (length === 0 || length > history.length) continue;
+    if (history.chain(length) === chain()) marks.set(length - 1, snapshotId);
+  }
+  return marks;
 }

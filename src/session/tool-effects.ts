@@ -1,7 +1,6 @@
 import { createContextKey } from '../core/async/context.ts';
-import { contentHash } from '../core/json/hash.ts';
+import { contentHash, jsonLength } from '../core/json/hash.ts';
 import type { Json } from '../core/json/json.ts';
-import { jsonLength } from '../core/json/length.ts';
 import type { JsonPatch } from '../core/json/patch.ts';
 import type { ArtifactRef, ToolRecord } from '../protocol/messages/tool-record.ts';
 import type { Artifact } from '../protocol/state.ts';

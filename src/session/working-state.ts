@@ -2,16 +2,18 @@ import { WaymarkError } from '../core/error.ts';
 import { diffJson } from '../core/json/diff.ts';
 import { carryHashes } from '../core/json/hash.ts';
 import { type Json, jsonEqual, toJson } from '../core/json/json.ts';
-import { joinPatches } from '../core/json/known-patch.ts';
-import type { JsonPatch } from '../core/json/patch.ts';
+import { type JsonPatch, joinPatches } from '../core/json/patch.ts';
 import { produce } from '../core/json/produce.ts';
-import { fileHashesIn } from '../protocol/file-part.ts';
+import {
+  checkArtifactName,
+  editArtifactText,
+  fileHashesIn,
+  type TextEdit,
+} from '../protocol/artifacts.ts';
 import type { Message } from '../protocol/message.ts';
 import { parseArtifact, parseMessage } from '../protocol/parse.ts';
 import type { Artifact } from '../protocol/state.ts';
 import type { ArtifactPatch } from '../protocol/turn.ts';
-import { checkArtifactName } from '../store/rules/size-limits.ts';
-import { editArtifactText, type TextEdit } from './edit-text.ts';
 import { hashState, type SessionState, withoutMark } from './session-state.ts';
 import { ToolEffects } from './tool-effects.ts';
 

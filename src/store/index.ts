@@ -10,13 +10,21 @@ export { createIds, type FillRandom, type NewId } from '../core/id.ts';
 export { type Json, type JsonObject, toJson } from '../core/json/json.ts';
 export type { JsonPatch, JsonPatchOperation } from '../core/json/patch.ts';
 export { type Clock, systemClock } from '../core/time/clock.ts';
-export { fileHashesIn, fileHashOf } from '../protocol/file-part.ts';
+export { fileHashesIn, fileHashOf } from '../protocol/artifacts.ts';
+export {
+  checkScope,
+  checkSessionId,
+  checkSnapshotId,
+  isName,
+  isSnapshotId,
+} from '../protocol/ids.ts';
 export type { Message } from '../protocol/message.ts';
 export type { Page, SessionInfo } from '../protocol/session.ts';
 export type { EditNote, Snapshot, SnapshotEvent, SnapshotStatus } from '../protocol/snapshot.ts';
 export type { Artifact, State } from '../protocol/state.ts';
 export type { Chunk, FinishReason, Init, Input, Usage } from '../protocol/turn.ts';
-export { type ExportRow, toSessionExport } from '../session/export-session.ts';
+export type { Totals } from '../protocol/usage.ts';
+export { type ExportRow, type SessionExport, toSessionExport } from '../session/export-session.ts';
 export { History, type HistoryPiece } from '../session/history.ts';
 export {
   fromSessionExport,
@@ -24,7 +32,6 @@ export {
   type ImportRow,
   renewIds,
 } from '../session/import-session.ts';
-export { type PathSnapshot, pathSnapshotsOf } from '../session/path-snapshots.ts';
 export {
   emptyState,
   fromPlainState,
@@ -32,6 +39,8 @@ export {
   hashState,
   isStateHash,
   type Marks,
+  type PathSnapshot,
+  pathSnapshotsOf,
   type SessionState,
   toPlainState,
 } from '../session/session-state.ts';
@@ -94,7 +103,6 @@ export {
   requestTtl,
   type Scope,
   type SessionChange,
-  type SessionExport,
   type SessionFilter,
   type SnapshotListing,
   type SnapshotStore,
@@ -107,7 +115,6 @@ export {
   savedPendingTtl,
   type TakenRun,
   type TimelineSupport,
-  type Totals,
   type Transaction,
   type VerifyOptions,
   waitingTtl,
@@ -146,7 +153,6 @@ export {
 } from './rules/errors.ts';
 export { isAfter } from './rules/event-body.ts';
 export { type HolderFact, isExpired, isHolder, type Lease } from './rules/holder.ts';
-export { checkScope, checkSessionId, checkSnapshotId, isName, isSnapshotId } from './rules/ids.ts';
 export { pageOf } from './rules/page.ts';
 export {
   checkPolicy,

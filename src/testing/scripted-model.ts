@@ -1,7 +1,7 @@
 import { abortError } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
+import { jsonLength } from '../core/json/hash.ts';
 import type { Json } from '../core/json/json.ts';
-import { jsonLength } from '../core/json/length.ts';
 import {
   checkKinds,
   checkNumbers,
@@ -13,7 +13,7 @@ import { type Clock, systemClock } from '../core/time/clock.ts';
 import type { Model, ModelCall, ModelRequest, ModelResponse } from '../generate/model.ts';
 import { estimateTokens } from '../generate/prompt/history.ts';
 import type { Message, Part } from '../protocol/message.ts';
-import { joinText } from '../protocol/messages/append-parts.ts';
+import { joinText } from '../protocol/messages/streamed-parts.ts';
 import { textOf } from '../protocol/messages/text.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { WatchEvent } from '../../src/api/types.ts';
 import { createClient } from '../../src/client/client.ts';
 import type { Message } from '../../src/protocol/message.ts';
-import { appendParts } from '../../src/protocol/messages/append-parts.ts';
+import { appendParts } from '../../src/protocol/messages/streamed-parts.ts';
 import { textOf } from '../../src/protocol/messages/text.ts';
 import { outputOfSnapshot } from '../../src/protocol/snapshot-output.ts';
 import { LiveTurn } from '../../src/react/live-turn.ts';

@@ -1,6 +1,4 @@
 import { toJsonSchemaDefs } from '@valibot/to-json-schema';
-import { diff } from '../../src/protocol/diff.ts';
-import { errorBody } from '../../src/protocol/error-body.ts';
 import { clientFrame } from '../../src/protocol/frames.ts';
 import { message, part } from '../../src/protocol/message.ts';
 import {
@@ -8,6 +6,7 @@ import {
   agentInfo,
   agentList,
   deadRunList,
+  diff,
   editRequest,
   forkRequest,
   restoreRequest,
@@ -29,7 +28,7 @@ import { deadRun, run } from '../../src/protocol/run.ts';
 import { session } from '../../src/protocol/session.ts';
 import { snapshot } from '../../src/protocol/snapshot.ts';
 import { artifact, state } from '../../src/protocol/state.ts';
-import { chunk, init, input, output } from '../../src/protocol/turn.ts';
+import { chunk, errorBody, init, input, output } from '../../src/protocol/turn.ts';
 
 /** The schemas of the wire as JSON Schema, by the names that the OpenAPI document gives them. */
 export function generateSchemas(): Record<string, object> {

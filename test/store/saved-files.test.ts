@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { filePart } from '../../src/protocol/file-part.ts';
+import { filePart } from '../../src/protocol/artifacts.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import { backupFiles, fileStore, restoreFiles } from '../../src/store/file/index.ts';
 import { backupPostgres, postgresStore, restorePostgres } from '../../src/store/postgres/index.ts';

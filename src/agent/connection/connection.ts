@@ -1,9 +1,8 @@
-import { withCallerTools } from '../../api/caller-tools.ts';
 import { describeOutput, type OutputAccessors } from '../../api/describe.ts';
-import type { ResumeInput } from '../../api/resume-input.ts';
-import { type TurnInput, toInput } from '../../api/turn-input.ts';
+import type { ResumeInput } from '../../api/interrupts.ts';
+import { type TurnInput, toInput, withCallerTools } from '../../api/turn-input.ts';
 import type { AgentConnection, RequestOptions } from '../../api/types.ts';
-import { forCaller } from '../../core/caller-stack.ts';
+import { forCaller } from '../../core/async/promises.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { toJsonSchema } from '../../core/schema/schema.ts';
 import { callerTools } from '../../generate/tool/caller-tools.ts';

@@ -1,7 +1,6 @@
 import type { BegunTurn } from '../../api/calls.ts';
 import type { RequestOptions } from '../../api/types.ts';
-import { handled } from '../../core/async/handled.ts';
-import { withCaller } from '../../core/caller-stack.ts';
+import { handled, withCaller } from '../../core/async/promises.ts';
 import type { SteerResult } from '../../protocol/requests.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { CallerCursor } from '../persistence/caller-cursor.ts';

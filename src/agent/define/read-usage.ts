@@ -1,6 +1,6 @@
 import type { UsageQuery } from '../../api/agent-api.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { checkId } from '../../protocol/lookup.ts';
+import { checkId } from '../../protocol/ids.ts';
 import type { UsageReport } from '../../protocol/requests.ts';
 import { addUsage } from '../../protocol/usage.ts';
 import type { Scope, SpendSupport } from '../../store/contract/store.ts';

@@ -1,5 +1,5 @@
 import type { AgentOperations } from '../../api/calls.ts';
-import { checkId, checkLookup, fitsLookup, type Lookup } from '../../protocol/lookup.ts';
+import { checkId, checkLookup, fitsLookup, type Lookup } from '../../protocol/ids.ts';
 import { checkMessagePage, withPage } from '../../protocol/message-page.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';

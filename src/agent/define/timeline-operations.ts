@@ -1,7 +1,7 @@
 import type { AgentOperations } from '../../api/calls.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { reportDeletedSession } from '../../core/span-sink.ts';
-import { checkId } from '../../protocol/lookup.ts';
+import { checkId } from '../../protocol/ids.ts';
 import { checkMessagePage, withPage } from '../../protocol/message-page.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';

@@ -1,6 +1,5 @@
-import { gather } from '../../core/async/gather.ts';
-import { settled } from '../../core/async/handled.ts';
-import { failLater, withCaller } from '../../core/caller-stack.ts';
+import { gather } from '../../core/async/groups.ts';
+import { failLater, settled, withCaller } from '../../core/async/promises.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import { type BufferReader, EventBuffer, type LogEvent } from './event-buffer.ts';

@@ -3,7 +3,7 @@ import { messageOf, WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
 import { count } from '../../core/metrics.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import { waitAtMost } from '../../core/time/timeout.ts';
+import { waitAtMost } from '../../core/time/timers.ts';
 import { attributes as names } from '../../core/trace-names.ts';
 import {
   createErrorReports,

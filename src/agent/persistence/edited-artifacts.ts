@@ -1,4 +1,4 @@
-import { patchArtifact } from '../../protocol/artifact-patch.ts';
+import { patchArtifact } from '../../protocol/artifacts.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { EventCursor, RunEvent, Scope } from '../../store/contract/store.ts';

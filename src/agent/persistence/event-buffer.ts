@@ -1,4 +1,4 @@
-import { jsonLength } from '../../core/json/length.ts';
+import { jsonLength } from '../../core/json/hash.ts';
 import { afterThisTurn } from '../../core/platform.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { RunEvent } from '../../store/contract/store.ts';

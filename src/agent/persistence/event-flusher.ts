@@ -1,5 +1,5 @@
-import { after } from '../../core/time/after.ts';
 import type { Clock } from '../../core/time/clock.ts';
+import { after } from '../../core/time/timers.ts';
 
 /** How long events are collected before they are written, in milliseconds. */
 const flushAfter = 25;

@@ -1,7 +1,7 @@
 import { isWaymarkError } from '../../core/error.ts';
 import { hasMetrics, recordValue } from '../../core/metrics.ts';
 import { attributes } from '../../core/trace-names.ts';
-import { withPatchOnly } from '../../protocol/artifact-patch.ts';
+import { withPatchOnly } from '../../protocol/artifacts.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { EventCursor, EventSupport, RunRef, Scope } from '../../store/contract/store.ts';
 import { EventBuffer, type LogEvent } from './event-buffer.ts';

@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
-import { fileHashOf } from '../../protocol/file-part.ts';
+import { fileHashOf } from '../../protocol/artifacts.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import type { OpenedFile, OpenFileOptions } from '../../session/session-file.ts';
+import type { OpenedFile, OpenFileOptions } from '../../session/session.ts';
 import type { FilePlace, FileSupport, OpenFile } from '../../store/contract/store.ts';
 import { damagedFile } from '../../store/rules/file-pieces.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';

@@ -1,6 +1,6 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import { timeoutSignal } from '../../core/time/timeout.ts';
+import { timeoutSignal } from '../../core/time/timers.ts';
 import type { ClaimRequest, RunSupport, Scope } from '../../store/contract/store.ts';
 import { retryWhileUnavailable, unknownOutcome } from './outage.ts';
 

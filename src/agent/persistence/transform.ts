@@ -11,13 +11,13 @@ import { type Json, jsonEqual, toJson } from '../../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../../core/json/patch.ts';
 import { findJson } from '../../generate/output/find-json.ts';
 import type { Message } from '../../protocol/message.ts';
-import { markedAs } from '../../protocol/messages/marked-as.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import { withoutRecords } from '../../protocol/messages/tool-record.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Artifact, State } from '../../protocol/state.ts';
 import type { Chunk, Output } from '../../protocol/turn.ts';
+import { markedAs } from '../../session/session-state.ts';
 import { markReported } from '../spec/reported-errors.ts';
 import type { Transform } from '../spec/spec.ts';
 

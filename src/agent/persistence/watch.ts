@@ -2,7 +2,7 @@ import type { WatchEvent } from '../../api/types.ts';
 import { raceSignal } from '../../core/async/signal.ts';
 import type { WaymarkError } from '../../core/error.ts';
 import { isPerRequest } from '../../core/platform.ts';
-import { parseEventId } from '../../protocol/event-id.ts';
+import { parseEventId } from '../../protocol/ids.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { EventCursor, RunEvent, RunRecord, Scope } from '../../store/contract/store.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';

@@ -1,11 +1,11 @@
 import type { AgentApi, ApiCallOptions, ApiInvokeOptions } from '../../api/agent-api.ts';
-import type { SnapshotRef } from '../../api/snapshot-ref.ts';
+import type { SnapshotRef } from '../../api/turn-input.ts';
 import type { AgentTypes, FailureOptions, RequestOptions, WireTypes } from '../../api/types.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { ModelRef } from '../../generate/model.ts';
-import type { Lookup } from '../../protocol/lookup.ts';
-import type { OpenedFile, OpenFileOptions } from '../../session/session-file.ts';
+import type { Lookup } from '../../protocol/ids.ts';
+import type { OpenedFile, OpenFileOptions } from '../../session/session.ts';
 import type { QueueOptions } from './dispatcher.ts';
 
 /** Options of every call. */

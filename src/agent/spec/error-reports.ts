@@ -1,4 +1,4 @@
-import { errorText } from '../../core/error-text.ts';
+import { errorText } from '../../core/error.ts';
 
 /** What failed. */
 export type ErrorPhase =

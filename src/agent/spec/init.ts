@@ -1,12 +1,10 @@
 import { WaymarkError } from '../../core/error.ts';
-import type { Json } from '../../core/json/json.ts';
-import { toJson } from '../../core/json/json.ts';
+import { type Json, toJson } from '../../core/json/json.ts';
 import { parse } from '../../core/schema/schema.ts';
 import type { Message } from '../../protocol/message.ts';
 import { isParsedMessage, parseShape } from '../../protocol/parse.ts';
 import { type Init, init as initShape } from '../../protocol/turn.ts';
-import { giveOut, historyOf } from '../../session/given-out.ts';
-import { emptyState, type SessionState } from '../../session/session-state.ts';
+import { emptyState, giveOut, historyOf, type SessionState } from '../../session/session-state.ts';
 import type { AgentSpec } from './spec.ts';
 
 /** Where a caller wants to start; nothing in it has been checked. */

@@ -6,7 +6,7 @@ import type { Limits } from '../../generate/limits.ts';
 import type { ModelConfig, ModelRef } from '../../generate/model.ts';
 import type { Template } from '../../generate/prompt/template.ts';
 import type { Tool } from '../../generate/tool/tool.ts';
-import { checkId } from '../../protocol/lookup.ts';
+import { checkId } from '../../protocol/ids.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { AgentInfo } from '../../protocol/requests.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';

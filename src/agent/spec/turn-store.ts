@@ -1,3 +1,4 @@
+import type { Totals } from '../../protocol/usage.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type {
   Claim,
@@ -12,7 +13,6 @@ import type {
   RunRef,
   Scope,
   StateBase,
-  Totals,
 } from '../../store/contract/store.ts';
 
 /** What a turn asks its store for. */

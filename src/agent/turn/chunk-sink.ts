@@ -1,4 +1,4 @@
-import { settled } from '../../core/async/handled.ts';
+import { settled } from '../../core/async/promises.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { EventCursor } from '../../store/contract/store.ts';

@@ -1,6 +1,6 @@
 import type { EventId } from '../../api/types.ts';
 import { isWaymarkError } from '../../core/error.ts';
-import { parseEventId } from '../../protocol/event-id.ts';
+import { parseEventId } from '../../protocol/ids.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
 import type { Output } from '../../protocol/turn.ts';

@@ -1,6 +1,6 @@
 import { abortError } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { filePart } from '../../protocol/file-part.ts';
+import { checkArtifactName, filePart } from '../../protocol/artifacts.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type {
   FileData,
@@ -8,9 +8,9 @@ import type {
   OpenedFile,
   OpenFileOptions,
   SessionFiles,
-} from '../../session/session-file.ts';
+} from '../../session/session.ts';
 import type { FileHolder, StoredFile } from '../../store/contract/store.ts';
-import { checkArtifactName, maxFileSize } from '../../store/rules/size-limits.ts';
+import { maxFileSize } from '../../store/rules/size-limits.ts';
 import { filesOf, openFile } from '../persistence/open-artifact.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { whileHolding } from './while-holding.ts';

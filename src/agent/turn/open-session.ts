@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
 import { parse } from '../../core/schema/schema.ts';
-import { fitsLookup } from '../../protocol/lookup.ts';
+import { fitsLookup } from '../../protocol/ids.ts';
 import type { State } from '../../protocol/state.ts';
 import { fromPlainState, type SessionState } from '../../session/session-state.ts';
 import { checkSignature, type SignatureSubject } from '../persistence/sign-state.ts';

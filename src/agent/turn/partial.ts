@@ -1,5 +1,5 @@
 import { closeToolRequests } from '../../generate/tool/resume.ts';
-import type { PartialAnswer } from '../../protocol/messages/partial-answer.ts';
+import type { PartialAnswer } from '../../protocol/messages/streamed-parts.ts';
 import type { ModelChunk } from '../../protocol/turn.ts';
 import type { WorkingState } from '../../session/working-state.ts';
 import { lastRound } from './turn-state.ts';

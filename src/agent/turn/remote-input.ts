@@ -1,5 +1,5 @@
 import type { Message } from '../../protocol/message.ts';
-import { withoutProviderMetadata } from '../../protocol/messages/provider-metadata.ts';
+import { withoutProviderMetadata } from '../../protocol/messages/metadata.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Resume } from '../../protocol/turn.ts';
 

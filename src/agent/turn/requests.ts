@@ -2,10 +2,9 @@ import type { RequestOptions } from '../../api/types.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { formerContentHash, sha256 } from '../../core/json/hash.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
-import { autoPrefix } from '../../protocol/auto-prefix.ts';
+import { autoPrefix, isName, maxIdLength } from '../../protocol/ids.ts';
 import type { Input } from '../../protocol/turn.ts';
 import type { RequestMark, RequestRecord, Scope } from '../../store/contract/store.ts';
-import { isName, maxIdLength } from '../../store/rules/ids.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';
 
 /** The input with the request id of a call, if the call has one. */

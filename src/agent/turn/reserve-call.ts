@@ -1,7 +1,7 @@
 import { raceSignal, throwIfAborted } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { after } from '../../core/time/after.ts';
 import { backoff } from '../../core/time/backoff.ts';
+import { after } from '../../core/time/timers.ts';
 import { type CallBound, callBound } from '../../generate/answer/price.ts';
 import type { PendingCall } from '../../generate/hooks.ts';
 import type { Cost } from '../../protocol/turn.ts';

@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
 import { parse } from '../../core/schema/schema.ts';
-import type { PartialAnswer } from '../../protocol/messages/partial-answer.ts';
+import type { PartialAnswer } from '../../protocol/messages/streamed-parts.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { type ModelChunk, modelChunk as modelChunkShape } from '../../protocol/turn.ts';
 import type { WorkingState } from '../../session/working-state.ts';

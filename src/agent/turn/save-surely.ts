@@ -1,6 +1,6 @@
 import { linkSignals } from '../../core/async/signal.ts';
 import { isWaymarkError, type Status, type WaymarkError } from '../../core/error.ts';
-import { after } from '../../core/time/after.ts';
+import { after } from '../../core/time/timers.ts';
 import type { Output } from '../../protocol/turn.ts';
 import { isUntaken } from '../../store/rules/decide-steer.ts';
 import { isUnavailable, retryWhileUnavailable, unknownOutcome } from '../persistence/outage.ts';

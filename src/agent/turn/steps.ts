@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
-import { type DatesAsText, datesAsText } from '../../core/json/dates.ts';
-import { type Json, toJsonResult } from '../../core/json/json.ts';
+import { type DatesAsText, datesAsText, toJsonResult } from '../../core/json/dates.ts';
+import type { Json } from '../../core/json/json.ts';
 import { fullStore } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { whileHolding } from './while-holding.ts';

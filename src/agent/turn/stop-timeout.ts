@@ -1,4 +1,4 @@
-import { after } from '../../core/time/after.ts';
+import { after } from '../../core/time/timers.ts';
 import type { InvocationState } from './invocation-state.ts';
 
 /** How long a turn function may take to return after a stop, before the turn ends without it. */

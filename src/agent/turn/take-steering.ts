@@ -1,4 +1,4 @@
-import { waitAtMost } from '../../core/time/timeout.ts';
+import { waitAtMost } from '../../core/time/timers.ts';
 import type { Message } from '../../protocol/message.ts';
 import { inboxLimits, type SteeringMessage } from '../../store/contract/store.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';

@@ -1,10 +1,9 @@
 import { WaymarkError } from '../../core/error.ts';
-import { after } from '../../core/time/after.ts';
+import { after } from '../../core/time/timers.ts';
 import type { PendingCall } from '../../generate/hooks.ts';
 import type { Model } from '../../generate/model.ts';
 import type { Cost, Usage } from '../../protocol/turn.ts';
-import { totalTokens } from '../../protocol/usage.ts';
-import type { Totals } from '../../store/contract/store.ts';
+import { type Totals, totalTokens } from '../../protocol/usage.ts';
 import { dayLength } from '../../store/rules/spend.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { type Budget, budgetsOf, exhausted, overspent, reserveCall } from './reserve-call.ts';

@@ -1,6 +1,6 @@
-import { type DiffLine, diffLines, withContext } from '../../core/diff/line-diff.ts';
+import { type DiffLine, diffLines, withContext } from '../../core/diff.ts';
 import type { Json } from '../../core/json/json.ts';
-import type { Diff } from '../../protocol/diff.ts';
+import type { Diff } from '../../protocol/requests.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { defineCommand, jsonOption } from '../command.ts';
 import { findSnapshot } from '../source/find-snapshot.ts';

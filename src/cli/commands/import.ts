@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { WaymarkError } from '../../core/error.ts';
-import type { SessionExport } from '../../store/contract/store.ts';
+import type { SessionExport } from '../../session/export-session.ts';
 import { defineCommand, jsonOption } from '../command.ts';
 import { usageError } from '../parse-arguments.ts';
 import { openStore, storeOptions } from '../source/open-store.ts';

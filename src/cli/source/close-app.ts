@@ -1,6 +1,6 @@
 import type { App } from '../../app.ts';
 import { systemClock } from '../../core/time/clock.ts';
-import { waitAtMost } from '../../core/time/timeout.ts';
+import { waitAtMost } from '../../core/time/timers.ts';
 
 /** How long running turns may take to finish when a command ends. */
 const defaultGrace = 2_000;

@@ -1,4 +1,4 @@
-import { failLater, withCaller } from '../caller-stack.ts';
+import { failLater, withCaller } from './promises.ts';
 
 /** An unbounded queue between producers and consumers. */
 export interface Channel<T> extends AsyncIterable<T> {

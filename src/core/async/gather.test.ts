@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { letOthersRun } from '../platform.ts';
-import { gather } from './gather.ts';
+import { gather } from './groups.ts';
 
 let now = 0;
 let called: number[] = [];

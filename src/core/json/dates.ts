@@ -1,4 +1,4 @@
-import { isPlainObject } from './not-json.ts';
+import { isPlainObject, toJson, tryJson } from './json.ts';
 import type { Json } from './types.ts';
 
 /** A type with the text of each `Date` in its place, as results of tools and steps have it. */
@@ -16,6 +16,11 @@ export type DatesAsText<Value> = 0 extends 1 & Value
 export function datesAsText<Value>(value: Awaited<Value>): DatesAsText<Value>;
 export function datesAsText(value: unknown): unknown {
   return convert(value, new Map());
+}
+
+/** The result of a tool or step as JSON: as {@link toJson}, with the text of its dates. */
+export function toJsonResult(value: unknown, what: string): Json {
+  return tryJson(value) ?? toJson(datesAsText(value), what);
 }
 
 function convert(value: unknown, known: Map<object, unknown>): unknown {

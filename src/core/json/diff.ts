@@ -1,4 +1,4 @@
-import { commonEnds, commonItems } from '../diff/common-items.ts';
+import { commonEnds, commonItems } from '../diff.ts';
 import {
   getOwn,
   isJsonArray,
@@ -8,8 +8,7 @@ import {
   jsonEqual,
   toJson,
 } from './json.ts';
-import { markPatch } from './known-patch.ts';
-import type { JsonPatch, JsonPatchOperation } from './patch.ts';
+import { type JsonPatch, type JsonPatchOperation, markPatch } from './patch.ts';
 import { escapeStep } from './pointer.ts';
 
 /** A patch that makes `to` out of `from`, as small as the difference for the usual edits. */

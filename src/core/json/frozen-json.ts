@@ -1,4 +1,4 @@
-import { Branded } from './branded.ts';
+import { Branded } from '../private-field.ts';
 
 /** What is remembered of the hash of a frozen container. */
 export interface HashNote {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { anyJson } from './any-json.ts';
+import { anyJson } from '../../../test/support/any-json.ts';
 import { canonicalLength, contentHash, formerContentHash, isContentHash, sha256 } from './hash.ts';
 import { canonicalJson, type Json, jsonEqual, parseJson, toJson } from './json.ts';
 import { applyPatch } from './patch.ts';

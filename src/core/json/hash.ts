@@ -1,7 +1,7 @@
 import { sha256Hex } from '../platform.ts';
 import { type HashNote, hashNote, setHashNote } from './frozen-json.ts';
 import { canonicalText, getOwn, isJsonArray, type Json, type JsonObject, toJson } from './json.ts';
-import { chunkedText, isLongText } from './long-texts.ts';
+import { chunkedText, isLongText } from './text-chunks.ts';
 
 /** SHA-256 of a text's UTF-8 bytes, in lower-case hex. */
 export function sha256(text: string): string {
@@ -255,4 +255,19 @@ function joinRange(
     length += at === from ? own : own + 1;
   }
   return { text, length };
+}
+
+/** About how many characters a value has as JSON; stops counting once it is over `most`. Exact for what was hashed. */
+export function jsonLength(value: unknown, most: number): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value !== 'object' || value === null) return 5;
+  const known = hashNote(value);
+  if (known !== undefined) return known.length;
+  let length = 2;
+  for (const key in value) {
+    const item = value[key as keyof typeof value];
+    length += (Array.isArray(value) ? 1 : key.length + 4) + jsonLength(item, most - length);
+    if (length > most) return length;
+  }
+  return length;
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { anyJson } from '../../../test/support/any-json.ts';
 import { WaymarkError } from '../error.ts';
-import { anyJson } from './any-json.ts';
 import {
   canonicalJson,
   deepFreeze,

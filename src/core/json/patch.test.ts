@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { applyPatch as applyInPlace } from 'rfc6902';
 import { describe, expect, test, vi } from 'vitest';
-import { anyJson, nastyKeys } from './any-json.ts';
+import { anyJson, nastyKeys } from '../../../test/support/any-json.ts';
 import { diffJson } from './diff.ts';
 import { isDeepFrozen, type Json, jsonEqual, toJson } from './json.ts';
 import { applyKnownPatch, applyPatch, type JsonPatch, type JsonPatchOperation } from './patch.ts';

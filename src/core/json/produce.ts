@@ -2,9 +2,8 @@ import { create, isDraft, type Patches, rawReturn } from 'mutative';
 import { WaymarkError } from '../error.ts';
 import { diffAt, diffValues } from './diff.ts';
 import { carryHashes, carryHashesAt } from './hash.ts';
-import { getOwn, isJson, isJsonArray, isJsonObject, type Json, toJson } from './json.ts';
-import { markPatch } from './known-patch.ts';
-import { applyPatch, type JsonPatch, type JsonPatchOperation } from './patch.ts';
+import { getOwn, isJsonArray, isJsonObject, type Json, toJson, tryJson } from './json.ts';
+import { applyPatch, type JsonPatch, type JsonPatchOperation, markPatch } from './patch.ts';
 import { escapeStep } from './pointer.ts';
 
 /** A value that a recipe may change in place. */
@@ -73,7 +72,7 @@ function fromRecorded(
   for (const { op, path, value } of recorded) {
     const before = getAt(base, path);
     if (op !== 'replace' || before === undefined) return undefined;
-    const after = isJson(value) ? toJson(value, 'The change') : undefined;
+    const after = tryJson(value);
     if (after === undefined) return undefined;
     diffAt(patch, pointerOf(path), before, after);
   }

@@ -9,7 +9,7 @@ export interface TextChunk {
 }
 
 /** Texts up to this many UTF-16 code units are not cut. */
-export const longText = 4096;
+const longText = 4096;
 
 const minLength = 1024;
 const maxLength = 16_384;
@@ -157,4 +157,76 @@ export function hashLists(hashes: readonly string[]): readonly HashList[] {
     if (above.length <= 1) return lists;
     items = above;
   }
+}
+
+/** Objects by the hash of their content, so that equal ones are held once, for as long as something else holds them. */
+export class WeakPool<Item extends WeakKey> {
+  readonly #items = new Map<string, WeakRef<Item>>();
+  readonly #released = new FinalizationRegistry<string>((hash) => {
+    if (this.#items.get(hash)?.deref() === undefined) this.#items.delete(hash);
+  });
+
+  /** The object with this hash: the one that is held, or a new one. */
+  get(hash: string, make: () => Item): Item {
+    const found = this.#items.get(hash)?.deref();
+    if (found !== undefined) return found;
+    const item = make();
+    this.#items.set(hash, new WeakRef(item));
+    this.#released.register(item, hash);
+    return item;
+  }
+}
+
+/** What is remembered of a long text: its chunks, the hash over them, and its length as JSON. */
+export interface ChunkedText {
+  readonly chunks: readonly TextChunk[];
+  /** Lists of about 32 chunks. */
+  readonly lists: readonly HashList[];
+  readonly hash: string;
+  readonly jsonLength: number;
+}
+
+// Strings cannot be keys of a WeakMap, so those used last are held, up to this many code units in all.
+const mostHeldLength = 8 * 1024 * 1024;
+
+const chunkedTexts = new Map<string, ChunkedText>();
+let heldLength = 0;
+
+/** The chunks of a long text. Chunks of a former version are taken over where the texts are the same. */
+export function chunkedText(text: string, former?: string): ChunkedText {
+  const found = chunkedTexts.get(text);
+  if (found !== undefined) {
+    chunkedTexts.delete(text);
+    chunkedTexts.set(text, found);
+    return found;
+  }
+  const before = former === undefined ? [] : chunkedTexts.get(former)?.chunks;
+  const chunks = textChunks(text, before).map(sharedChunk);
+  const lists = hashLists(chunks.map((chunk) => chunk.hash));
+  const hash = lists.at(-1)?.hash ?? '';
+  const jsonLength = chunks.reduce((sum, chunk) => sum + chunk.jsonLength, 2);
+  const chunked = { chunks, lists: lists.filter(({ level }) => level === 1), hash, jsonLength };
+  rememberText(text, chunked);
+  return chunked;
+}
+
+const chunkPool = new WeakPool<TextChunk>();
+
+function sharedChunk(chunk: TextChunk): TextChunk {
+  return chunkPool.get(chunk.hash, () => chunk);
+}
+
+function rememberText(text: string, chunked: ChunkedText): void {
+  chunkedTexts.set(text, chunked);
+  heldLength += text.length;
+  for (const oldest of chunkedTexts.keys()) {
+    if (heldLength <= mostHeldLength || oldest === text) return;
+    chunkedTexts.delete(oldest);
+    heldLength -= oldest.length;
+  }
+}
+
+/** Whether a text is long enough to be cut. */
+export function isLongText(value: unknown): value is string {
+  return typeof value === 'string' && value.length > longText;
 }

@@ -1,12 +1,23 @@
 import {
+  dereference,
   type OutputUnit,
   type Schema as RawSchema,
   type SchemaDraft,
+  schemaArrayKeyword,
+  schemaKeyword,
+  schemaMapKeyword,
   Validator,
 } from '@cfworker/json-schema';
 import { WaymarkError } from '../error.ts';
-import { isLarge, type JsonObject, toJson } from '../json/json.ts';
-import { checkSchemaForm } from './json-schema-form.ts';
+import {
+  isJsonArray,
+  isJsonObject,
+  isLarge,
+  type Json,
+  type JsonObject,
+  toJson,
+} from '../json/json.ts';
+import { escapeStep } from '../json/pointer.ts';
 
 /** A plain JSON Schema object, of any draft from 4 to 2020-12. */
 export interface JsonSchema {
@@ -89,4 +100,115 @@ function draftOf({ $schema }: JsonSchema): SchemaDraft {
   if (/draft-0?4/.test($schema)) return '4';
   if (/draft-0?[67]/.test($schema)) return '7';
   return $schema.includes('2019-09') ? '2019-09' : '2020-12';
+}
+
+/** Refuses what cannot be a JSON Schema, at the place where it was written and not when the first value comes. */
+function checkSchemaForm(schema: Json): void {
+  checkKeywords(schema, checkPatterns);
+  checkReferences(schema);
+}
+
+/** Sees a schema, and each one inside it, with its JSON Pointer. */
+type Visit = (schema: JsonObject, path: string) => void;
+
+/** Refuses keywords whose values are no schemas where they must be, or not of the right kind. */
+export function checkKeywords(schema: Json | undefined, visit: Visit, path = ''): void {
+  if (typeof schema === 'boolean' && path !== '') return;
+  if (!isJsonObject(schema)) throw malformed(path, 'a schema must be an object');
+  visit(schema, path);
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (value === undefined) continue;
+    const place = `${path}/${escapeStep(keyword)}`;
+    checks.get(keyword)?.(value, place);
+    checkInside(keyword, value, place, visit);
+  }
+}
+
+function checkInside(keyword: string, value: Json, place: string, visit: Visit): void {
+  if (isJsonArray(value) && !mapKeywords.has(keyword)) {
+    if (!arrayKeywords.has(keyword)) return;
+    for (const [at, child] of value.entries()) checkKeywords(child, visit, `${place}/${at}`);
+  } else if (mapKeywords.has(keyword)) {
+    if (!isJsonObject(value)) throw malformed(place, 'it must be an object of schemas');
+    for (const [name, child] of Object.entries(value)) {
+      // `dependencies` also holds lists of names.
+      if (!isJsonArray(child)) checkKeywords(child, visit, `${place}/${escapeStep(name)}`);
+    }
+  } else if (keywords.has(keyword)) {
+    checkKeywords(value, visit, place);
+  } else if (arrayKeywords.has(keyword)) {
+    throw malformed(place, 'it must be a list of schemas');
+  }
+}
+
+// Sets, because a schema may have a keyword such as `constructor`.
+const keywords: ReadonlySet<string> = new Set(Object.keys(schemaKeyword));
+const arrayKeywords: ReadonlySet<string> = new Set(Object.keys(schemaArrayKeyword));
+const mapKeywords: ReadonlySet<string> = new Set(Object.keys(schemaMapKeyword));
+
+const types: ReadonlySet<unknown> = new Set([
+  'array',
+  'boolean',
+  'integer',
+  'null',
+  'number',
+  'object',
+  'string',
+]);
+
+type Check = (value: Json, place: string) => void;
+
+const checks: ReadonlyMap<string, Check> = new Map(
+  Object.entries<Check>({
+    type(value, place) {
+      const names = isJsonArray(value) ? value : [value];
+      const unknown = names.find((name) => !types.has(name));
+      if (unknown !== undefined)
+        throw malformed(place, `there is no type ${JSON.stringify(unknown)}`);
+    },
+    required(value, place) {
+      if (!isJsonArray(value) || value.some((name) => typeof name !== 'string')) {
+        throw malformed(place, 'it must be a list of property names');
+      }
+    },
+    enum(value, place) {
+      if (!isJsonArray(value)) throw malformed(place, 'it must be a list of values');
+    },
+  }),
+);
+
+function checkPatterns({ pattern, patternProperties }: JsonObject, path: string): void {
+  if (pattern !== undefined) checkPattern(pattern, `${path}/pattern`);
+  if (!isJsonObject(patternProperties)) return;
+  for (const name of Object.keys(patternProperties)) {
+    checkPattern(name, `${path}/patternProperties`);
+  }
+}
+
+function checkPattern(value: Json, place: string): void {
+  try {
+    new RegExp(String(value), 'u');
+  } catch {
+    throw malformed(place, `${JSON.stringify(value)} is not a regular expression`);
+  }
+}
+
+function checkReferences(schema: Json): void {
+  // Finding out what is where leaves notes in the schema.
+  const known = dereference(JSON.parse(JSON.stringify(schema)));
+  for (const found of Object.values(known)) {
+    if (typeof found === 'boolean' || typeof found.$ref !== 'string') continue;
+    if (known[found.__absolute_ref__ ?? found.$ref] === undefined) {
+      const place = found.__absolute_uri__?.split('#')[1] ?? '';
+      throw malformed(`${place}/$ref`, `it leads to "${found.$ref}", which is not in this schema`);
+    }
+  }
+}
+
+/** The error for a JSON Schema that is not valid. */
+export function malformed(path: string, reason: string): WaymarkError {
+  const place = path === '' ? '' : ` at ${path}`;
+  return new WaymarkError('INVALID_ARGUMENT', `The JSON Schema is not valid${place}: ${reason}.`, {
+    details: { path },
+  });
 }

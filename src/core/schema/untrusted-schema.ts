@@ -9,7 +9,7 @@ import {
   toJson,
 } from '../json/json.ts';
 import { takeBreak } from '../platform.ts';
-import { checkKeywords, malformed } from './json-schema-form.ts';
+import { checkKeywords, malformed } from './json-schema.ts';
 import {
   type CountLimits,
   type Evaluation,

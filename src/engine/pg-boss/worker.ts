@@ -1,4 +1,4 @@
-import { waitAtMost } from '../../core/time/timeout.ts';
+import { waitAtMost } from '../../core/time/timers.ts';
 import type { EngineAgent, EngineEnv } from '../engine.ts';
 import { groupOf, type RunJob } from './job.ts';
 import type { JobCompletion } from './job-completion.ts';

@@ -1,9 +1,9 @@
 import type { ActionContext } from '../../core/action.ts';
-import { settled } from '../../core/async/handled.ts';
+import { settled } from '../../core/async/promises.ts';
 import { abortError, type StopSignal, throwIfAborted } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
-import { jsonLength } from '../../core/json/length.ts';
+import { jsonLength } from '../../core/json/hash.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import type { ModelChunk } from '../../protocol/turn.ts';

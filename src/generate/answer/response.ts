@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { InferSchema, Schema } from '../../core/schema/schema.ts';
 import type { Message, Part, ToolRequestPart } from '../../protocol/message.ts';
-import { keptParts } from '../../protocol/messages/partial-answer.ts';
+import { keptParts } from '../../protocol/messages/streamed-parts.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import { isInterrupted, toolRequestsOf } from '../../protocol/messages/tool-round.ts';
 import { parseMessage } from '../../protocol/parse.ts';

@@ -1,8 +1,7 @@
 import type { Dotprompt } from 'dotprompt';
 import * as v from 'valibot';
 import { WaymarkError } from '../../core/error.ts';
-import type { JsonObject } from '../../core/json/json.ts';
-import { isPlainObject } from '../../core/json/not-json.ts';
+import { isPlainObject, type JsonObject } from '../../core/json/json.ts';
 import { readTextFiles, type TextFile } from '../../core/platform.ts';
 import type { JsonSchema, Schema } from '../../core/schema/schema.ts';
 import { jsonObject } from '../../protocol/json-value.ts';

@@ -1,7 +1,8 @@
 import type { ActionContext } from '../../core/action.ts';
 import { closest } from '../../core/closest.ts';
 import { isWaymarkError, publicMessageOf, toErrorBody, WaymarkError } from '../../core/error.ts';
-import { type Json, type JsonObject, toJson, toJsonResult } from '../../core/json/json.ts';
+import { toJsonResult } from '../../core/json/dates.ts';
+import { type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import { hasMetrics, recordValue } from '../../core/metrics.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { inSpan, type Span } from '../../core/trace.ts';

@@ -1,11 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
-import {
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  toJson,
-  toJsonResult,
-} from '../../core/json/json.ts';
+import { toJsonResult } from '../../core/json/dates.ts';
+import { isJsonObject, type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import type { Tool } from './tool.ts';
 import {
   type ApprovalState,

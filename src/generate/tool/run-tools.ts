@@ -1,4 +1,3 @@
-import { mapConcurrent } from '../../core/async/map-concurrent.ts';
 import { raceSignal } from '../../core/async/signal.ts';
 import type { Message, ToolRequestPart } from '../../protocol/message.ts';
 import {
@@ -9,8 +8,7 @@ import {
 } from '../../protocol/messages/tool-record.ts';
 import { toolRequestsOf } from '../../protocol/messages/tool-round.ts';
 import type { Progress } from '../answer/response.ts';
-import type { ToolOutcome } from '../hooks.ts';
-import { generateScope, type ToolRecorder, toolReplay } from '../hooks.ts';
+import { generateScope, type ToolOutcome, type ToolRecorder, toolReplay } from '../hooks.ts';
 import { defaultLimits } from '../limits.ts';
 import { toolMessage } from '../prompt/template.ts';
 import { runToolCall, type ToolRun, type ToolScope } from './run-tool-call.ts';
@@ -156,4 +154,20 @@ function withOutcome(part: ToolRequestPart, outcome: ToolOutcome): ToolRequestPa
       ...(toolResponse.content && { pendingContent: toolResponse.content }),
     },
   };
+}
+
+/** Maps items by an async function that runs for at most `limit` of them at a time; results are in the order of the items. */
+async function mapConcurrent<Item, Result>(
+  items: readonly Item[],
+  limit: number,
+  fn: (item: Item, index: number) => Promise<Result>,
+): Promise<Result[]> {
+  if (items.length <= limit) return await Promise.all(items.map(fn));
+  const results: Result[] = [];
+  const entries = items.entries();
+  const work = async (): Promise<void> => {
+    for (const [index, item] of entries) results[index] = await fn(item, index);
+  };
+  await Promise.all(Array.from({ length: limit }, work));
+  return results;
 }

@@ -1,6 +1,6 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
-import type { DatesAsText } from '../../core/json/dates.ts';
-import { type Json, type JsonObject, toJsonResult } from '../../core/json/json.ts';
+import { type DatesAsText, toJsonResult } from '../../core/json/dates.ts';
+import type { Json, JsonObject } from '../../core/json/json.ts';
 import { checkKinds, checkOptions, type OptionNames } from '../../core/options.ts';
 import {
   type InferSchema,

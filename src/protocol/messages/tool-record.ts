@@ -3,6 +3,7 @@ import { jsonValue } from '../json-value.ts';
 import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../message.ts';
 import { artifact } from '../state.ts';
 import { patchOperation } from '../turn.ts';
+import { withoutKey } from './metadata.ts';
 
 /** An artifact that a tool call left: as a whole while it is small, else by its content hash in the session's states. */
 const artifactRef = v.union([
@@ -54,10 +55,7 @@ export function recordOf({ metadata }: Pick<Part, 'metadata'>): ToolRecord | und
 
 /** A part without the record of its call, as it is shown outside. */
 export function withoutRecord<P extends Part>(part: P): P {
-  if (part.metadata?.[recordName] === undefined) return part;
-  const { [recordName]: _, ...metadata } = part.metadata;
-  const { metadata: __, ...bare } = part;
-  return (Object.keys(metadata).length === 0 ? bare : { ...bare, metadata }) as P;
+  return withoutKey(part, recordName);
 }
 
 /** Messages without the records of their tool calls. */

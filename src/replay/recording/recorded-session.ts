@@ -5,9 +5,9 @@ import type { Message } from '../../protocol/message.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { FinishReason, Input, Usage } from '../../protocol/turn.ts';
+import type { SessionExport } from '../../session/export-session.ts';
 import { fromSessionExport, type ImportRow } from '../../session/import-session.ts';
 import type { SessionState } from '../../session/session-state.ts';
-import type { SessionExport } from '../../store/contract/store.ts';
 import { inputOf } from './recorded-input.ts';
 import { type ToolCall, toolCallsOf } from './tool-calls.ts';
 

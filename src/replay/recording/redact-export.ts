@@ -1,13 +1,12 @@
 import { contentHash } from '../../core/json/hash.ts';
 import { isJsonArray, isJsonObject, type Json, toJson } from '../../core/json/json.ts';
-import { fileHashOf } from '../../protocol/file-part.ts';
+import { fileHashOf } from '../../protocol/artifacts.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import { recordOf, type ToolRecord, withRecord } from '../../protocol/messages/tool-record.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import { toSessionExport } from '../../session/export-session.ts';
+import { type SessionExport, toSessionExport } from '../../session/export-session.ts';
 import { fromSessionExport } from '../../session/import-session.ts';
 import { fromPlainState, hashState } from '../../session/session-state.ts';
-import type { SessionExport } from '../../store/contract/store.ts';
 
 /** Gets every text of a session: of messages, tool calls, state and artifacts. The same text must give the same result. */
 export type RedactText = (text: string) => string;

@@ -4,7 +4,7 @@ import { contentHash } from '../../core/json/hash.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Model, ModelRequest, ModelResponse } from '../../generate/model.ts';
 import type { Message, Part } from '../../protocol/message.ts';
-import type { SessionExport } from '../../store/contract/store.ts';
+import type { SessionExport } from '../../session/export-session.ts';
 import { type RecordedSession, type RecordedTurn, recordedSession } from './recorded-session.ts';
 
 /** The turn that is being replayed, and how often its model was called. */

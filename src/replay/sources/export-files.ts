@@ -3,7 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { WaymarkError } from '../../core/error.ts';
-import type { SessionExport } from '../../store/contract/store.ts';
+import type { SessionExport } from '../../session/export-session.ts';
 import type { FoundSession } from './session-source.ts';
 
 /** Whether a text is the path of a file or folder that exists. */

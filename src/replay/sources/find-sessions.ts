@@ -1,6 +1,7 @@
 import type { App } from '../../app.ts';
 import { WaymarkError } from '../../core/error.ts';
-import type { Scope, SessionExport, Store } from '../../store/contract/store.ts';
+import type { SessionExport } from '../../session/export-session.ts';
+import type { Scope, Store } from '../../store/contract/store.ts';
 import { exportsAt, isPath } from './export-files.ts';
 import type { FoundSession, SessionSource, StoredSessions } from './session-source.ts';
 

@@ -1,4 +1,5 @@
-import type { SessionExport, SessionFilter, Store } from '../../store/contract/store.ts';
+import type { SessionExport } from '../../session/export-session.ts';
+import type { SessionFilter, Store } from '../../store/contract/store.ts';
 
 /** Sessions of a store. A session must pass all that is given. */
 export interface StoredSessions extends SessionFilter {

@@ -1,11 +1,11 @@
 import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import type { LoadedSnapshot, WireTypes } from '../../api/types.ts';
 import { findJson } from '../../generate/output/find-json.ts';
+import { isSnapshotId } from '../../protocol/ids.ts';
 import type { Message } from '../../protocol/message.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import { isSnapshotId } from '../../store/rules/ids.ts';
 import { questionsOf } from '../http/question.ts';
 import {
   type OpenCall,

@@ -3,7 +3,7 @@ import { interruptsAtEnd, toResume } from '../../api/interrupts.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { sha256 } from '../../core/json/hash.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
-import { autoPrefix } from '../../protocol/auto-prefix.ts';
+import { autoPrefix } from '../../protocol/ids.ts';
 import type { State } from '../../protocol/state.ts';
 import type { CallerToolInfo, Init, Input } from '../../protocol/turn.ts';
 import { toUserMessage } from './content.ts';

@@ -1,4 +1,4 @@
-import { checkLookup } from '../../protocol/lookup.ts';
+import { checkLookup } from '../../protocol/ids.ts';
 import { readBody } from '../http/body.ts';
 import { toWireError } from '../http/error-response.ts';
 import { jsonResponse } from '../http/json-response.ts';

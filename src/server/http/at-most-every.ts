@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import { withTimeout } from '../../core/time/timeout.ts';
+import { withTimeout } from '../../core/time/timers.ts';
 
 /**
  * Asks at most once every `keepMs`, and never twice at the same time: however many callers there are, what is asked has one

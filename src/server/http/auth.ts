@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
+import { isName } from '../../protocol/ids.ts';
 import type { Operation } from '../../protocol/routes.ts';
-import { isName } from '../../store/rules/ids.ts';
 
 /** Who is calling. */
 export interface Identity {

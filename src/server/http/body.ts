@@ -3,7 +3,7 @@ import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import { withTimeout } from '../../core/time/timeout.ts';
+import { withTimeout } from '../../core/time/timers.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { headerOf } from './connection.ts';
 import { checkPieces } from './join-pieces.ts';

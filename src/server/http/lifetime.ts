@@ -1,7 +1,7 @@
 import { lifelongController } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import { waitAtMost } from '../../core/time/timeout.ts';
+import { waitAtMost } from '../../core/time/timers.ts';
 
 /** A server's life from the first request to the last stream. */
 export interface Lifetime {

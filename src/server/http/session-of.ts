@@ -1,6 +1,6 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
-import { isSnapshotId } from '../../store/rules/ids.ts';
+import { isSnapshotId } from '../../protocol/ids.ts';
 import { type Caller, ownerOf } from './auth.ts';
 
 /** Finds the session that a snapshot or run belongs to; `undefined` when this caller has no such snapshot. */

@@ -1,8 +1,8 @@
 import * as v from 'valibot';
 import type { Agent } from '../../agent/spec/agent.ts';
+import { isSnapshotId } from '../../protocol/ids.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Artifact, State } from '../../protocol/state.ts';
-import { isSnapshotId } from '../../store/rules/ids.ts';
 import { openAgentCall } from '../http/server-context.ts';
 import type { Fields } from './errors.ts';
 import type { McpRequest, McpServer } from './mcp-server.ts';

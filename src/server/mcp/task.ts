@@ -1,11 +1,11 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { LoadedSnapshot, WireTypes } from '../../api/types.ts';
 import { findJson } from '../../generate/output/find-json.ts';
+import { isSnapshotId } from '../../protocol/ids.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
 import type { Output } from '../../protocol/turn.ts';
-import { isSnapshotId } from '../../store/rules/ids.ts';
 import { short } from '../http/not-found.ts';
 import { type OpenCall, openAgentCall } from '../http/server-context.ts';
 import { structuredOutput } from '../http/structured-output.ts';

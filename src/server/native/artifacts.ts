@@ -1,5 +1,5 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import type { Lookup } from '../../protocol/lookup.ts';
+import type { Lookup } from '../../protocol/ids.ts';
 import { routes } from '../../protocol/routes.ts';
 import { notFound } from '../http/not-found.ts';
 import {

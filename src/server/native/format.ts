@@ -1,5 +1,5 @@
 import { assertNever } from '../../core/error.ts';
-import { withArtifactOnly, withPatchOnly } from '../../protocol/artifact-patch.ts';
+import { withArtifactOnly, withPatchOnly } from '../../protocol/artifacts.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import { pieceOf } from '../../store/rules/event-body.ts';
 import type { FeedEvent } from '../stream/feed.ts';

@@ -1,4 +1,4 @@
-import { eventIdPattern } from '../../protocol/event-id.ts';
+import { eventIdPattern } from '../../protocol/ids.ts';
 import type { Operation } from '../../protocol/routes.ts';
 
 interface Parameter {

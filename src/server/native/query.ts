@@ -1,6 +1,6 @@
 import type { EventId } from '../../api/types.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { parseEventId } from '../../protocol/event-id.ts';
+import { parseEventId } from '../../protocol/ids.ts';
 import { checkMessagePage, type MessageOptions } from '../../protocol/message-page.ts';
 import { short } from '../http/not-found.ts';
 import type { RequestContext } from '../http/server-context.ts';

@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
-import { after } from '../../core/time/after.ts';
 import type { Clock } from '../../core/time/clock.ts';
+import { after } from '../../core/time/timers.ts';
 import type { ServerFrame } from '../../protocol/frames.ts';
 
 /** A frame before it has its number. */

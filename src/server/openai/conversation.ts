@@ -1,7 +1,7 @@
 import type { Agent } from '../../agent/spec/agent.ts';
+import { isName } from '../../protocol/ids.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Scope, Store } from '../../store/contract/store.ts';
-import { isName } from '../../store/rules/ids.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import { short } from '../http/not-found.ts';
 import type { OpenCall } from '../http/server-context.ts';

@@ -1,4 +1,4 @@
-import { isSnapshotId } from '../../store/rules/ids.ts';
+import { isSnapshotId } from '../../protocol/ids.ts';
 
 const uuid = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 const responsePattern = new RegExp(`^(?:resp_)?(${uuid})$`);

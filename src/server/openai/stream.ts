@@ -2,7 +2,7 @@ import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import { interruptsAtEnd } from '../../api/interrupts.ts';
 import { abortError } from '../../core/async/signal.ts';
 import { assertNever, WaymarkError } from '../../core/error.ts';
-import { parseEventId } from '../../protocol/event-id.ts';
+import { parseEventId } from '../../protocol/ids.ts';
 import type { Output } from '../../protocol/turn.ts';
 import { fromAnswer } from '../http/fault.ts';
 import type { FeedBatch, FeedEvent } from '../stream/feed.ts';

@@ -2,7 +2,7 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import type { Action, ActionDescriptor } from '../../core/action.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
-import { checkLookup } from '../../protocol/lookup.ts';
+import { checkLookup } from '../../protocol/ids.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { init as initShape, input as inputShape } from '../../protocol/turn.ts';
@@ -14,8 +14,7 @@ import {
   toGenkitSnapshot,
   toGenkitStatus,
 } from '../genkit/shapes.ts';
-import type { Caller } from '../http/auth.ts';
-import { ownerOf } from '../http/auth.ts';
+import { type Caller, ownerOf } from '../http/auth.ts';
 import { short } from '../http/not-found.ts';
 import { underRequestId } from '../http/request-id.ts';
 import type { ServedApp } from '../http/served-app.ts';

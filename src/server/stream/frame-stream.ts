@@ -1,4 +1,4 @@
-import { gather } from '../../core/async/gather.ts';
+import { gather } from '../../core/async/groups.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import type { FrameSink, FrameSource } from '../http/frame-sink.ts';
 

@@ -1,6 +1,6 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent, InvokeOptions } from '../../agent/spec/agent.ts';
-import { handled } from '../../core/async/handled.ts';
+import { handled } from '../../core/async/promises.ts';
 import { abortError, linkSignals } from '../../core/async/signal.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { Init, Input, Output } from '../../protocol/turn.ts';

@@ -1,6 +1,6 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import { fullStore } from '../../agent/spec/spec.ts';
-import { isName, notAName } from '../../store/rules/ids.ts';
+import { isName, notAName } from '../../protocol/ids.ts';
 import type { Caller } from '../http/auth.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { requireLoopback } from '../http/require-loopback.ts';

@@ -1,8 +1,8 @@
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { FinishReason } from '../../protocol/turn.ts';
+import type { Totals } from '../../protocol/usage.ts';
 import type { RequestMark } from './request.ts';
 import type { RunRef, RunRequest } from './run.ts';
-import type { Totals } from './usage.ts';
 
 /**
  * A run to accept. With `mode: 'detached'` the claim also lists the pending snapshot, as `detach` does, and says so in `Claim.detached`: a run

@@ -1,11 +1,11 @@
 import type { ErrorBody } from '../../core/error.ts';
 import type { EditNote, Snapshot, SnapshotEvent, SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { FinishReason, Usage } from '../../protocol/turn.ts';
+import type { Totals } from '../../protocol/usage.ts';
 import type { RunEvent } from './event-support.ts';
 import type { RequestOutcome } from './request.ts';
 import type { Spend } from './spend-support.ts';
 import type { StateBase, StateWrite } from './state.ts';
-import type { Totals } from './usage.ts';
 
 /** A snapshot to be written at the end of a turn or within it. */
 export interface CommitWrite extends StateWrite {

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../core/json/json.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
+import type { SessionExport } from '../../session/export-session.ts';
 import type { PruneReport, RetentionPolicy } from './retention.ts';
 import type { Scope } from './scope.ts';
 
@@ -13,18 +13,6 @@ export interface Fault {
   readonly snapshotId?: string;
   /** What is wrong. */
   readonly message: string;
-}
-
-/** One session as one JSON document, with its whole tree. */
-export interface SessionExport {
-  /** The format of the document; 3 if it has files. */
-  readonly format: 1 | 2 | 3;
-  /** The session. */
-  readonly session: SessionInfo;
-  /** Messages, custom states, artifacts and files (as base64) each stand once; snapshots and artifacts name them by hash. */
-  readonly content: JsonObject;
-  /** Its snapshots, parents first. */
-  readonly snapshots: readonly JsonObject[];
 }
 
 /** How far maintenance is. */

@@ -1,5 +1,5 @@
 import type { Json } from '../../core/json/json.ts';
-import type { Lookup } from '../../protocol/lookup.ts';
+import type { Lookup } from '../../protocol/ids.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Claim, ClaimRequest } from './claim.ts';
 import type { Committed, CommitWrite } from './commit.ts';

@@ -1,4 +1,4 @@
-import type { Lookup } from '../../protocol/lookup.ts';
+import type { Lookup } from '../../protocol/ids.ts';
 import type { MessageOptions } from '../../protocol/message-page.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Scope } from './scope.ts';

@@ -1,8 +1,8 @@
 import type { JsonPatch } from '../../core/json/patch.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Usage } from '../../protocol/turn.ts';
+import type { Totals } from '../../protocol/usage.ts';
 import type { SessionState } from '../../session/session-state.ts';
-import type { Totals } from './usage.ts';
 
 /** A state as it was loaded or saved, with what its store needs to save the next one as a difference to it. */
 export interface StateBase {

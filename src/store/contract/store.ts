@@ -37,7 +37,7 @@ export interface Store extends SnapshotStore {
   readonly files?: FileSupport;
 }
 
-export type { Lookup } from '../../protocol/lookup.ts';
+export type { Lookup } from '../../protocol/ids.ts';
 export type { MessageOptions, MessagePage } from '../../protocol/message-page.ts';
 export type { RunMode } from '../../protocol/run.ts';
 export type { AbortSupport } from './abort-support.ts';
@@ -51,7 +51,6 @@ export type {
   MaintenanceOptions,
   MaintenanceProgress,
   MaintenanceSupport,
-  SessionExport,
   VerifyOptions,
 } from './maintenance-support.ts';
 export {
@@ -88,4 +87,4 @@ export type {
   SnapshotListing,
   TimelineSupport,
 } from './timeline-support.ts';
-export type { RunUsage, Spent, Totals } from './usage.ts';
+export type { RunUsage, Spent } from './usage.ts';

@@ -1,12 +1,5 @@
 import type { Usage } from '../../protocol/turn.ts';
-
-/** What a session has used along the path to a snapshot; kept only where an agent limits it. */
-export interface Totals {
-  /** Number of tokens. */
-  readonly tokens: number;
-  /** Number of tool calls. */
-  readonly toolCalls: number;
-}
+import type { Totals } from '../../protocol/usage.ts';
 
 /** What one turn has used. */
 export interface Spent {

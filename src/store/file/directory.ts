@@ -1,10 +1,9 @@
 import * as v from 'valibot';
+import { isSnapshotId } from '../../protocol/ids.ts';
 import type { Lookup, Scope } from '../contract/store.ts';
 import { type RunRow, type SessionRow, sessionKey, type Tables } from '../memory/tables.ts';
-import { isSnapshotId } from '../rules/ids.ts';
 import { format, parseFile, toLine } from './checked-line.ts';
-import type { Disk } from './disk.ts';
-import { attempt } from './disk.ts';
+import { attempt, type Disk } from './disk.ts';
 import { EventFiles } from './events.ts';
 import { SavedFiles } from './files.ts';
 import {

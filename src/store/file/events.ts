@@ -1,13 +1,12 @@
 import type { JsonObject } from '../../core/json/json.ts';
 import { systemClock } from '../../core/time/clock.ts';
+import { isSnapshotId } from '../../protocol/ids.ts';
 import { appendTo, endEvents } from '../memory/events.ts';
 import { KeptEvents } from '../memory/kept-events.ts';
 import type { StoredEvents, Tables } from '../memory/tables.ts';
 import { unpackEvents } from '../rules/event-body.ts';
-import { isSnapshotId } from '../rules/ids.ts';
 import { format, toLine } from './checked-line.ts';
-import type { Disk } from './disk.ts';
-import { attempt } from './disk.ts';
+import { attempt, type Disk } from './disk.ts';
 import { Journal, type JournalReader } from './journal.ts';
 import { eventsFile, eventsFolder, extension } from './layout.ts';
 import { iso, type TreeHead } from './rows.ts';

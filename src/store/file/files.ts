@@ -1,6 +1,6 @@
 import { createSha256 } from '../../core/platform.ts';
 import { systemClock } from '../../core/time/clock.ts';
-import { fileHashesIn } from '../../protocol/file-part.ts';
+import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { Scope } from '../contract/store.ts';
 import type { Tables } from '../memory/tables.ts';

@@ -1,5 +1,6 @@
 import { inGroups } from '../../core/async/groups.ts';
 import { isWaymarkError } from '../../core/error.ts';
+import { isSnapshotId } from '../../protocol/ids.ts';
 import { isStateHash, type SessionState } from '../../session/session-state.ts';
 import type {
   AbortSupport,
@@ -13,7 +14,6 @@ import { eventSupport as memoryEvents } from '../memory/events.ts';
 import { runSupport as memoryRuns } from '../memory/runs.ts';
 import type { Tables } from '../memory/tables.ts';
 import { isExpired } from '../rules/holder.ts';
-import { isSnapshotId } from '../rules/ids.ts';
 import type { Directory } from './directory.ts';
 import { scopeFolder } from './layout.ts';
 import { saveReceipt, type Trace } from './save-tree.ts';

@@ -1,8 +1,8 @@
 import type { Json } from '../../core/json/json.ts';
 import type { JsonPatch } from '../../core/json/patch.ts';
-import { fileHashesIn } from '../../protocol/file-part.ts';
+import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import { historyDelta } from '../../session/delta.ts';
+import { historyDelta } from '../../session/diff.ts';
 import type { History } from '../../session/history.ts';
 import { isStateHash, type SessionState } from '../../session/session-state.ts';
 import { requestTtl, type StateBase } from '../contract/store.ts';

@@ -1,14 +1,13 @@
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import { privateField } from '../../core/private-field.ts';
-import { fileHashesIn } from '../../protocol/file-part.ts';
+import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { emptyState, type SessionState } from '../../session/session-state.ts';
 import type { Scope } from '../contract/store.ts';
 import { endRun } from '../memory/claim.ts';
 import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from '../memory/tables.ts';
 import { checkLine, format, parseLine, toLine } from './checked-line.ts';
-import type { Disk } from './disk.ts';
-import { dataLoss } from './disk.ts';
+import { type Disk, dataLoss } from './disk.ts';
 import { Journal, type JournalReader, type Place } from './journal.ts';
 import { journalName, sessionFolder } from './layout.ts';
 import {

@@ -1,12 +1,11 @@
 import { diffJson } from '../../core/json/diff.ts';
 import { contentHash, isContentHash } from '../../core/json/hash.ts';
 import { type Json, toJson } from '../../core/json/json.ts';
-import { isKnownPatch } from '../../core/json/known-patch.ts';
-import { applyPatch, type JsonPatch } from '../../core/json/patch.ts';
+import { applyPatch, isKnownPatch, type JsonPatch } from '../../core/json/patch.ts';
 import { privateField } from '../../core/private-field.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import { historyDelta } from '../../session/delta.ts';
+import { historyDelta } from '../../session/diff.ts';
 import type { History } from '../../session/history.ts';
 import { LazyState } from '../../session/lazy-state.ts';
 import { emptyState, type SessionState } from '../../session/session-state.ts';

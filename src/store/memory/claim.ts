@@ -1,3 +1,5 @@
+import { checkScope, checkSessionId, checkSnapshotId } from '../../protocol/ids.ts';
+import type { Totals } from '../../protocol/usage.ts';
 import type {
   Claim,
   ClaimRequest,
@@ -5,11 +7,9 @@ import type {
   RunRequest,
   Scope,
   SteeringMessage,
-  Totals,
 } from '../contract/store.ts';
 import { decideClaim, refuseHolder, toClaim } from '../rules/decide-claim.ts';
 import { accepted } from '../rules/decision.ts';
-import { checkScope, checkSessionId, checkSnapshotId } from '../rules/ids.ts';
 import { endEvents } from './events.ts';
 import { claimFacts, holderFact } from './facts.ts';
 import { inboxOf, leaveInbox } from './inbox.ts';

@@ -1,5 +1,5 @@
 import { createSha256 } from '../../core/platform.ts';
-import { fileHashesIn } from '../../protocol/file-part.ts';
+import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { FileHolder, FileSupport, OpenFile, Scope } from '../contract/store.ts';
 import { notHeld } from '../rules/errors.ts';

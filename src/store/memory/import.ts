@@ -1,3 +1,4 @@
+import { checkScope, checkSessionId } from '../../protocol/ids.ts';
 import {
   fromSessionExport,
   type ImportedSession,
@@ -6,7 +7,6 @@ import {
 } from '../../session/import-session.ts';
 import type { Scope } from '../contract/store.ts';
 import { sessionExists } from '../rules/errors.ts';
-import { checkScope, checkSessionId } from '../rules/ids.ts';
 import { createSessionRow } from './rows.ts';
 import { findSession, type SessionRow, type Tables } from './tables.ts';
 

@@ -1,8 +1,12 @@
 import { type MessageOptions, positionsOf } from '../../protocol/message-page.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import { endsTurn, type Snapshot, type SnapshotStatus } from '../../protocol/snapshot.ts';
-import { pathSnapshotsOf } from '../../session/path-snapshots.ts';
-import { type SessionState, toPlainPage, toPlainState } from '../../session/session-state.ts';
+import {
+  pathSnapshotsOf,
+  type SessionState,
+  toPlainPage,
+  toPlainState,
+} from '../../session/session-state.ts';
 import type { LoadedState, Lookup, RunRecord, Scope } from '../contract/store.ts';
 import { isExpired } from '../rules/holder.ts';
 import {

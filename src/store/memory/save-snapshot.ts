@@ -1,9 +1,9 @@
 import { WaymarkError } from '../../core/error.ts';
+import { checkScope, checkSessionId, checkSnapshotId } from '../../protocol/ids.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { emptyState, fromPlainState, hashState } from '../../session/session-state.ts';
 import { type Scope, savedPendingTtl } from '../contract/store.ts';
 import { taken } from '../rules/errors.ts';
-import { checkScope, checkSessionId, checkSnapshotId } from '../rules/ids.ts';
 import { displace } from './claim.ts';
 import { readSnapshot, withState } from './reading.ts';
 import { createSessionRow } from './rows.ts';

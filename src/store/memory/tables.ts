@@ -5,6 +5,7 @@ import type { Clock } from '../../core/time/clock.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot, SnapshotEvent, SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { FinishReason, Usage } from '../../protocol/turn.ts';
+import type { Totals } from '../../protocol/usage.ts';
 import { emptyState, hashState, type SessionState } from '../../session/session-state.ts';
 import type {
   RunCrash,
@@ -14,7 +15,6 @@ import type {
   Scope,
   Spend,
   SteeringMessage,
-  Totals,
 } from '../contract/store.ts';
 import { notHeld } from '../rules/errors.ts';
 import { isHolder } from '../rules/holder.ts';

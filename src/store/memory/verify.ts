@@ -1,5 +1,5 @@
 import { isWaymarkError } from '../../core/error.ts';
-import { fileHashesIn } from '../../protocol/file-part.ts';
+import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { Link } from '../../session/compact-history.ts';
 import type { History } from '../../session/history.ts';
 import { isStateHash } from '../../session/session-state.ts';

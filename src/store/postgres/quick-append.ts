@@ -1,5 +1,5 @@
+import { isSnapshotId } from '../../protocol/ids.ts';
 import { packEvents } from '../rules/event-body.ts';
-import { isSnapshotId } from '../rules/ids.ts';
 import { journalPlace } from '../sql/content/places.ts';
 import { statement } from '../sql/database/query.ts';
 import { runHome, type StateContext } from '../sql/history/state-rows.ts';

@@ -1,7 +1,7 @@
+import { isSnapshotId } from '../../protocol/ids.ts';
 import type { Claim, ClaimRequest, RequestMark, Scope } from '../contract/store.ts';
 import { type ClaimFacts, decideClaim, type StartFact, toClaim } from '../rules/decide-claim.ts';
 import { accepted } from '../rules/decision.ts';
-import { isSnapshotId } from '../rules/ids.ts';
 import { homeIn, requestPlace } from '../sql/content/places.ts';
 import { statement } from '../sql/database/query.ts';
 import type { StateContext } from '../sql/history/state-rows.ts';

@@ -1,8 +1,8 @@
 import { inGroups } from '../../core/async/groups.ts';
 import { isWaymarkError } from '../../core/error.ts';
+import { isSnapshotId } from '../../protocol/ids.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { type QueueHandoff, type RunRef, type RunRequest, waitingTtl } from '../contract/store.ts';
-import { isSnapshotId } from '../rules/ids.ts';
 import type { Cipher } from '../sql/content/cipher.ts';
 import { type Home, requestPlace } from '../sql/content/places.ts';
 import { all, statement } from '../sql/database/query.ts';

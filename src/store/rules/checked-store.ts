@@ -1,5 +1,5 @@
 import { WaymarkError } from '../../core/error.ts';
-import { checkId, checkLookup, fitsLookup } from '../../protocol/lookup.ts';
+import { checkId, checkLookup, fitsLookup } from '../../protocol/ids.ts';
 import { checkMessagePage, type MessageOptions } from '../../protocol/message-page.ts';
 import type {
   AbortSupport,

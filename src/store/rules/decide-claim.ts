@@ -1,7 +1,8 @@
 import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { FinishReason } from '../../protocol/turn.ts';
-import type { Claim, ClaimRequest, ParentRef, RunRef, Totals } from '../contract/store.ts';
+import type { Totals } from '../../protocol/usage.ts';
+import type { Claim, ClaimRequest, ParentRef, RunRef } from '../contract/store.ts';
 import { decideRequest, type RequestFact } from './decide-request.ts';
 import type { Decided, SnapshotFact } from './decision.ts';
 import { busy, headMoved, notFound, notSucceeded, taken } from './errors.ts';

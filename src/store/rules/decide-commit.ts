@@ -1,10 +1,10 @@
 import type { WaymarkError } from '../../core/error.ts';
+import { isSnapshotId, notASnapshotId } from '../../protocol/ids.ts';
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import { type CommitWrite, isWithinTurn } from '../contract/store.ts';
 import { untaken } from './decide-steer.ts';
 import { type Decided, listedParent, type SnapshotFact } from './decision.ts';
 import { invalid, precondition, taken } from './errors.ts';
-import { isSnapshotId, notASnapshotId } from './ids.ts';
 
 /** What a commit depends on. The store reads it under the lock, or the condition, that it writes under. */
 export interface CommitFacts<Key> {

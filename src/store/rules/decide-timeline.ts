@@ -1,10 +1,10 @@
 import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
+import { isName, isSnapshotId, notAName, notASnapshotId } from '../../protocol/ids.ts';
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import { refuseHead, refuseHolder } from './decide-claim.ts';
 import type { Decided, SnapshotFact } from './decision.ts';
 import { notFound, notSucceeded, sessionExists, stillRunning, taken } from './errors.ts';
 import type { HolderFact } from './holder.ts';
-import { isName, isSnapshotId, notAName, notASnapshotId } from './ids.ts';
 
 /** A snapshot that a caller names, and its session. */
 export interface NamedFacts<Key> {

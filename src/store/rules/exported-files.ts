@@ -1,14 +1,9 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { JsonObject } from '../../core/json/json.ts';
-import { fileHashesIn } from '../../protocol/file-part.ts';
+import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import type {
-  FileSupport,
-  MaintenanceSupport,
-  Scope,
-  SessionExport,
-  Store,
-} from '../contract/store.ts';
+import type { SessionExport } from '../../session/export-session.ts';
+import type { FileSupport, MaintenanceSupport, Scope, Store } from '../contract/store.ts';
 import { damagedFile } from './file-pieces.ts';
 
 /** Bytes of files that one document may hold: it is one JSON value, so it is in memory as a whole. */

@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
+import { jsonLength } from '../../core/json/hash.ts';
 import { type Json, type JsonObject, toJson } from '../../core/json/json.ts';
-import { jsonLength } from '../../core/json/length.ts';
 
 /**
  * How large the fields may be that appear in lists. Together with the length of a page they bound the size of a list:
@@ -10,9 +10,6 @@ const maxTitleLength = 1_000;
 const maxLabelLength = 256;
 /** Characters of the metadata as JSON. */
 const maxMetadataLength = 16_384;
-
-/** The longest name of an artifact. */
-const maxArtifactNameLength = 1_024;
 
 /** Characters of the custom state as JSON, unless the agent's `limits` say otherwise. */
 export const maxCustomLength = 16 * 1024 * 1024;
@@ -37,12 +34,6 @@ export function checkMetadata(metadata: JsonObject): JsonObject {
   const { length } = JSON.stringify(json);
   if (length <= maxMetadataLength) return json;
   throw tooLong('metadata of a session', length, maxMetadataLength, 'JSON characters');
-}
-
-/** Refuses the name of an artifact that is too long to be one. */
-export function checkArtifactName(name: string | undefined): void {
-  if (name === undefined || name.length <= maxArtifactNameLength) return;
-  throw tooLong('name of an artifact', name.length, maxArtifactNameLength, 'characters');
 }
 
 /** Refuses a custom state that is too large to be kept. */

@@ -1,5 +1,6 @@
 import type { Usage } from '../../protocol/turn.ts';
-import type { RunUsage, Totals } from '../contract/store.ts';
+import type { Totals } from '../../protocol/usage.ts';
+import type { RunUsage } from '../contract/store.ts';
 
 /** What a run has used whose last checkpoint is a snapshot within its only turn. */
 export function spentInTurn(usage: Usage | undefined, toolCalls = 0): RunUsage {

@@ -1,3 +1,4 @@
+import { isSnapshotId } from '../../protocol/ids.ts';
 import {
   type Claim,
   type ClaimRequest,
@@ -9,7 +10,6 @@ import {
   type StateBase,
   type StateWrite,
 } from '../contract/store.ts';
-import { isSnapshotId } from '../rules/ids.ts';
 import { homeIn } from './content/places.ts';
 import type { Hint } from './database/database.ts';
 import { stateRows } from './history/state-rows.ts';

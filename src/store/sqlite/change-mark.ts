@@ -1,4 +1,4 @@
-import { isSnapshotId } from '../rules/ids.ts';
+import { isSnapshotId } from '../../protocol/ids.ts';
 import type { Hint } from '../sql/database/database.ts';
 import { one, type Plan, statement } from '../sql/database/query.ts';
 import { journal } from '../sql/runs/journal.ts';

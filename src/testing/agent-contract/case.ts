@@ -1,6 +1,6 @@
 import type { EditChange } from '../../api/agent-api.ts';
 import type { Json } from '../../core/json/json.ts';
-import type { Lookup } from '../../protocol/lookup.ts';
+import type { Lookup } from '../../protocol/ids.ts';
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Input } from '../../protocol/turn.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { maxIdLength } from '../../store/rules/ids.ts';
+import { maxIdLength } from '../../protocol/ids.ts';
 import { refused, texts, type UseKit } from './kit.ts';
 
 /** Unusual text that every store accepts. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createSha256 } from '../../core/platform.ts';
-import { filePart } from '../../protocol/file-part.ts';
+import { filePart } from '../../protocol/artifacts.ts';
 import { hashState, type SessionState } from '../../session/session-state.ts';
 import type { Claim, FilePlace, OpenFile, StoredFile } from '../../store/contract/store.ts';
 import { type Kit, refused, say, stateOf, type UseKit } from './kit.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { contentHash, formerContentHash } from '../../core/json/hash.ts';
+import type { SessionExport } from '../../session/export-session.ts';
 import { formerHashState, hashState } from '../../session/session-state.ts';
-import type { SessionExport } from '../../store/contract/store.ts';
 import { type Kit, refused, say, stateOf, texts, type UseKit } from './kit.ts';
 
 /** A session that uses every feature. */

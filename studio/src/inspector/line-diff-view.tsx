@@ -1,5 +1,5 @@
 import { type ReactNode, useMemo, useState } from 'react';
-import { type DiffLine, diffLines } from '../../../src/core/diff/line-diff.ts';
+import { type DiffLine, diffLines } from '../../../src/core/diff.ts';
 import { plural } from '../lib/format.ts';
 
 /** Lines around a change that are shown with it. */

@@ -1,6 +1,6 @@
 import type { Artifact, Part } from '../../../src/client/index.ts';
 import { jsonEqual } from '../../../src/core/json/json.ts';
-import { fileHashOf } from '../../../src/protocol/file-part.ts';
+import { fileHashOf } from '../../../src/protocol/artifacts.ts';
 import { bytes } from './format.ts';
 
 /** What an artifact is called; one without a name by its place. */

@@ -1,5 +1,5 @@
 import type { Message } from '../../../src/client/index.ts';
-import { commonItems } from '../../../src/core/diff/common-items.ts';
+import { commonItems } from '../../../src/core/diff.ts';
 import type { ModelCall } from './model-calls.ts';
 import type { TraceSpan } from './traces.ts';
 

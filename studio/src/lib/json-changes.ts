@@ -1,4 +1,4 @@
-import { commonEnds } from '../../../src/core/diff/common-items.ts';
+import { commonEnds } from '../../../src/core/diff.ts';
 import { jsonEqual } from '../../../src/core/json/json.ts';
 import { isRecord, type Json, type JsonRecord } from './json.ts';
 

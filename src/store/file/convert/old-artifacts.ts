@@ -1,6 +1,6 @@
 import { isWaymarkError } from '../../../core/error.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../../../core/json/json.ts';
-import { fileHashesIn } from '../../../protocol/file-part.ts';
+import { fileHashesIn } from '../../../protocol/artifacts.ts';
 import type { Part } from '../../../protocol/message.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import { withLongText } from '../../../session/long-part.ts';

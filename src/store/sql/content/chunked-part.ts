@@ -1,6 +1,5 @@
-import { chunkedText } from '../../../core/json/long-texts.ts';
 import { packText } from '../../../core/json/packed-text.ts';
-import type { TextChunk } from '../../../core/json/text-chunks.ts';
+import { chunkedText, type TextChunk } from '../../../core/json/text-chunks.ts';
 import type { Part } from '../../../protocol/message.ts';
 import { withLongText } from '../../../session/long-part.ts';
 import type { SqlValue } from '../database/query.ts';

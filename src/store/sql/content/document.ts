@@ -1,8 +1,7 @@
 import { diffJson } from '../../../core/json/diff.ts';
 import { contentHash } from '../../../core/json/hash.ts';
 import { type Json, jsonEqual, parseJson } from '../../../core/json/json.ts';
-import { isKnownPatch } from '../../../core/json/known-patch.ts';
-import { applyPatch, type JsonPatch } from '../../../core/json/patch.ts';
+import { applyPatch, isKnownPatch, type JsonPatch } from '../../../core/json/patch.ts';
 import type { SqlValue } from '../database/query.ts';
 import type { Cipher } from './cipher.ts';
 import { documentPlace } from './places.ts';

@@ -1,5 +1,5 @@
 import { deepFreeze } from '../../../core/json/json.ts';
-import { fileHashesIn, fileHashOf } from '../../../protocol/file-part.ts';
+import { fileHashesIn, fileHashOf } from '../../../protocol/artifacts.ts';
 import type { Part } from '../../../protocol/message.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import { longTextOf } from '../../../session/long-part.ts';

@@ -1,7 +1,7 @@
+import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { RunRef } from '../../contract/store.ts';
 import { notHeld } from '../../rules/errors.ts';
 import { fileHoldMs } from '../../rules/file-pieces.ts';
-import { isSnapshotId } from '../../rules/ids.ts';
 import { all, first, one, type Plan, run, statement } from '../database/query.ts';
 import { trashBlobs, trashKind } from '../retention/gc-queue.ts';
 import { freeBytes, uuidBytes } from '../values/bytes.ts';

@@ -1,6 +1,6 @@
 import { isWaymarkError } from '../../../core/error.ts';
+import type { Totals } from '../../../protocol/usage.ts';
 import { isStateHash, type SessionState } from '../../../session/session-state.ts';
-import type { Totals } from '../../contract/store.ts';
 import { all, first, type Plan, statement } from '../database/query.ts';
 import { orphanedColumn } from '../snapshots/locate.ts';
 import {

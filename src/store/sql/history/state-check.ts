@@ -2,7 +2,7 @@ import { isWaymarkError, WaymarkError } from '../../../core/error.ts';
 import { carryHashes } from '../../../core/json/hash.ts';
 import type { Json } from '../../../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../../../core/json/patch.ts';
-import { fileHashesIn } from '../../../protocol/file-part.ts';
+import { fileHashesIn } from '../../../protocol/artifacts.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import { emptyState, isStateHash } from '../../../session/session-state.ts';
 import { readDocument } from '../content/document.ts';

@@ -1,6 +1,6 @@
 import { letOthersRun } from '../../../core/platform.ts';
-import { after } from '../../../core/time/after.ts';
 import type { Clock } from '../../../core/time/clock.ts';
+import { after } from '../../../core/time/timers.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { areUploadsReleased } from '../content/uploads.ts';
 import type { Database } from '../database/database.ts';

@@ -1,5 +1,5 @@
+import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { Checkpointed, PartialWrite, RunRef, RunSupport } from '../../contract/store.ts';
-import { isSnapshotId } from '../../rules/ids.ts';
 import { homeOf, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';

@@ -1,6 +1,6 @@
+import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { ClaimRequest, Scope } from '../../contract/store.ts';
 import type { ClaimFacts } from '../../rules/decide-claim.ts';
-import { isSnapshotId } from '../../rules/ids.ts';
 import { first, type Plan, readUnderLock, statement } from '../database/query.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { fromStatus } from '../values/codes.ts';

@@ -1,8 +1,8 @@
+import { checkScope, checkSessionId, checkSnapshotId } from '../../../protocol/ids.ts';
 import type { Claim, ClaimRequest, RunRequest, Scope } from '../../contract/store.ts';
 import { type ClaimDecision, decideClaim, toClaim } from '../../rules/decide-claim.ts';
 import { accepted } from '../../rules/decision.ts';
 import { taken } from '../../rules/errors.ts';
-import { checkScope, checkSessionId, checkSnapshotId } from '../../rules/ids.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { homeIn, requestPlace } from '../content/places.ts';
 import { insertion, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';

@@ -1,7 +1,7 @@
+import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { CommitWrite, RunRef } from '../../contract/store.ts';
 import type { CommitFacts } from '../../rules/decide-commit.ts';
 import { notHeld } from '../../rules/errors.ts';
-import { isSnapshotId } from '../../rules/ids.ts';
 import type { Cipher } from '../content/cipher.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { first, one, type Plan, readUnderLock, statement } from '../database/query.ts';

@@ -1,6 +1,6 @@
 import type { ErrorBody } from '../../../core/error.ts';
+import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { DeadRunRecord, RunRequest, Scope } from '../../contract/store.ts';
-import { isSnapshotId } from '../../rules/ids.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { homeOf, requestPlace, snapshotPlace } from '../content/places.ts';

@@ -1,8 +1,8 @@
 import type { WaymarkError } from '../../../core/error.ts';
+import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { EventCursor, EventSupport, RunEvent, RunRef, Scope } from '../../contract/store.ts';
 import { notHeld } from '../../rules/errors.ts';
 import { isAfter, packEvents, unpackEvents } from '../../rules/event-body.ts';
-import { isSnapshotId } from '../../rules/ids.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { type Home, homeOf, journalPlace } from '../content/places.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';

@@ -1,6 +1,6 @@
+import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { RunRef, Scope, SteeringMessage } from '../../contract/store.ts';
 import { decideSteer } from '../../rules/decide-steer.ts';
-import { isSnapshotId } from '../../rules/ids.ts';
 import { first, type Plan, readUnderLock } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { uuidBytes } from '../values/bytes.ts';

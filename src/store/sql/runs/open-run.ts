@@ -1,6 +1,6 @@
+import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { RunRef } from '../../contract/store.ts';
 import { notHeld } from '../../rules/errors.ts';
-import { isSnapshotId } from '../../rules/ids.ts';
 import { first, type Plan, readUnderLock } from '../database/query.ts';
 import type { Location } from '../history/location.ts';
 import { uuidBytes } from '../values/bytes.ts';

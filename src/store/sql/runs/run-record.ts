@@ -1,5 +1,5 @@
+import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { RunCrash, RunRecord, RunRequest, Scope } from '../../contract/store.ts';
-import { isSnapshotId } from '../../rules/ids.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { homeOf, requestPlace } from '../content/places.ts';

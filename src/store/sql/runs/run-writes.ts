@@ -1,3 +1,4 @@
+import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import {
   type QueueHandoff,
@@ -9,7 +10,6 @@ import {
   waitingTtl,
 } from '../../contract/store.ts';
 import { notHeld, precondition } from '../../rules/errors.ts';
-import { isSnapshotId } from '../../rules/ids.ts';
 import { homeOf, requestPlace } from '../content/places.ts';
 import { first, one, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';

@@ -1,4 +1,5 @@
-import type { Scope, Totals } from '../../contract/store.ts';
+import type { Totals } from '../../../protocol/usage.ts';
+import type { Scope } from '../../contract/store.ts';
 import type { StartFact } from '../../rules/decide-claim.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { first, one, type Plan, statement } from '../database/query.ts';

@@ -1,7 +1,7 @@
+import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { SessionState } from '../../../session/session-state.ts';
 import type { RunSupport, RunUsage, StateBase, TakenRun } from '../../contract/store.ts';
 import { toClaim } from '../../rules/decide-claim.ts';
-import { isSnapshotId } from '../../rules/ids.ts';
 import { anySuspects, pickRuns } from '../../rules/suspects.ts';
 import { all, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';

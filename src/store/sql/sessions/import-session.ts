@@ -1,9 +1,9 @@
 import type { NewId } from '../../../core/id.ts';
+import { checkScope, checkSessionId } from '../../../protocol/ids.ts';
 import type { SessionInfo } from '../../../protocol/session.ts';
 import { type ImportedSession, type ImportRow, renewIds } from '../../../session/import-session.ts';
 import type { Scope, StateBase } from '../../contract/store.ts';
 import { notFound, sessionExists } from '../../rules/errors.ts';
-import { checkScope, checkSessionId } from '../../rules/ids.ts';
 import { type Home, homeIn, sessionPlace, snapshotPlace } from '../content/places.ts';
 import { all, one, type Plan, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';

@@ -1,8 +1,8 @@
+import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { MessageOptions, MessagePage } from '../../../protocol/message-page.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import { toPlainPage, toPlainState } from '../../../session/session-state.ts';
 import type { LoadedState, Lookup, Scope } from '../../contract/store.ts';
-import { isSnapshotId } from '../../rules/ids.ts';
 import type { Cipher } from '../content/cipher.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { first, type Plan, statement } from '../database/query.ts';

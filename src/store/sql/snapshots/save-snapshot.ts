@@ -1,3 +1,9 @@
+import {
+  checkScope,
+  checkSessionId,
+  checkSnapshotId,
+  isSnapshotId,
+} from '../../../protocol/ids.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import {
   emptyState,
@@ -7,7 +13,6 @@ import {
 } from '../../../session/session-state.ts';
 import { type Scope, type StateBase, savedPendingTtl } from '../../contract/store.ts';
 import { invalid } from '../../rules/errors.ts';
-import { checkScope, checkSessionId, checkSnapshotId, isSnapshotId } from '../../rules/ids.ts';
 import { homeIn, snapshotPlace } from '../content/places.ts';
 import {
   first,

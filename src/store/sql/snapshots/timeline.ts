@@ -1,3 +1,4 @@
+import { isName, isSnapshotId } from '../../../protocol/ids.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import type { ExpectHead, Scope } from '../../contract/store.ts';
 import {
@@ -8,7 +9,6 @@ import {
 } from '../../rules/decide-timeline.ts';
 import { accepted } from '../../rules/decision.ts';
 import { notFound, stillRunning } from '../../rules/errors.ts';
-import { isName, isSnapshotId } from '../../rules/ids.ts';
 import { checkLabel } from '../../rules/size-limits.ts';
 import { homeIn, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';

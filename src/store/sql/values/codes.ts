@@ -1,6 +1,7 @@
 import type { SnapshotEvent, SnapshotStatus } from '../../../protocol/snapshot.ts';
 import type { FinishReason, Usage } from '../../../protocol/turn.ts';
-import type { RunMode, RunUsage, Spent, Totals } from '../../contract/store.ts';
+import type { Totals } from '../../../protocol/usage.ts';
+import type { RunMode, RunUsage, Spent } from '../../contract/store.ts';
 
 // Words are stored as their place in these lists, which is why a list may only grow at its end.
 const statuses = ['pending', 'succeeded', 'failed', 'aborted'] as const;

@@ -1,5 +1,5 @@
+import { isName } from '../../../protocol/ids.ts';
 import type { Scope } from '../../contract/store.ts';
-import { isName } from '../../rules/ids.ts';
 
 /**
  * A scope as its columns. A name that cannot be one owns nothing: it becomes an agent that does not exist, because a

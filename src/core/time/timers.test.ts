@@ -3,7 +3,23 @@ import { fakeClock } from '../../testing/fake-clock.ts';
 import { abortError } from '../async/signal.ts';
 import { WaymarkError } from '../error.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { timeoutSignal, waitAtMost, withTimeout } from './timeout.ts';
+import { after, timeoutSignal, waitAtMost, withTimeout } from './timers.ts';
+
+test.each([false, true])(
+  'calls once, unless it is cancelled (keepAlive: %s)',
+  async (keepAlive) => {
+    const clock = fakeClock();
+    let calls = 0;
+    after(clock, 10, () => calls++, { keepAlive });
+    const cancel = after(clock, 10, () => calls++, { keepAlive });
+    cancel();
+    await clock.advance(9);
+    expect(calls).toBe(0);
+    await clock.advance(50);
+    expect(calls).toBe(1);
+    expect(clock.waiting).toBe(0);
+  },
+);
 
 describe('timeoutSignal', () => {
   test('aborts with DEADLINE_EXCEEDED when the time is up', async () => {

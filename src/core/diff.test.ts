@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type DiffLine, diffLines } from './line-diff.ts';
+import { type DiffLine, diffLines } from './diff.ts';
 
 const marks = (lines: readonly DiffLine[]): string[] =>
   lines.map(({ kind, text }) => `${{ same: ' ', removed: '-', added: '+' }[kind]}${text}`);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { editArtifactText } from './edit-text.ts';
+import { editArtifactText } from './artifacts.ts';
 
 const artifact = { name: 'poem.txt', parts: [{ text: 'roses are red' }], metadata: { v: 1 } };
 const textOf = (edits: Parameters<typeof editArtifactText>[1]): unknown =>

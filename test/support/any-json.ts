@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type Json, setOwn } from './json.ts';
+import { type Json, setOwn } from '../../src/core/json/json.ts';
 
 /** Property names that can pollute prototypes. */
 export const nastyKeys: readonly string[] = [

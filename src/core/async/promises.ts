@@ -1,3 +1,12 @@
+/** Marks a promise as handled, so that its rejection does not end the process. */
+export function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}
+
+/** A promise for what needs no waiting: one for all, since a promise for each chunk would cost as much as the rest of it. */
+export const settled: Promise<void> = Promise.resolve();
+
 /**
  * Adds to the stack of an error the code that waits for the call, and returns the error. Errors that come out of a queue, a
  * timer or another turn do not have it, and of a deep one only the innermost frames are kept. Call it where the error leaves a public

@@ -1,2 +1,0 @@
-/** How request ids begin that a client makes by itself. */
-export const autoPrefix = 'auto-';
