@@ -1,7 +1,6 @@
 import type { ErrorListener } from './agent/spec/error-reports.ts';
-import type { InterruptEvent } from './agent/spec/interrupt-event.ts';
-import type { Logger } from './agent/spec/logger.ts';
-import type { TelemetryOptions } from './agent/spec/telemetry.ts';
+import type { Logger, TelemetryOptions } from './agent/spec/observability.ts';
+import type { InterruptEvent } from './agent/spec/spec.ts';
 import { WaymarkError } from './core/error.ts';
 import type { NewId } from './core/id.ts';
 import { checkKinds, checkNumbers, checkOptions, type OptionNames } from './core/options.ts';

@@ -1,17 +1,22 @@
 import { agentActions } from './agent/define/agent-actions.ts';
+import { absentSession, checkToolHere } from './agent/define/check-setup.ts';
+import { internalsOf } from './agent/define/create-agent.ts';
 import { createCustomAgent } from './agent/define/custom-agent.ts';
-import type { CustomAgentOptions, DefineAgent, DefineCustomAgent } from './agent/define/define.ts';
-import type { DefineTool, ToolExtras } from './agent/define/define-tool.ts';
-import { listAllWaiting } from './agent/define/list-all-waiting.ts';
+import type {
+  CustomAgentOptions,
+  DefineAgent,
+  DefineCustomAgent,
+  DefineTool,
+  ToolExtras,
+} from './agent/define/define.ts';
 import { createPromptAgent } from './agent/define/prompt-agent.ts';
-import type { PromptAgentOptions } from './agent/define/prompt-agent-options.ts';
-import { absentSession, checkToolHere } from './agent/define/tool-state.ts';
-import { createHost } from './agent/persistence/create-host.ts';
+import type { PromptAgentOptions } from './agent/define/prompt-settings.ts';
+import { listAllWaiting } from './agent/define/waiting.ts';
+import { createHost } from './agent/persistence/host.ts';
 import type { Agent, CallOptions } from './agent/spec/agent.ts';
 import type { ErrorListener } from './agent/spec/error-reports.ts';
 import type { AgentHandler } from './agent/spec/handler.ts';
-import { InvocationSession } from './agent/turn/agent-session.ts';
-import { idempotencyKeyOf } from './agent/turn/idempotency-key.ts';
+import { InvocationSession, idempotencyKeyOf } from './agent/turn/session.ts';
 import type { PendingInterrupts } from './api/agent-api.ts';
 import { withInterrupts } from './api/calls.ts';
 import { type AppOptions, checkAppOptions } from './app-options.ts';
@@ -206,7 +211,10 @@ export function waymark(options: AppOptions = {}): App {
     agent: (name) => agents.lookup(`/agent/${name}`),
     agents: () => agents.list(),
     async listInterrupts(asked = {}) {
-      const { items, ...page } = await listAllWaiting(agents.list(), asked);
+      const { items, ...page } = await listAllWaiting(
+        agents.list().map((each) => internalsOf(each).spec),
+        asked,
+      );
       return { ...page, items: items.map(withInterrupts) };
     },
     registry,

@@ -1,12 +1,14 @@
 export { type AgentToolOptions, agentTool } from './agent/define/agent-tool.ts';
 export { backgroundAgentTools } from './agent/define/background-tools.ts';
-export type {
-  AgentOptions,
-  CustomAgentOptions,
-  DefineAgent,
-  DefineCustomAgent,
+export {
+  type AgentOptions,
+  type CustomAgentOptions,
+  type DefineAgent,
+  type DefineCustomAgent,
+  type DefineTool,
+  type ToolExtras,
+  tool,
 } from './agent/define/define.ts';
-export { type DefineTool, type ToolExtras, tool } from './agent/define/define-tool.ts';
 export { resumeRun } from './agent/define/resume-run.ts';
 export type {
   Agent,
@@ -15,7 +17,6 @@ export type {
   InvokeOptions,
   RunOptions,
 } from './agent/spec/agent.ts';
-export type { ClientStateOptions } from './agent/spec/client-state.ts';
 export type { DispatchedRun, Dispatcher, QueueOptions } from './agent/spec/dispatcher.ts';
 export type { ErrorInfo, ErrorListener, ErrorPhase } from './agent/spec/error-reports.ts';
 export type {
@@ -28,11 +29,16 @@ export type {
   TurnInfo,
   TurnResult,
 } from './agent/spec/handler.ts';
-export type { InterruptEvent } from './agent/spec/interrupt-event.ts';
-export type { Logger } from './agent/spec/logger.ts';
+export type { Logger, TelemetryOptions } from './agent/spec/observability.ts';
 export type { AgentOptionsBase, CustomOf, Inferred, TitledState } from './agent/spec/options.ts';
-export type { AgentLimits, Concurrency, RunEnd, Transform } from './agent/spec/spec.ts';
-export type { TelemetryOptions } from './agent/spec/telemetry.ts';
+export type {
+  AgentLimits,
+  ClientStateOptions,
+  Concurrency,
+  InterruptEvent,
+  RunEnd,
+  Transform,
+} from './agent/spec/spec.ts';
 export type {
   AgentApi,
   ApiCallOptions,

@@ -1,12 +1,7 @@
 import { internalsOf } from '../agent/define/create-agent.ts';
 import type { AgentHost } from '../agent/persistence/host.ts';
 import type { Agent } from '../agent/spec/agent.ts';
-import {
-  deadlineAgent,
-  deadlineWorker,
-  type Expiry,
-  expiryOf,
-} from '../agent/turn/arm-deadline.ts';
+import { deadlineAgent, deadlineWorker, type Expiry, expiryOf } from '../agent/turn/deadlines.ts';
 import { isWaymarkError } from '../core/error.ts';
 import type { LoadedState, RunRecord, RunSupport, Scope, Store } from '../store/contract/store.ts';
 

@@ -1,6 +1,6 @@
 import { internalsOf } from '../agent/define/create-agent.ts';
-import { retryDeadRun, toDeadRun } from '../agent/define/dead-runs.ts';
 import { resumeRun } from '../agent/define/resume-run.ts';
+import { retryDeadRun, toDeadRun } from '../agent/define/run-operations.ts';
 import type { AgentHost } from '../agent/persistence/host.ts';
 import type { Agent } from '../agent/spec/agent.ts';
 import { noDeadRun } from '../agent/spec/dispatcher.ts';

@@ -2,13 +2,12 @@ import { internalsOf } from '../agent/define/create-agent.ts';
 import { resumeRun } from '../agent/define/resume-run.ts';
 import type { AgentHost } from '../agent/persistence/host.ts';
 import type { Agent } from '../agent/spec/agent.ts';
-import { writeLog } from '../agent/spec/logger.ts';
+import { writeLog } from '../agent/spec/observability.ts';
 import { fullStore } from '../agent/spec/spec.ts';
 import { messageOf } from '../core/error.ts';
 import type { RunSupport, Store, TakenRun } from '../store/contract/store.ts';
 import { takeDeadlines } from './deadlines.ts';
-import { givenUpError } from './given-up.ts';
-import { createSaveFailures, givenUp } from './save-failures.ts';
+import { createSaveFailures, givenUp, givenUpError } from './given-up.ts';
 import type { Suspects } from './suspects.ts';
 
 /** Maximum number of runs taken over per poll. */

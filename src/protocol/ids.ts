@@ -47,10 +47,15 @@ function kindOf(value: unknown): string {
 /** The id of an event: `attempt.sequence`, each of 1 to 9 digits. */
 export const eventIdPattern = '^\\d{1,9}\\.\\d{1,9}$';
 
+interface EventPlace {
+  readonly attempt: number;
+  readonly seq: number;
+}
+
 const eventId = new RegExp(eventIdPattern);
 
 /** The attempt and the sequence number that an event id names; `INVALID_ARGUMENT` for anything else. */
-export function parseEventId(id: unknown): { readonly attempt: number; readonly seq: number } {
+export function parseEventId(id: unknown): EventPlace {
   if (typeof id !== 'string' || !eventId.test(id)) {
     const shown = typeof id === 'string' ? JSON.stringify(id.slice(0, 40)) : typeof id;
     throw new WaymarkError(
@@ -121,4 +126,9 @@ export function notAName(name: string, what: string): WaymarkError {
 // What is wrong with it may be its length.
 function quote(id: string): string {
   return JSON.stringify(id.length > 40 ? `${id.slice(0, 40)}…` : id);
+}
+
+/** The id of an event: `attempt.sequence`. */
+export function toEventId({ attempt, seq }: EventPlace): string {
+  return `${attempt}.${seq}`;
 }

@@ -1,8 +1,8 @@
 import { appendFile, mkdir, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createLiveRuns } from '../../src/agent/persistence/live-runs.ts';
-import { StopControl } from '../../src/agent/turn/stop-control.ts';
+import { createLiveRuns } from '../../src/agent/persistence/host.ts';
+import { StopControl } from '../../src/agent/turn/stop.ts';
 import { letOthersRun } from '../../src/core/platform.ts';
 import { systemClock } from '../../src/core/time/clock.ts';
 import { failWritesOf } from './file-intercept.ts';

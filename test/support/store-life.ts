@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Agent } from '../../src/agent/spec/agent.ts';
-import { requestKey } from '../../src/agent/turn/requests.ts';
+import { requestKey } from '../../src/agent/turn/inputs.ts';
 import { waymark } from '../../src/app.ts';
 import { createIds } from '../../src/core/id.ts';
 import { sha256 } from '../../src/core/json/hash.ts';

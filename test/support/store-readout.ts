@@ -1,4 +1,4 @@
-import { requestKey } from '../../src/agent/turn/requests.ts';
+import { requestKey } from '../../src/agent/turn/inputs.ts';
 import type { Snapshot } from '../../src/protocol/snapshot.ts';
 import type { Scope, Store } from '../../src/store/contract/store.ts';
 

@@ -5,6 +5,7 @@ import type { AgentConnection, RequestOptions } from '../../api/types.ts';
 import { forCaller } from '../../core/async/promises.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { toJsonSchema } from '../../core/schema/schema.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import { callerTools } from '../../generate/tool/caller-tools.ts';
 import type { Message } from '../../protocol/message.ts';
 import { parseShape } from '../../protocol/parse.ts';
@@ -13,13 +14,17 @@ import { agentInput, type Chunk, type Input, type Output } from '../../protocol/
 import { CallerCursor } from '../persistence/caller-cursor.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { type AgentSpec, scopeOf } from '../spec/spec.ts';
-import { checkOpen } from '../turn/accept-turn.ts';
+import { checkOpen } from '../turn/accept.ts';
+import {
+  checkRequestId,
+  underRequest,
+  withoutAutoId,
+  withoutExpiry,
+  withoutOptions,
+} from '../turn/inputs.ts';
 import { Invocation } from '../turn/invocation.ts';
 import type { InvocationRequest } from '../turn/invocation-state.ts';
-import { withoutExpiry, withoutOptions } from '../turn/remote-input.ts';
-import { checkRequestId, underRequest, withoutAutoId } from '../turn/requests.ts';
-import { steerRun } from '../turn/steer-run.ts';
-import { createReaderTimeout, type ReaderTimeout } from './reader-timeout.ts';
+import { steerRun } from '../turn/steer.ts';
 
 /** The output as its caller gets it, with `text` and `interrupts`. */
 type CallerOutput = Output & OutputAccessors;
@@ -227,4 +232,44 @@ async function* untilTurnEnd(chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk
     yield chunk;
     if (chunk.turnEnd !== undefined) return;
   }
+}
+
+/** How long a turn waits for a caller that reads nothing. */
+const timeoutMs = 5 * 60_000;
+
+/** Watches sends that wait for a slow caller. */
+interface ReaderTimeout {
+  /** Watches one more send until it is done. */
+  watch(sent: Promise<void>): void;
+  /** Stops watching. */
+  end(): void;
+}
+
+/** Calls `giveUp` when sends have waited for the timeout and the caller has read nothing meanwhile. */
+function createReaderTimeout(clock: Clock, giveUp: () => void): ReaderTimeout {
+  let waiting = 0;
+  let lastTaken = 0;
+  let stopLooking: (() => void) | undefined;
+
+  const end = (): void => {
+    stopLooking?.();
+    stopLooking = undefined;
+  };
+  const look = (): void => {
+    if (waiting === 0) end();
+    else if (clock.now() - lastTaken >= timeoutMs) giveUp();
+  };
+  const taken = (): void => {
+    waiting--;
+    lastTaken = clock.now();
+  };
+  return {
+    watch(sent) {
+      if (waiting++ === 0) lastTaken = clock.now();
+      // One interval for all sends: a timer for each chunk would cost more than the chunk.
+      stopLooking ??= clock.every(timeoutMs / 10, look);
+      sent.then(taken, taken);
+    },
+    end,
+  };
 }

@@ -5,18 +5,19 @@ import { checkOptions } from '../../core/options.ts';
 import { type Tool, tool } from '../../generate/tool/tool.ts';
 import { deadlineOf, type ToolContext } from '../../generate/tool/tool-context.ts';
 import { textOf } from '../../protocol/messages/text.ts';
-import type { Input, Output } from '../../protocol/turn.ts';
+import type { Artifact } from '../../protocol/state.ts';
+import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import { addUsage } from '../../protocol/usage.ts';
 import { toPlainState } from '../../session/session-state.ts';
 import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream } from '../connection/turn-stream.ts';
 import { transformAnswer } from '../persistence/transform.ts';
 import type { Agent } from '../spec/agent.ts';
-import { markReported } from '../spec/reported-errors.ts';
-import { invocationOf } from '../turn/agent-session.ts';
+import { markReported } from '../spec/error-reports.ts';
+import { isSameArtifact } from '../turn/chunks.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
+import { invocationOf } from '../turn/session.ts';
 import { type AgentInternals, internalsOf, replicas, requestOf } from './create-agent.ts';
-import { bringArtifacts, passOn } from './sub-agent-chunks.ts';
 import {
   checkInnerAnswers,
   interruptsOf,
@@ -188,4 +189,42 @@ function resultOf(
     );
   }
   return output.output ?? (message === undefined ? '' : textOf(message));
+}
+
+/** Adds the artifacts that have not arrived as chunks before: those that were there, or came after the sub-agent's last turn. */
+function bringArtifacts(parent: InvocationState, agent: string, given: readonly Artifact[]): void {
+  const { working, chunkSink } = parent;
+  for (const each of given) {
+    const artifact = namespaced(agent, each);
+    if (working.state.artifacts.some((other) => isSameArtifact(other, artifact))) continue;
+    working.addArtifacts([artifact], { quiet: true, files: 'stored' });
+    chunkSink.push({ artifact, agent });
+  }
+}
+
+/** Shows what the sub-agent says in the parent's stream. What is about its own session stays with it. */
+async function passOn(
+  parent: InvocationState | undefined,
+  agent: string,
+  ref: string,
+  chunk: Chunk,
+): Promise<void> {
+  if (parent === undefined) return;
+  const { modelChunk, status, artifact } = chunk;
+  const named = artifact && namespaced(agent, artifact);
+  if (named !== undefined) parent.working.addArtifacts([named], { quiet: true, files: 'stored' });
+  if (modelChunk === undefined && status === undefined && named === undefined) return;
+  await parent.chunkSink.send({
+    ...(modelChunk && { modelChunk }),
+    ...(status !== undefined && { status }),
+    ...(named && { artifact: named }),
+    agent: chunk.agent === undefined ? agent : `${agent}/${chunk.agent}`,
+    agentRef: chunk.agentRef === undefined ? ref : `${ref}/${chunk.agentRef}`,
+  });
+}
+
+function namespaced(agent: string, artifact: Artifact): Artifact {
+  return artifact.name === undefined
+    ? artifact
+    : { ...artifact, name: `${agent}/${artifact.name}` };
 }

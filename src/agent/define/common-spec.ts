@@ -9,17 +9,18 @@ import {
 import { parseSync, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
 import { checkCost } from '../../generate/answer/price.ts';
 import { checkLimits } from '../../generate/limits.ts';
+import { textOf } from '../../protocol/messages/text.ts';
 import { always, on, type SnapshotPolicy } from '../../session/policy.ts';
+import type { SessionState } from '../../session/session-state.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
+import { checkClientState } from '../persistence/client-state.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { namedStore } from '../persistence/named-store.ts';
-import { checkClientState } from '../persistence/sign-state.ts';
 import { completeTransform } from '../persistence/transform.ts';
 import { clientTurnStore, turnStoreOf } from '../persistence/turn-store.ts';
-import { storedState } from '../spec/init.ts';
+import { storedState } from '../spec/input.ts';
 import type { AgentOptionsBase } from '../spec/options.ts';
 import type { AgentLimits, AgentSpec, Transform } from '../spec/spec.ts';
-import { titleBy } from '../spec/title.ts';
 
 /** What an agent's definition needs from the app. */
 export interface AgentEnv {
@@ -187,4 +188,43 @@ function policyOf(snapshot: SnapshotPolicy | 'always' | 'never' | undefined): Sn
   if (snapshot === 'always') return always;
   if (snapshot === 'never') return () => false;
   return snapshot ?? on('turnEnd', 'invocationEnd');
+}
+
+type MakeTitle = (state: { readonly messages: never; readonly custom: never }) => unknown;
+
+/** How long a title becomes at most. */
+const maxLength = 80;
+
+/** How the sessions of an agent get their titles. */
+function titleBy(title: false | MakeTitle | undefined): AgentSpec['titleOf'] {
+  if (title === false) return () => undefined;
+  if (title === undefined) return firstMessage;
+  return ({ history, custom }) => {
+    // The type of the custom state is that of the agent's schema.
+    const made = title({ messages: history.messages as never, custom: custom as never });
+    return typeof made === 'string' ? shorten(made) : undefined;
+  };
+}
+
+function firstMessage({ history }: SessionState): string | undefined {
+  const first = history.messages.find(({ role }) => role === 'user');
+  return shorten(textOf(first));
+}
+
+/** A text as one line of bounded length; `undefined` if there is nothing in it. */
+function shorten(text: string): string | undefined {
+  // A long text need not be looked through for a short title.
+  const line = text
+    .slice(0, maxLength * 10)
+    .replace(/\s+/g, ' ')
+    .trim();
+  if (line === '') return undefined;
+  if (line.length <= maxLength) return line;
+  const characters = [...line];
+  return characters.length <= maxLength
+    ? line
+    : `${characters
+        .slice(0, maxLength - 1)
+        .join('')
+        .trimEnd()}…`;
 }

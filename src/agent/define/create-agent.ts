@@ -5,17 +5,26 @@ import { type JsonObject, toJson } from '../../core/json/json.ts';
 import type { OptionNames } from '../../core/options.ts';
 import { toJsonSchema } from '../../core/schema/schema.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import type { Artifact } from '../../protocol/state.ts';
 import type { Init, Input } from '../../protocol/turn.ts';
+import type { FilePlace } from '../../store/contract/store.ts';
 import { Connection } from '../connection/connection.ts';
 import { TurnStream, type TurnStreamOptions } from '../connection/turn-stream.ts';
 import type { AgentHost } from '../persistence/host.ts';
-import type { Agent, CallOptions, InvokeOptions, RunOptions } from '../spec/agent.ts';
-import { parseInit } from '../spec/init.ts';
-import type { AgentSpec } from '../spec/spec.ts';
+import type {
+  Agent,
+  AgentMetadata,
+  CallOptions,
+  InvokeOptions,
+  RunOptions,
+} from '../spec/agent.ts';
+import { parseInit } from '../spec/input.ts';
+import { type AgentSpec, fullStore, scopeOf } from '../spec/spec.ts';
+import { type FileArtifact, openArtifact, openFile } from '../turn/files.ts';
+import { underRequest } from '../turn/inputs.ts';
 import type { InvocationRequest } from '../turn/invocation-state.ts';
-import { underRequest } from '../turn/requests.ts';
-import { type FileOperations, fileOperations } from './file-operations.ts';
-import { metadataOf } from './metadata.ts';
+import { takesInbox } from '../turn/steer.ts';
 import { runOperations } from './run-operations.ts';
 import { timelineOperations } from './timeline-operations.ts';
 
@@ -138,4 +147,60 @@ function withoutHead(parsed: Init): Pick<InvocationRequest, 'init' | 'ifHead'> {
   if (parsed.ifHead === undefined) return { init: parsed };
   const { ifHead, ...init } = parsed;
   return { init, ifHead };
+}
+
+/** What an agent and its store can do. */
+function metadataOf(spec: AgentSpec): AgentMetadata {
+  const store = fullStore(spec);
+  const claims = store?.runs !== undefined;
+  return {
+    stateManagement: spec.store === undefined ? 'client' : 'server',
+    abortable: store?.abort !== undefined,
+    detachable: claims && store?.abort !== undefined,
+    watchable: claims && store?.events !== undefined,
+    timeline: store?.timeline !== undefined,
+    claims,
+    requestIds: claims,
+    steerable: takesInbox({ spec }),
+    ...(store && { store: store.name }),
+    ...(spec.stateSchema && { stateSchema: toJsonSchema(spec.stateSchema) }),
+  };
+}
+
+/** How an agent opens the files of its snapshots. */
+interface FileOperations extends Pick<Agent, 'openFile'> {
+  /** Opens the file that an artifact of a snapshot is; `undefined` if it is something else. */
+  openArtifact(
+    snapshot: Pick<Snapshot, 'sessionId' | 'snapshotId'>,
+    artifact: Artifact,
+    owner: string | undefined,
+  ): Promise<FileArtifact | undefined>;
+}
+
+// The messages are not needed.
+const least = { messages: { last: 1 } };
+
+/** Implements {@link FileOperations}: a caller opens what it can read with `getSnapshot`, and nothing else. */
+function fileOperations(spec: AgentSpec, self: () => Agent): FileOperations {
+  const placeOf = (
+    { sessionId, snapshotId }: Pick<Snapshot, 'sessionId' | 'snapshotId'>,
+    owner: string | undefined,
+  ): FilePlace => ({ scope: scopeOf(spec, owner), sessionId, runId: snapshotId });
+  return {
+    async openFile(ref, name, { range, owner, ...options } = {}) {
+      const call = { ...options, ...(owner !== undefined && { owner }), ...least };
+      const snapshot = await self().getSnapshot(ref, call);
+      if (snapshot === undefined) {
+        throw new WaymarkError(
+          'NOT_FOUND',
+          `There is no such session or snapshot of agent "${spec.name}".`,
+        );
+      }
+      const artifact = snapshot.state?.artifacts?.find((each) => each.name === name);
+      const place = placeOf(snapshot, owner);
+      return await openFile(spec, place, { artifact, name }, range && { range });
+    },
+    openArtifact: (snapshot, artifact, owner) =>
+      openArtifact(spec, placeOf(snapshot, owner), artifact),
+  };
 }

@@ -12,7 +12,7 @@ import { notFound } from '../../store/rules/errors.ts';
 import { checkCustomSize, maxCustomLength } from '../../store/rules/size-limits.ts';
 import { highestTotals } from '../../store/rules/totals.ts';
 import type { AgentHost } from '../persistence/host.ts';
-import { freshState, storedState } from '../spec/init.ts';
+import { freshState, storedState } from '../spec/input.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';
 

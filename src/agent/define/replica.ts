@@ -1,12 +1,10 @@
 import { on } from '../../session/policy.ts';
 import type { Store } from '../../store/contract/store.ts';
-import { createEventLogs } from '../persistence/event-logs.ts';
-import type { AgentHost } from '../persistence/host.ts';
-import { createLiveRuns } from '../persistence/live-runs.ts';
-import { createSessionCache } from '../persistence/session-cache.ts';
+import { createEventLogs } from '../persistence/event-log.ts';
+import { type AgentHost, createLiveRuns, createSessionCache } from '../persistence/host.ts';
 import { turnStoreOf } from '../persistence/turn-store.ts';
 import type { Agent } from '../spec/agent.ts';
-import { storedState } from '../spec/init.ts';
+import { storedState } from '../spec/input.ts';
 import type { AgentSpec, PromptChanges } from '../spec/spec.ts';
 import { type AgentInternals, createAgent } from './create-agent.ts';
 

@@ -2,22 +2,21 @@ import { toErrorBody, toWaymarkError, type WaymarkError } from '../../core/error
 import type { RunRecord, TakenRun } from '../../store/contract/store.ts';
 import { highestTotals } from '../../store/rules/totals.ts';
 import type { Agent } from '../spec/agent.ts';
-import { storedState } from '../spec/init.ts';
+import { storedState } from '../spec/input.ts';
 import type { AgentSpec } from '../spec/spec.ts';
-import type { ActiveRun } from '../turn/active-run.ts';
-import { activateRun } from '../turn/claim-run.ts';
+import { createTurn } from '../turn/accept.ts';
+import { activateRun } from '../turn/claim.ts';
 import { commit } from '../turn/commit.ts';
-import { createTurn } from '../turn/create-turn.ts';
-import { finishInvocation } from '../turn/finish-invocation.ts';
+import { finishInvocation } from '../turn/finish.ts';
+import { requestMarks } from '../turn/inputs.ts';
 import { Invocation } from '../turn/invocation.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
 import { resumedAt, upgradedTo } from '../turn/lineage.ts';
-import { requestMarks } from '../turn/requests.ts';
-import { leavingInbox } from '../turn/take-steering.ts';
-import { countAdded, type Turn } from '../turn/turn-state.ts';
+import { leavingInbox } from '../turn/steer.ts';
+import { type ActiveRun, countAdded, type Turn } from '../turn/turn-state.ts';
 import { internalsOf } from './create-agent.ts';
 
-export interface ResumeOptions {
+interface ResumeOptions {
   /** Nothing more is done: the run ends with this error. */
   readonly failure?: WaymarkError;
   /** With `failure`: the run is kept in the dead-letter queue. @default false */

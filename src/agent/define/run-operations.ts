@@ -1,23 +1,35 @@
+import * as v from 'valibot';
+import type { RunListOptions, UsageQuery } from '../../api/agent-api.ts';
 import type { AgentOperations } from '../../api/calls.ts';
+import { WaymarkError } from '../../core/error.ts';
 import { checkId, checkLookup, fitsLookup, type Lookup } from '../../protocol/ids.ts';
-import { checkMessagePage, withPage } from '../../protocol/message-page.ts';
+import { checkMessagePage, reachesEnd, withPage } from '../../protocol/message-page.ts';
 import { parseShape } from '../../protocol/parse.ts';
+import type { RetryResult, UsageReport } from '../../protocol/requests.ts';
+import { type DeadRun, deadRun, type RunInfo } from '../../protocol/run.ts';
+import type { Page } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { input as inputShape } from '../../protocol/turn.ts';
+import { addUsage } from '../../protocol/usage.ts';
+import { fromPlainState } from '../../session/session-state.ts';
+import type {
+  DeadRunRecord,
+  RunRecord,
+  RunSupport,
+  Scope,
+  SpendSupport,
+  Store,
+} from '../../store/contract/store.ts';
+import { pageOf } from '../../store/rules/page.ts';
+import { parseDay } from '../../store/rules/spend.ts';
 import type { AgentHost } from '../persistence/host.ts';
-import { toRunInfo } from '../persistence/run-info.ts';
-import { transformSnapshot } from '../persistence/transform.ts';
+import { createChunkTransform, transformSnapshot } from '../persistence/transform.ts';
 import { waitForRun, watchRun } from '../persistence/watch.ts';
 import type { Agent, CallOptions, InvokeOptions } from '../spec/agent.ts';
+import { noDeadRun } from '../spec/dispatcher.ts';
 import { type AgentSpec, fullStore, scopeOf } from '../spec/spec.ts';
-import { withPendingInput } from '../turn/pending-input.ts';
-import { withoutOptions } from '../turn/remote-input.ts';
-import { checkRequestId, underRequest } from '../turn/requests.ts';
-import { steerRun } from '../turn/steer-run.ts';
-import { retryDeadRun, toDeadRun } from './dead-runs.ts';
-import { readUsage } from './read-usage.ts';
-import { runPage } from './run-page.ts';
-import { noStore, supportOf } from './store-support.ts';
+import { checkRequestId, underRequest, withoutOptions } from '../turn/inputs.ts';
+import { steerRun } from '../turn/steer.ts';
 
 /** The calls of an agent that read and control its runs. */
 export type RunOperations = Pick<
@@ -101,4 +113,159 @@ export function runOperations(spec: AgentSpec, host: AgentHost, self: () => Agen
       return begun ?? (await retryDeadRun(self(), runs, scope, snapshotId));
     },
   };
+}
+
+/** What the store of an agent can do besides keeping snapshots. `FAILED_PRECONDITION` if it cannot. */
+export function supportOf<Name extends 'runs' | 'abort' | 'timeline' | 'events' | 'spend'>(
+  spec: AgentSpec,
+  name: Name,
+): NonNullable<Store[Name]> {
+  const found = fullStore(spec)?.[name];
+  if (found !== undefined) return found;
+  if (spec.store === undefined) throw noStore(spec);
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    `The store of agent "${spec.name}" has no ${name}. Use one that has, such as sqliteStore.`,
+  );
+}
+
+/** A call that needs a store. */
+function noStore(spec: AgentSpec): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Agent "${spec.name}" has no store: the client holds its state. To use this call, pass \`store\` to waymark() or to the agent.`,
+  );
+}
+
+/** One page of a list of runs, oldest first. Stores list all of them: there are never many at once. */
+function runPage<Run extends { readonly snapshotId: string }>(
+  runs: readonly Run[],
+  timeOf: (run: Run) => string,
+  { limit = Math.max(runs.length, 1), cursor }: RunListOptions,
+): Page<Run> {
+  const keyOf = (run: Run) => [Date.parse(timeOf(run)), run.snapshotId] as const;
+  const sorted = runs
+    .map((run) => ({ run, key: keyOf(run) }))
+    .sort(({ key: [a, idA] }, { key: [b, idB] }) => a - b || (idA < idB ? -1 : 1))
+    .map(({ run }) => run);
+  return pageOf(sorted, keyOf, { limit, ...(cursor !== undefined && { cursor }) });
+}
+
+const groups: readonly unknown[] = ['agent', 'model', 'day'];
+
+/** What an owner has spent with an agent. */
+async function readUsage(
+  spend: SpendSupport,
+  { owner, agent }: Scope,
+  { sessionId, by, since }: UsageQuery,
+): Promise<UsageReport> {
+  if (sessionId !== undefined) checkId(sessionId, 'a session id');
+  if (by !== undefined && !groups.includes(by)) {
+    throw new WaymarkError('INVALID_ARGUMENT', 'Usage is summed up by "agent", "model" or "day".');
+  }
+  const items = await spend.sums(by ?? 'model', {
+    owner: owner ?? null,
+    agent,
+    ...(sessionId !== undefined && { sessionId }),
+    ...(since !== undefined && { sinceDay: parseDay(since) }),
+  });
+  return {
+    calls: items.reduce((sum, { calls }) => sum + calls, 0),
+    usage: items.reduce((sum, { usage }) => addUsage(sum, usage), {}),
+    ...(by !== undefined && { items: [...items] }),
+  };
+}
+
+/** A run as it may be shown, with the last status it sent where this process knows it. */
+function toRunInfo(
+  run: RunRecord,
+  { transform }: Pick<AgentSpec, 'transform'>,
+  { logs }: Pick<AgentHost, 'logs'>,
+): RunInfo {
+  const sent = logs.get(run.runId, run.scope)?.status;
+  const status =
+    sent === undefined ? undefined : createChunkTransform(transform)({ status: sent })?.status;
+  return {
+    snapshotId: run.runId,
+    sessionId: run.sessionId,
+    agent: run.scope.agent,
+    ...(run.version !== undefined && { version: run.version }),
+    mode: run.mode,
+    attempt: run.attempt,
+    inputs: run.inputs.length,
+    inputsDone: run.inputsDone,
+    createdAt: run.createdAt,
+    heartbeatAt: run.heartbeatAt,
+    expired: run.expired,
+    stopping: run.stopping,
+    ...(status !== undefined && { status }),
+  };
+}
+
+/**
+ * A pending snapshot together with the messages of its input. The store has the state of the last checkpoint only, and a page
+ * that is opened before the first one has to show the user's message.
+ */
+async function withPendingInput(
+  spec: Pick<AgentSpec, 'store' | 'receive'>,
+  scope: Scope,
+  snapshot: Snapshot,
+  readAgain: () => Promise<Snapshot | undefined>,
+): Promise<Snapshot> {
+  const { status, state, snapshotId, messageRange } = snapshot;
+  if (state === undefined || (status !== 'pending' && status !== 'expired')) return snapshot;
+  if (!reachesEnd(snapshot)) return snapshot;
+  const run = await fullStore(spec)?.runs?.getRun(scope, snapshotId);
+  // Its first checkpoint or its end, which have the input, may have been written after the snapshot was read.
+  if (run === undefined || run.midTurn) return (await readAgain()) ?? snapshot;
+  const input = run.inputs[run.inputsDone];
+  if (input === undefined) return snapshot;
+  const { messages = [] } = state;
+  // An input that does not fit the state fails its turn, not this read.
+  const given = await spec.receive(fromPlainState(state), input, run.context ?? {}).catch(() => []);
+  return {
+    ...snapshot,
+    state: { ...state, messages: [...messages, ...given] },
+    ...(messageRange && {
+      messageRange: { ...messageRange, total: messageRange.total + given.length },
+    }),
+  };
+}
+
+const details = v.object({ attempts: deadRun.entries.attempts });
+
+/** A run of the dead-letter queue as its owner sees it. */
+export function toDeadRun({ runId, sessionId, scope, since, error }: DeadRunRecord): DeadRun {
+  const found = v.safeParse(details, error?.details);
+  const attempts = found.success ? found.output.attempts : [];
+  return { snapshotId: runId, sessionId, agent: scope.agent, attempts, since };
+}
+
+/**
+ * Starts a run of the dead-letter queue again, with the inputs that it had not done, as a new run of its session. It stays in the
+ * list until the new one is accepted.
+ */
+export async function retryDeadRun(
+  agent: Agent,
+  runs: RunSupport | undefined,
+  scope: Scope,
+  runId: string,
+): Promise<RetryResult> {
+  const found = (await runs?.listDeadRuns?.(scope))?.find((each) => each.runId === runId);
+  if (found === undefined) throw noDeadRun(runId);
+  const { sessionId, inputs, inputsDone, context } = found;
+  const connection = agent.streamBidi({
+    sessionId,
+    ...(scope.owner !== undefined && { owner: scope.owner }),
+    ...(context && { context }),
+  });
+  // The request ids stay with the dead run: a repeated request gets its failure.
+  const left = inputs.slice(inputsDone).map(({ requestId: _, ...input }) => input);
+  for (const each of left.slice(0, -1)) await connection.send(each);
+  const { snapshotId } = await connection.detach(left.at(-1));
+  if (snapshotId === undefined) {
+    throw new WaymarkError('FAILED_PRECONDITION', `The run "${runId}" has nothing left to do.`);
+  }
+  await runs?.dropDeadRun?.(scope, runId);
+  return { snapshotId, sessionId };
 }

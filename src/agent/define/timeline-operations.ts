@@ -3,22 +3,27 @@ import { WaymarkError } from '../../core/error.ts';
 import { reportDeletedSession } from '../../core/span-sink.ts';
 import { checkId } from '../../protocol/ids.ts';
 import { checkMessagePage, withPage } from '../../protocol/message-page.ts';
-import type { SessionInfo } from '../../protocol/session.ts';
+import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { diffStates } from '../../session/diff.ts';
 import { fromPlainState } from '../../session/session-state.ts';
-import type { ExpectHead, Scope, TimelineSupport } from '../../store/contract/store.ts';
+import type {
+  ExpectHead,
+  ListOptions,
+  Scope,
+  SessionFilter,
+  TimelineSupport,
+} from '../../store/contract/store.ts';
+import { checkLimit } from '../../store/rules/page.ts';
+import { checkQuery, matchesQuery } from '../../store/rules/session-filter.ts';
 import type { AgentHost } from '../persistence/host.ts';
+import { onSnapshot, unknownSnapshot } from '../persistence/store-errors.ts';
 import { showsSessions, transformSession, transformSnapshot } from '../persistence/transform.ts';
-import { onSnapshot, unknownSnapshot } from '../persistence/unknown-snapshot.ts';
 import type { CallOptions, InvokeOptions } from '../spec/agent.ts';
 import { type AgentSpec, scopeOf } from '../spec/spec.ts';
 import { editSnapshot, savePartial } from './edit-snapshot.ts';
-import { listShown } from './list-shown.ts';
-import { listWaiting } from './list-waiting.ts';
-import { nameFork } from './name-fork.ts';
-import type { RunOperations } from './run-operations.ts';
-import { supportOf } from './store-support.ts';
+import { type RunOperations, supportOf } from './run-operations.ts';
+import { listWaiting } from './waiting.ts';
 
 type TimelineOperations = Omit<
   AgentOperations<CallOptions, InvokeOptions>,
@@ -155,4 +160,70 @@ function withoutSignal<Options extends object>(
 ): Omit<Options, 'signal'> {
   const { signal: _, ...rest } = options;
   return rest;
+}
+
+/** How many sessions a search reads at a time. */
+const batchSize = 200;
+
+/**
+ * Lists sessions of an agent with a transform. A query is compared with what callers may see of a session: its id, title and
+ * metadata. The store searches the original, so its hits would tell what the transform hides. Reads the sessions of the
+ * owner up to the last hit of the page.
+ */
+async function listShown(
+  sessions: TimelineSupport,
+  scope: Scope,
+  { query, ...options }: ListOptions & SessionFilter,
+  shown: (session: SessionInfo) => SessionInfo,
+): Promise<Page<SessionInfo>> {
+  checkQuery(query);
+  if (!query) {
+    const page = await sessions.listSessions(scope, options);
+    return { ...page, items: page.items.map(shown) };
+  }
+  const { limit = 50, cursor, ...filter } = options;
+  checkLimit(limit);
+  const read = (at: string | undefined, most: number): Promise<Page<SessionInfo>> =>
+    sessions.listSessions(scope, {
+      ...filter,
+      limit: most,
+      ...(at !== undefined && { cursor: at }),
+    });
+  const items: SessionInfo[] = [];
+  for (let at = cursor; ; ) {
+    const page = await read(at, batchSize);
+    for (const [place, each] of page.items.entries()) {
+      const session = shown(each);
+      const { sessionId: id, title, metadata } = session;
+      if (!matchesQuery(query, { id, title, metadata, text: () => '' })) continue;
+      items.push(session);
+      if (items.length < limit) continue;
+      // Only a store can say where its list continues within a batch.
+      const isLast = place + 1 === page.items.length;
+      const { next } = isLast ? page : await read(at, place + 1);
+      return { items, ...(next !== undefined && { next }) };
+    }
+    if (page.next === undefined) return { items };
+    at = page.next;
+  }
+}
+
+const mark = ' (fork)';
+
+/** Calls a fork after the session it was forked from. A failure is only reported: the fork is there without a title, too. */
+async function nameFork(
+  sessions: TimelineSupport,
+  scope: Scope,
+  sessionId: string,
+  host: AgentHost,
+): Promise<void> {
+  try {
+    const source = (await sessions.getSession(scope, sessionId))?.forkedFrom;
+    const title = source && (await sessions.getSession(scope, source.sessionId))?.title;
+    if (title === undefined) return;
+    const defaultTitle = title.endsWith(mark) ? title : `${title}${mark}`;
+    await sessions.updateSession(scope, sessionId, { defaultTitle });
+  } catch (error) {
+    host.report(error, { phase: 'hook', agent: scope.agent, sessionId });
+  }
 }

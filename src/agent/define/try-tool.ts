@@ -10,7 +10,7 @@ import { SessionFace, sessionKey } from '../../session/session.ts';
 import { emptyState } from '../../session/session-state.ts';
 import { WorkingState } from '../../session/working-state.ts';
 import type { Agent } from '../spec/agent.ts';
-import { checkCustom } from '../spec/init.ts';
+import { checkCustom } from '../spec/input.ts';
 import { internalsOf } from './create-agent.ts';
 
 /** A call of a tool for a person who tries it, and what it did to the state. */

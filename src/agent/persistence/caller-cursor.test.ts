@@ -6,8 +6,7 @@ import type { Chunk } from '../../protocol/turn.ts';
 import type { EventSupport, RunEvent } from '../../store/contract/store.ts';
 import { CallerCursor } from './caller-cursor.ts';
 import type { EventBuffer } from './event-buffer.ts';
-import { EventFlusher } from './event-flusher.ts';
-import { EventLog } from './event-log.ts';
+import { EventFlusher, EventLog } from './event-log.ts';
 
 const scope = { agent: 'a' };
 

@@ -1,16 +1,17 @@
 import { isWaymarkError } from '../../core/error.ts';
 import { hasMetrics, recordValue } from '../../core/metrics.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import { after } from '../../core/time/timers.ts';
 import { attributes } from '../../core/trace-names.ts';
 import { withPatchOnly } from '../../protocol/artifacts.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { EventCursor, EventSupport, RunRef, Scope } from '../../store/contract/store.ts';
 import { EventBuffer, type LogEvent } from './event-buffer.ts';
-import type { EventFlusher, FlushTicket } from './event-flusher.ts';
 
 /** Events kept in memory; a longer turn drops its oldest. */
 const maxEvents = 20_000;
 
-export interface EventLogOptions {
+interface EventLogOptions {
   readonly runId: string;
   readonly scope: Scope;
   readonly attempt: number;
@@ -268,3 +269,109 @@ export class EventLog {
 }
 
 function ignore(): void {}
+
+/** The logs of the runs of this process, and of recently ended runs whose events no store has. */
+export interface EventLogs {
+  open(options: EventLogOptions): EventLog;
+  /** The log of a run in this scope; the runs of other owners are unknown. */
+  get(runId: string, scope: Scope): EventLog | undefined;
+  close(log: EventLog): void;
+  /** Removes the log of a run that another process has: the store has its events. */
+  forget(log: EventLog): void;
+}
+
+/** How many ended runs can still be watched from memory. */
+const maxEnded = 100;
+
+export function createEventLogs(clock: Clock): EventLogs {
+  // Each log has a slot that is emptied: a deleted map entry stays in the heap for a while.
+  const slots = new Map<string, { log: EventLog | undefined }>();
+  /** A ring: `oldest` is the place of the one that ended first. */
+  const ended: EventLog[] = [];
+  let oldest = 0;
+  const flusher = new EventFlusher(clock);
+  const remove = (log: EventLog): void => {
+    const slot = slots.get(log.runId);
+    if (slot?.log !== log) return;
+    slots.delete(log.runId);
+    slot.log = undefined;
+  };
+  return {
+    open(options) {
+      const log = new EventLog({ ...options, flusher });
+      slots.set(options.runId, { log });
+      return log;
+    },
+    get(runId, { agent, owner }) {
+      const log = slots.get(runId)?.log;
+      return log?.scope.agent === agent && log.scope.owner === owner ? log : undefined;
+    },
+    forget(log) {
+      log.end();
+      remove(log);
+    },
+    close(log) {
+      log.end();
+      if (log.isStored) {
+        log.buffer.release();
+        return remove(log);
+      }
+      const replaced = ended[oldest];
+      ended[oldest] = log;
+      oldest = (oldest + 1) % maxEnded;
+      if (replaced !== undefined) remove(replaced);
+    },
+  };
+}
+
+/** How long events are collected before they are written, in milliseconds. */
+const flushAfter = 25;
+
+/** Runs whose events are written at a time. When more have some, their batches become larger instead of more frequent. */
+const runsPerFlush = 25;
+
+/** After so many flushes every run has had its turn, however many there are. */
+const maxFlushes = 8;
+
+/** A log in the queue; without `log` it has left. */
+interface FlushTicket {
+  log: { flush(): void } | undefined;
+}
+
+/**
+ * Writes the events of all runs of this process by one timer. Runs that are written at a time append in the same turn of the
+ * event loop, so that a store can do it in one transaction.
+ */
+export class EventFlusher {
+  readonly #clock: Clock;
+  /** The one that has waited longest is first. */
+  #queue: FlushTicket[] = [];
+  #isScheduled = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Flushes a log once, soon. To cancel that, remove the log from the ticket, so that nothing holds an ended log. */
+  add(log: { flush(): void }): FlushTicket {
+    const ticket: FlushTicket = { log };
+    this.#queue.push(ticket);
+    this.#schedule();
+    return ticket;
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    after(this.#clock, flushAfter, () => this.#flush());
+  }
+
+  #flush(): void {
+    this.#isScheduled = false;
+    const waiting = this.#queue.filter(({ log }) => log !== undefined);
+    const due = Math.max(runsPerFlush, Math.ceil(waiting.length / maxFlushes));
+    this.#queue = waiting.slice(due);
+    if (this.#queue.length > 0) this.#schedule();
+    for (const { log } of waiting.slice(0, due)) log?.flush();
+  }
+}

@@ -18,7 +18,7 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Artifact, State } from '../../protocol/state.ts';
 import type { Chunk, Output } from '../../protocol/turn.ts';
 import { markedAs } from '../../session/session-state.ts';
-import { markReported } from '../spec/reported-errors.ts';
+import { markReported } from '../spec/error-reports.ts';
 import type { Transform } from '../spec/spec.ts';
 
 /**
@@ -126,7 +126,7 @@ export function transformTitle(
 }
 
 /** What a turn has come to. */
-export interface Answer {
+interface Answer {
   readonly message?: Message | undefined;
   readonly artifacts?: readonly Artifact[] | undefined;
   readonly output?: Json | undefined;

@@ -4,8 +4,7 @@ import type { InferSchema, Schema } from '../../core/schema/schema.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
-import type { ClientStateOptions } from './client-state.ts';
-import type { AgentLimits, Concurrency, RunEnd, Transform } from './spec.ts';
+import type { AgentLimits, ClientStateOptions, Concurrency, RunEnd, Transform } from './spec.ts';
 
 /** What the custom state of a session is: `undefined` until it is set, unless the agent has an initial one. */
 export type CustomOf<State, Initial> = State extends Schema

@@ -7,7 +7,7 @@ import type { ModelConfig, ModelRef } from '../../generate/model.ts';
 import type { Template } from '../../generate/prompt/template.ts';
 import type { Tool } from '../../generate/tool/tool.ts';
 import { checkId } from '../../protocol/ids.ts';
-import type { Message } from '../../protocol/message.ts';
+import type { Message, ToolRequestPart } from '../../protocol/message.ts';
 import type { AgentInfo } from '../../protocol/requests.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
@@ -15,7 +15,6 @@ import type { Chunk, Cost, Input } from '../../protocol/turn.ts';
 import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { Scope, SnapshotStore, Store } from '../../store/contract/store.ts';
-import type { ClientStateOptions } from './client-state.ts';
 import type { TurnLoopHandler } from './handler.ts';
 import type { TurnStore } from './turn-store.ts';
 
@@ -152,4 +151,36 @@ export function scopeOf(spec: Pick<AgentSpec, 'name'>, owner: string | undefined
 export function fullStore(spec: Pick<AgentSpec, 'store'>): Store | undefined {
   const { store } = spec;
   return store !== undefined && 'name' in store ? store : undefined;
+}
+
+/** How an agent without a store protects the state that its clients hold. */
+export interface ClientStateOptions {
+  /**
+   * Signs the state, so that a changed one is rejected. At least 32 bytes, known only to the server. To rotate it, pass
+   * several: the first one signs, and signatures of all of them are accepted.
+   */
+  readonly secret: string | readonly string[];
+  /** Milliseconds after which a signed state is rejected. @default no limit */
+  readonly maxAge?: number;
+  /** Accepts a state only from the owner it was issued to. @default false */
+  readonly bindOwner?: boolean;
+  /**
+   * A store that records which interrupts have been answered, so that sending the same state and the same approval again
+   * does not run the tool again. You open and close it. @default none: tools see the same `idempotencyKey` again
+   */
+  readonly replayGuard?: Store | SnapshotStore;
+}
+
+/** A turn that waits for the answer of a person, as passed to `onInterrupt`. */
+export interface InterruptEvent {
+  /** The name of the agent. */
+  readonly agent: string;
+  /** The owner of the session. */
+  readonly owner?: string;
+  /** The session. */
+  readonly sessionId: string;
+  /** The run whose turn was interrupted; with the snapshots of every turn, also the snapshot. The same in every attempt to tell. */
+  readonly runId: string;
+  /** The tool calls that wait, as they are stored. */
+  readonly requests: readonly ToolRequestPart[];
 }

@@ -1,4 +1,8 @@
+import { WaymarkError } from '../../core/error.ts';
+import type { SnapshotEvent } from '../../protocol/snapshot.ts';
 import type { Chunk, FinishReason } from '../../protocol/turn.ts';
+import { StateCandidate } from '../../session/policy.ts';
+import { isSameState } from '../../session/session-state.ts';
 import type {
   Committed,
   CommitWrite,
@@ -8,15 +12,14 @@ import type {
   Spent,
   StateWrite,
 } from '../../store/contract/store.ts';
-import { fullStore } from '../spec/spec.ts';
-import type { ActiveRun } from './active-run.ts';
-import { armDeadline } from './arm-deadline.ts';
+import { type AgentSpec, fullStore } from '../spec/spec.ts';
+import { armDeadline } from './deadlines.ts';
 import type { InvocationState } from './invocation-state.ts';
-import { checkpointedAs, type ListedState, savedAs } from './lineage.ts';
-import { noteInbox } from './take-steering.ts';
-import { titleFor } from './title-for.ts';
-import type { Turn } from './turn-state.ts';
-import { whileHolding } from './while-holding.ts';
+import { totalsOf } from './limits.ts';
+import { checkpointedAs, endedWith, type ListedState, savedAs } from './lineage.ts';
+import { noteInbox } from './steer.ts';
+import { whileHolding } from './stop.ts';
+import type { ActiveRun, Turn } from './turn-state.ts';
 
 /** Writes a snapshot, and publishes its chunk after the commit. */
 export async function commit(
@@ -159,4 +162,102 @@ export function endChunk(turn: Turn, finishReason: FinishReason, snapshotId?: st
       ...(output !== undefined && finishReason !== 'failed' && { output }),
     },
   };
+}
+
+/** After all tools of one model message: takes a snapshot if the policy wants one, else a checkpoint if the run is durable. */
+export async function checkpointTurn(invocation: InvocationState, turn: Turn): Promise<void> {
+  await invocation.locked(async () => {
+    const { run, host, spec, chunkSink } = invocation;
+    if (run === undefined || invocation.control.cause !== undefined) return;
+    const iteration = turn.toolIterations++;
+    if (run.detached === undefined && wantsSnapshot(invocation, 'toolIterationEnd', iteration)) {
+      const snapshotId = host.newId();
+      const totals = totalsOf(invocation, turn);
+      await commit(
+        invocation,
+        run,
+        { snapshotCreated: snapshotId },
+        {
+          snapshotId,
+          event: 'toolIterationEnd',
+          status: 'succeeded',
+          usage: turn.usage,
+          toolCalls: turn.toolCalls,
+          ...(totals && { totals }),
+          end: false,
+        },
+      );
+      noteSnapshot(invocation, snapshotId);
+      turn.hasSnapshots = true;
+    } else if (run.log.durable && spec.recovery === 'checkpoint') {
+      await checkpoint(invocation, run, true);
+    }
+    chunkSink.log = run.log;
+  });
+}
+
+/** Whether the state is that of the last snapshot. */
+export function isAtSnapshot({ lineage: { policyBase }, working }: InvocationState): boolean {
+  return policyBase !== undefined && isSameState(policyBase.state, working.state);
+}
+
+/** Whether to take a snapshot: the state must differ from the last one, and the policy must want it. */
+export function wantsSnapshot(
+  invocation: InvocationState,
+  event: SnapshotEvent,
+  eventIndex: number,
+): boolean {
+  const { spec, working, position } = invocation;
+  const { policyBase } = invocation.lineage;
+  if (spec.store === undefined || isAtSnapshot(invocation)) return false;
+  const candidate = new StateCandidate({
+    event,
+    state: working.state,
+    prevState: policyBase?.state,
+    index: position.nextIndex,
+    turnIndex: position.turnIndex,
+    eventIndex,
+  });
+  try {
+    return decided(spec, spec.policy(candidate));
+  } catch (error) {
+    invocation.failures.report(error, 'policy');
+    throw error;
+  }
+}
+
+function decided({ name }: AgentSpec, wanted: unknown): boolean {
+  if (wanted instanceof Promise) {
+    wanted.catch(() => {});
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `The snapshot policy of agent "${name}" returned a promise. Make it synchronous: return true or false.`,
+    );
+  }
+  return Boolean(wanted);
+}
+
+/** Adds a snapshot to those of the invocation and the turn. */
+export function noteSnapshot({ progress, turn }: InvocationState, id: string): void {
+  progress.snapshotIds.push(id);
+  turn?.snapshotIds.push(id);
+}
+
+/** From now on the session continues from the state as it is. */
+export function endWell(invocation: InvocationState): void {
+  invocation.lineage = endedWith(invocation.lineage, invocation.working.state);
+}
+
+/**
+ * The title of a session after its first turn; `undefined` if the store keeps none. A failure is only reported: a missing title
+ * must not fail a turn.
+ */
+function titleFor({ spec, working, failures }: InvocationState): string | undefined {
+  if (fullStore(spec)?.timeline === undefined) return undefined;
+  try {
+    return spec.titleOf(working.state);
+  } catch (error) {
+    failures.report(error, 'hook');
+    return undefined;
+  }
 }

@@ -1,6 +1,6 @@
 import { Mutex } from '../../core/async/mutex.ts';
 import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
-import type { WaymarkError } from '../../core/error.ts';
+import { originalOf, type WaymarkError } from '../../core/error.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Model, ModelRef } from '../../generate/model.ts';
 import { PartialAnswer } from '../../protocol/messages/streamed-parts.ts';
@@ -15,17 +15,22 @@ import type { AgentHost } from '../persistence/host.ts';
 import type { Receipt } from '../persistence/receipt.ts';
 import { createChunkTransform } from '../persistence/transform.ts';
 import type { QueueOptions } from '../spec/dispatcher.ts';
+import {
+  causesOf,
+  type ErrorInfo,
+  type ErrorPhase,
+  isReported,
+  markReported,
+} from '../spec/error-reports.ts';
 import type { AgentResult } from '../spec/handler.ts';
-import { freshState } from '../spec/init.ts';
+import { freshState } from '../spec/input.ts';
 import { type AgentSpec, fullStore, scopeOf, type Transform } from '../spec/spec.ts';
-import type { ActiveRun } from './active-run.ts';
-import { ChunkSink } from './chunk-sink.ts';
-import { Failures } from './failures.ts';
-import { Inbox } from './inbox.ts';
+import { ChunkSink } from './chunks.ts';
+import { Inbox } from './inputs.ts';
 import { endedElsewhere, type Lineage, startedWith } from './lineage.ts';
 import { Spending } from './spending.ts';
-import { StopControl } from './stop-control.ts';
-import type { Turn } from './turn-state.ts';
+import { adviseFrozen, StopControl } from './stop.ts';
+import type { ActiveRun, Turn } from './turn-state.ts';
 
 /** What an invocation is asked to do. */
 export interface InvocationRequest {
@@ -48,7 +53,7 @@ export interface InvocationRequest {
 }
 
 /** Where the session stands. */
-export interface Position {
+interface Position {
   sessionId: string;
   turnIndex: number;
   /** The index that the next snapshot will have. */
@@ -58,7 +63,7 @@ export interface Position {
 }
 
 /** What the invocation has done so far. */
-export interface Progress {
+interface Progress {
   turnsBegun: number;
   /** The snapshots of this invocation, in order. */
   readonly snapshotIds: string[];
@@ -70,7 +75,7 @@ export interface Progress {
 }
 
 /** How the invocation ends. */
-export interface Ending {
+interface Ending {
   /** How its last turn ended. */
   last: { readonly finishReason: FinishReason; readonly output?: Json } | undefined;
   failure: WaymarkError | undefined;
@@ -85,8 +90,8 @@ export interface Ending {
 }
 
 /**
- * The state of one connection to an agent. The steps of a turn (`open-session`, `accept-turn`, `run-turn`, `finish-turn`) are
- * functions over it; `invocation.ts` calls them in order.
+ * The state of one connection to an agent. The steps of a turn (`accept`, `run`, `finish`) are functions over it; `invocation.ts`
+ * calls them in order.
  */
 export class InvocationState {
   readonly spec: AgentSpec;
@@ -288,5 +293,51 @@ export class InvocationState {
       ...(this.run && { runId: this.run.runId }),
       ...(turnIndex >= 0 && { turnIndex }),
     };
+  }
+}
+
+/** What failed; the invocation adds where. */
+type FailureInfo = Pick<ErrorInfo, 'phase' | 'tool' | 'toolSource' | 'model'>;
+
+/**
+ * Reports each failure of an invocation once, where it happens, and not again in the layers that the error passes on its
+ * way out. The same error object may be thrown again, so the next turn starts without any.
+ */
+class Failures {
+  readonly #tell: (error: unknown, info: FailureInfo) => void;
+  #reported: unknown[] = [];
+
+  constructor(tell: (error: unknown, info: FailureInfo) => void) {
+    this.#tell = tell;
+  }
+
+  /** Reports an error that fails the turn. */
+  report(error: unknown, phase: ErrorPhase, subject: Pick<ErrorInfo, 'model'> = {}): void {
+    const original = originalOf(error);
+    adviseFrozen(original);
+    const isKnown = isReported(error) || this.#find(error) >= 0;
+    if (original !== error && typeof error === 'object' && error !== null) markReported(error);
+    if (isKnown) return;
+    this.#reported.push(original);
+    this.#tell(original, { ...subject, phase });
+  }
+
+  /** Reports the error of a tool or tool source, which ends there: the model reads it, and the turn continues. */
+  reportTool(error: unknown, subject: Pick<ErrorInfo, 'tool' | 'toolSource'>): void {
+    adviseFrozen(error);
+    const at = this.#find(error);
+    if (at >= 0) this.#reported.splice(at, 1);
+    else if (!isReported(error)) this.#tell(originalOf(error), { ...subject, phase: 'tool' });
+  }
+
+  /** Call at the start of a turn. */
+  clear(): void {
+    if (this.#reported.length > 0) this.#reported = [];
+  }
+
+  #find(error: unknown): number {
+    if (this.#reported.length === 0) return -1;
+    const chain = causesOf(error);
+    return this.#reported.findIndex((each) => chain.includes(each));
   }
 }

@@ -3,12 +3,15 @@ import { isWaymarkError, type Status, type WaymarkError } from '../../core/error
 import { after } from '../../core/time/timers.ts';
 import type { Output } from '../../protocol/turn.ts';
 import { isUntaken } from '../../store/rules/decide-steer.ts';
-import { isUnavailable, retryWhileUnavailable, unknownOutcome } from '../persistence/outage.ts';
-import type { ActiveRun } from './active-run.ts';
+import {
+  isUnavailable,
+  retryWhileUnavailable,
+  unknownOutcome,
+} from '../persistence/store-errors.ts';
 import { endChunk, release } from './commit.ts';
-import { followRun, outputOfRun } from './follow.ts';
 import type { InvocationState } from './invocation-state.ts';
-import { lostError, type Outcome, type Turn } from './turn-state.ts';
+import { followRun, outputOfRun } from './join.ts';
+import { type ActiveRun, lostError, type Outcome, type Turn } from './turn-state.ts';
 
 /** A cursor after all events of an attempt. */
 const lastOf = (attempt: number): string => `${attempt}.999999999`;

@@ -1,6 +1,8 @@
+import type { JobInsert } from 'pg-boss';
 import * as v from 'valibot';
 import type { DispatchedRun } from '../../agent/spec/dispatcher.ts';
-import type { Scope } from '../../store/contract/store.ts';
+import type { Scope, Transaction } from '../../store/contract/store.ts';
+import { type Queue, runQueue } from './queue.ts';
 
 /** The payload of a job: which run to execute. Only ids; everything else is in the store. */
 export const runJob = v.object({
@@ -12,7 +14,7 @@ export const runJob = v.object({
 export type RunJob = v.InferOutput<typeof runJob>;
 
 /** The job of a run. */
-export function toRunJob({ scope, sessionId, version }: DispatchedRun): RunJob {
+function toRunJob({ scope, sessionId, version }: DispatchedRun): RunJob {
   return {
     agent: scope.agent,
     sessionId,
@@ -29,4 +31,52 @@ export function scopeOfJob({ agent, owner }: Pick<RunJob, 'agent' | 'owner'>): S
 /** The job group of an agent version; a worker can ignore whole groups when it fetches jobs. */
 export function groupOf({ agent, version }: Pick<RunJob, 'agent' | 'version'>): string {
   return version === undefined ? agent : `${agent}@${version}`;
+}
+
+/** Inserts the job of a run within a transaction. Jobs of one transaction are inserted in one batch. */
+export function createJobInsert(
+  queue: Queue,
+): (transaction: Transaction, run: DispatchedRun) => Promise<void> {
+  const batches = new WeakMap<
+    Transaction,
+    { readonly jobs: JobInsert[]; readonly done: Promise<void> }
+  >();
+
+  const insert = async (transaction: Transaction, jobs: JobInsert[]): Promise<void> => {
+    const boss = await queue.open();
+    // Later jobs go into the next batch.
+    batches.delete(transaction);
+    await boss.insert(runQueue, jobs, {
+      db: { executeSql: (text, values = []) => transaction.query(text, values) },
+    });
+  };
+
+  return (transaction, run) => {
+    const known = batches.get(transaction);
+    if (known !== undefined) {
+      known.jobs.push(jobOf(run));
+      return known.done;
+    }
+    const jobs = [jobOf(run)];
+    const done = insert(transaction, jobs);
+    batches.set(transaction, { jobs, done });
+    return done;
+  };
+}
+
+function jobOf(run: DispatchedRun): JobInsert {
+  const { priority, startAfter } = run.queue ?? {};
+  const data = toRunJob(run);
+  return {
+    id: run.runId,
+    data,
+    group: { id: groupOf(data) },
+    ...(priority !== undefined && { priority }),
+    ...(startAfter !== undefined && { startAfter: toStart(startAfter) }),
+  };
+}
+
+// Seconds from now by the database's clock, or a moment.
+function toStart(startAfter: Date | number): Date | number {
+  return typeof startAfter === 'number' ? startAfter / 1000 : startAfter;
 }

@@ -1,5 +1,6 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { DispatchedRun } from '../../agent/spec/dispatcher.ts';
+import { observeGauges } from '../../core/metrics.ts';
 import type { QueueHandoff } from '../../store/contract/store.ts';
 import {
   type DeadLetter,
@@ -8,15 +9,13 @@ import {
   type EngineEnv,
   notAttached,
 } from '../engine.ts';
-import { observeQueue } from '../queue-metrics.ts';
 import type { Recovery } from '../recovery.ts';
-import { createJobInsert } from './insert-jobs.ts';
-import { createJobCompletion, type JobCompletion } from './job-completion.ts';
+import { createJobInsert } from './job.ts';
 import { checkEngineOptions, type PgBossEngineOptions } from './options.ts';
 import { createQueue } from './queue.ts';
 import { createQueueGauge, type QueueGauge } from './queue-depth.ts';
 import { createSchedules, type RunSchedule } from './schedules.ts';
-import { queueWorker, workJob } from './work-job.ts';
+import { createJobCompletion, type JobCompletion, queueWorker, workJob } from './work-job.ts';
 import { Worker } from './worker.ts';
 
 /** An engine for any number of machines that share one Postgres. */
@@ -178,4 +177,20 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     schedules: schedules.list,
     runNow: schedules.runNow,
   };
+}
+
+/** Reports queue depth and age to OpenTelemetry, if a meter is set up. Returns a function that stops it. */
+function observeQueue(
+  depth: () => Promise<{ readonly waiting: number; readonly oldestMs: number }>,
+): () => void {
+  return observeGauges(
+    {
+      'waymark.queue.waiting': { unit: '{run}', description: 'Runs that wait for a worker' },
+      'waymark.queue.oldest': { unit: 'ms', description: 'How long the oldest of them has waited' },
+    },
+    async () => {
+      const { waiting, oldestMs } = await depth();
+      return { 'waymark.queue.waiting': waiting, 'waymark.queue.oldest': oldestMs };
+    },
+  );
 }

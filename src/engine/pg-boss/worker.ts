@@ -1,9 +1,8 @@
 import { waitAtMost } from '../../core/time/timers.ts';
 import type { EngineAgent, EngineEnv } from '../engine.ts';
 import { groupOf, type RunJob } from './job.ts';
-import type { JobCompletion } from './job-completion.ts';
 import { type FetchedJob, type Queue, runQueue } from './queue.ts';
-import type { Assignment } from './work-job.ts';
+import type { Assignment, JobCompletion } from './work-job.ts';
 
 export interface WorkerEnv {
   readonly engine: EngineEnv;

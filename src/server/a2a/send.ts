@@ -1,6 +1,6 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import { fullStore, scopeOf } from '../../agent/spec/spec.ts';
-import { requestKey } from '../../agent/turn/requests.ts';
+import { requestKey } from '../../agent/turn/inputs.ts';
 import { toResume } from '../../api/interrupts.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { sha256Hex } from '../../core/platform.ts';

@@ -1,4 +1,4 @@
-import { steeredBy } from '../../agent/turn/steered-message.ts';
+import { steeredBy } from '../../agent/turn/steer.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import type { Message, Part } from '../../protocol/message.ts';

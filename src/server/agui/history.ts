@@ -1,4 +1,4 @@
-import { steeredBy } from '../../agent/turn/steered-message.ts';
+import { steeredBy } from '../../agent/turn/steer.ts';
 import type { Message, Part, ToolResponsePart } from '../../protocol/message.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { asText, fromUserParts, markOf, userMessageId } from './content.ts';

@@ -1,4 +1,4 @@
-import { isReported, markReported } from '../../agent/spec/reported-errors.ts';
+import { isReported, markReported } from '../../agent/spec/error-reports.ts';
 import { type ErrorBody, isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { describeError } from './log.ts';
 import type { ServerContext } from './server-context.ts';

@@ -1,5 +1,5 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import { markReported } from '../../agent/spec/reported-errors.ts';
+import { markReported } from '../../agent/spec/error-reports.ts';
 import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import { parseIdentity } from './auth.ts';
 import type { HandlerOptions } from './handler-options.ts';

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { streamOf } from '../../agent/persistence/open-artifact.ts';
+import { streamOf } from '../../agent/turn/files.ts';
 
 type Pieces = AsyncGenerator<Uint8Array<ArrayBuffer>>;
 

@@ -1,4 +1,4 @@
-import type { FileArtifact } from '../../agent/persistence/open-artifact.ts';
+import type { FileArtifact } from '../../agent/turn/files.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { contentHash } from '../../core/json/hash.ts';
 import type { Json } from '../../core/json/json.ts';

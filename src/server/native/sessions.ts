@@ -1,4 +1,5 @@
-import { listAllWaiting } from '../../agent/define/list-all-waiting.ts';
+import { internalsOf } from '../../agent/define/create-agent.ts';
+import { listAllWaiting } from '../../agent/define/waiting.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { isWaymarkError } from '../../core/error.ts';
 import { sessionChange } from '../../protocol/requests.ts';
@@ -42,7 +43,12 @@ export function mountSessions(router: Router, serverContext: ServerContext): voi
       if (await mayList(serverContext, c, agent)) allowed.push(agent);
     }
     const owned = ownerOf(c.get('caller'));
-    return jsonResponse(await listAllWaiting(allowed, { ...owned, ...pageQuery(c) }));
+    return jsonResponse(
+      await listAllWaiting(
+        allowed.map((each) => internalsOf(each).spec),
+        { ...owned, ...pageQuery(c) },
+      ),
+    );
   });
 
   router.get(routes.getSession.path, async (c) => {

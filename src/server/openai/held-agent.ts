@@ -1,5 +1,5 @@
 import { createAgent, internalsOf } from '../../agent/define/create-agent.ts';
-import { signState } from '../../agent/persistence/sign-state.ts';
+import { signState } from '../../agent/persistence/client-state.ts';
 import { clientTurnStore } from '../../agent/persistence/turn-store.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { isWaymarkError } from '../../core/error.ts';

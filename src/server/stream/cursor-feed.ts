@@ -1,7 +1,7 @@
 import type { CallerCursor } from '../../agent/persistence/caller-cursor.ts';
 import type { LogEvent } from '../../agent/persistence/event-buffer.ts';
-import { toEventId } from '../../agent/persistence/event-id.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
+import { toEventId } from '../../protocol/ids.ts';
 import type { Chunk, Output } from '../../protocol/turn.ts';
 import { type FeedBatch, type FeedEvent, type FollowOptions, watchRun } from './feed.ts';
 

@@ -1,7 +1,7 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { scopeOf } from '../../agent/spec/spec.ts';
-import { outputOfRun } from '../../agent/turn/follow.ts';
+import { outputOfRun } from '../../agent/turn/join.ts';
 import type { ErrorBody } from '../../core/error.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
 import type { Chunk, Output, Reset } from '../../protocol/turn.ts';

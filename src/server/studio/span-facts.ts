@@ -1,4 +1,4 @@
-import type { TurnSpanContent } from '../../agent/turn/turn-span-content.ts';
+import type { TurnSpanContent } from '../../agent/turn/telemetry.ts';
 import type { SpanRecord } from '../../core/span-sink.ts';
 import { operations } from '../../core/trace-names.ts';
 import { textOf } from '../../protocol/messages/text.ts';

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { absentSession } from '../../agent/define/tool-state.ts';
+import { absentSession } from '../../agent/define/check-setup.ts';
 import { type TriedTool, tryTool } from '../../agent/define/try-tool.ts';
 import { raceSignal } from '../../core/async/signal.ts';
 import { errorText, messageOf, toErrorBody, WaymarkError } from '../../core/error.ts';

@@ -1,0 +1,291 @@
+import { abortError } from '../../core/async/signal.ts';
+import { WaymarkError } from '../../core/error.ts';
+import { checkArtifactName, fileHashOf, filePart } from '../../protocol/artifacts.ts';
+import type { Artifact } from '../../protocol/state.ts';
+import type {
+  FileData,
+  NewFile,
+  OpenedFile,
+  OpenFileOptions,
+  SessionFiles,
+} from '../../session/session.ts';
+import type {
+  FileHolder,
+  FilePlace,
+  FileSupport,
+  OpenFile,
+  StoredFile,
+} from '../../store/contract/store.ts';
+import { damagedFile } from '../../store/rules/file-pieces.ts';
+import { maxFileSize } from '../../store/rules/size-limits.ts';
+import { type AgentSpec, fullStore } from '../spec/spec.ts';
+import type { InvocationState } from './invocation-state.ts';
+import { whileHolding } from './stop.ts';
+
+/** The files of the session that an invocation works on. */
+export function invocationFiles(invocation: InvocationState): SessionFiles {
+  return {
+    save: (file) => saveFile(invocation, file),
+    open: (name, options) => openOwn(invocation, name, options),
+  };
+}
+
+/** Stores a file under the run of the turn, and adds it to the session. */
+async function saveFile(invocation: InvocationState, file: NewFile): Promise<Artifact> {
+  const { spec, scope, run, working, control } = invocation;
+  const { name, data, metadata } = checked(file);
+  const files = filesOf(spec);
+  const ref = run?.turnBase.run;
+  if (ref === undefined || working.isClosed) throw outsideTurn();
+  const most = file.maxSize ?? spec.limits.session?.fileSize ?? maxFileSize;
+  const source = new Source(data, { name, most, signal: control.signal });
+  const stored = await whileHolding(invocation, () =>
+    source.orFailure(() => files.write({ scope, run: ref } satisfies FileHolder, source.pieces())),
+  );
+  if ('failure' in stored) throw stored.failure;
+  const contentType = file.contentType ?? typeOf(data);
+  const part = filePart({ ...stored, contentType });
+  const artifact = { name, parts: [part], ...(metadata && { metadata }) };
+  const [added] = working.addArtifacts([artifact], { files: 'stored' });
+  return added ?? artifact;
+}
+
+async function openOwn(
+  { spec, scope, position, run, working }: InvocationState,
+  name: string,
+  options: OpenFileOptions | undefined,
+): Promise<OpenedFile> {
+  const { sessionId } = position;
+  const place = { scope, sessionId, ...(run && { runId: run.runId }) };
+  const artifact = working.state.artifacts.find((each) => each.name === name);
+  return await openFile(spec, place, { artifact, name }, options);
+}
+
+function checked(file: NewFile): NewFile {
+  const { name, contentType, maxSize } = file;
+  if (typeof name !== 'string' || name === '') {
+    throw invalid('saveFile needs the name of the artifact.');
+  }
+  checkArtifactName(name);
+  if (contentType !== undefined && typeof contentType !== 'string') {
+    throw invalid('The `contentType` of a file must be a text, such as "application/pdf".');
+  }
+  if (maxSize !== undefined && !(maxSize >= 0)) {
+    throw invalid('The `maxSize` of a file must be a number of bytes.');
+  }
+  return file;
+}
+
+function typeOf(data: FileData): string {
+  const type = data instanceof Blob ? data.type : '';
+  return type === '' ? 'application/octet-stream' : type;
+}
+
+/** The bytes of a file on their way to the store. Ends with an error when there are too many or the turn is stopped. */
+class Source {
+  readonly #data: FileData;
+  readonly #name: string;
+  readonly #most: number;
+  readonly #signal: AbortSignal;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(
+    data: FileData,
+    options: { readonly name: string; readonly most: number; readonly signal: AbortSignal },
+  ) {
+    this.#data = data;
+    this.#name = options.name;
+    this.#most = options.most;
+    this.#signal = options.signal;
+  }
+
+  /** The result of storing the pieces, or the error of reading them: that one says nothing about the run. */
+  async orFailure(
+    store: () => Promise<StoredFile>,
+  ): Promise<StoredFile | { readonly failure: unknown }> {
+    try {
+      return await store();
+    } catch (error) {
+      if (this.#failure === undefined || this.#failure.error !== error) throw error;
+      return { failure: error };
+    }
+  }
+
+  async *pieces(): AsyncGenerator<Uint8Array> {
+    const pieces = piecesOf(this.#data);
+    try {
+      let size = 0;
+      for (;;) {
+        const next = await this.#orStopped(pieces.next());
+        if (next.done === true) return;
+        const piece = next.value;
+        if (!(piece instanceof Uint8Array)) throw notBytes(this.#name);
+        size += piece.length;
+        if (size > this.#most) throw tooLarge(this.#name, this.#most);
+        yield piece;
+      }
+    } catch (error) {
+      this.#failure = { error };
+      throw error;
+    } finally {
+      // Not awaited: a source that is stuck must not hold up a turn that was stopped.
+      pieces.return?.(undefined)?.then(undefined, () => {});
+    }
+  }
+
+  /** A step of the source, or an error when the turn is stopped before. */
+  async #orStopped<Value>(step: Promise<Value>): Promise<Value> {
+    const signal = this.#signal;
+    if (signal.aborted) {
+      step.catch(() => {});
+      throw abortError(signal);
+    }
+    const { promise: stopped, reject } = Promise.withResolvers<never>();
+    const stop = (): void => reject(abortError(signal));
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      return await Promise.race([step, stopped]);
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
+  }
+}
+
+/** Data as pieces, whatever it is. */
+function piecesOf(data: FileData): AsyncIterator<Uint8Array> {
+  if (data instanceof Uint8Array) return once(data);
+  if (data instanceof Blob) return fromStream(data.stream());
+  if (data instanceof ReadableStream) return fromStream(data);
+  if (typeof data === 'object' && data !== null && Symbol.asyncIterator in data) {
+    return data[Symbol.asyncIterator]();
+  }
+  throw invalid(
+    'The `data` of a file must be a Uint8Array, a Blob, a ReadableStream or an async iterable of Uint8Arrays.',
+  );
+}
+
+async function* once(data: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield data;
+}
+
+// Not by iterating: a read that is stuck ends only when the stream is cancelled.
+function fromStream(stream: ReadableStream<Uint8Array>): AsyncIterator<Uint8Array> {
+  const reader = stream.getReader();
+  return {
+    next: () => reader.read() as Promise<IteratorResult<Uint8Array>>,
+    async return() {
+      await reader.cancel();
+      return { done: true, value: undefined };
+    },
+  };
+}
+
+function outsideTurn(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'saveFile needs a running turn. Call it in a tool or in the function that you pass to session.run(), and await it.',
+  );
+}
+
+function tooLarge(name: string, most: number): WaymarkError {
+  return new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    `The file "${name}" is larger than ${most} bytes. Raise \`limits.session.fileSize\`, or the \`maxSize\` of the file.`,
+    { details: { limit: 'session.fileSize', most } },
+  );
+}
+
+function notBytes(name: string): WaymarkError {
+  return invalid(`The data of the file "${name}" must come in pieces that are Uint8Arrays.`);
+}
+
+function invalid(message: string): WaymarkError {
+  return new WaymarkError('INVALID_ARGUMENT', message);
+}
+
+/** An artifact that is a stored file. */
+export interface FileArtifact extends OpenFile {
+  readonly hash: string;
+  readonly contentType: string;
+}
+
+/** The files of an agent's store. `FAILED_PRECONDITION` if it has none. */
+function filesOf(spec: Pick<AgentSpec, 'name' | 'store'>): FileSupport {
+  const { files } = fullStore(spec) ?? {};
+  if (files !== undefined) return files;
+  const why =
+    spec.store === undefined
+      ? `Agent "${spec.name}" has no store: the client holds its state`
+      : `The store of agent "${spec.name}" cannot keep files`;
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    `${why}. Pass a \`store\` that can, such as sqliteStore, or add small content as an artifact with a data: URL.`,
+  );
+}
+
+/** Opens the file that an artifact is; `undefined` if it is something else. */
+export async function openArtifact(
+  spec: Pick<AgentSpec, 'name' | 'store'>,
+  place: FilePlace,
+  { parts: [part, ...others] }: Artifact,
+): Promise<FileArtifact | undefined> {
+  const hash = part === undefined || others.length > 0 ? undefined : fileHashOf(part);
+  if (hash === undefined) return undefined;
+  const file = await filesOf(spec).open(place, hash);
+  if (file === undefined) throw damagedFile(hash, 'it is missing');
+  const type = part !== undefined && 'media' in part ? part.media.contentType : undefined;
+  return { ...file, hash, contentType: type ?? 'application/octet-stream' };
+}
+
+/** An artifact's file, or a range of it, as a stream. */
+export async function openFile(
+  spec: Pick<AgentSpec, 'name' | 'store'>,
+  place: FilePlace,
+  found: { readonly artifact: Artifact | undefined; readonly name: string },
+  { range = {} }: OpenFileOptions = {},
+): Promise<OpenedFile> {
+  const { artifact, name } = found;
+  if (artifact === undefined) {
+    throw new WaymarkError('NOT_FOUND', `There is no artifact "${name.slice(0, 64)}" to open.`);
+  }
+  const file = await openArtifact(spec, place, artifact);
+  if (file === undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Artifact "${name}" was not saved with saveFile: its content is in the state. Read its parts.`,
+    );
+  }
+  const { start = 0, end = file.size } = range;
+  if (!isPosition(start) || !isPosition(end) || end < start) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'The range of a file must have a start and an end that are whole numbers, and the end must not be before the start.',
+    );
+  }
+  const { contentType, size, hash } = file;
+  const stream = streamOf(file.read(Math.min(start, size), Math.min(end, size)));
+  return { name, contentType, size, hash, stream };
+}
+
+function isPosition(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
+}
+
+/** Pieces as a stream, each of which is read when the one before has been taken. */
+export function streamOf(
+  pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await pieces.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await pieces.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

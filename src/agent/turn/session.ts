@@ -1,0 +1,180 @@
+import { WaymarkError } from '../../core/error.ts';
+import { type DatesAsText, datesAsText, toJsonResult } from '../../core/json/dates.ts';
+import { sha256 } from '../../core/json/hash.ts';
+import type { Json } from '../../core/json/json.ts';
+import type { ToolContext } from '../../generate/tool/tool-context.ts';
+import type { Message } from '../../protocol/message.ts';
+import type { SessionInfo } from '../../protocol/session.ts';
+import { SessionFace } from '../../session/session.ts';
+import type { AgentResult, AgentSession, TurnFunction } from '../spec/handler.ts';
+import { checkCustom } from '../spec/input.ts';
+import { fullStore } from '../spec/spec.ts';
+import { invocationFiles } from './files.ts';
+import type { InvocationState } from './invocation-state.ts';
+import { takeForHandler } from './steer.ts';
+import { whileHolding } from './stop.ts';
+
+/** The session of an invocation, with its turn loop. */
+export class InvocationSession extends SessionFace<unknown> implements AgentSession {
+  readonly #invocation: InvocationState;
+  readonly #loop: (fn: TurnFunction) => Promise<void>;
+  #steps: Steps | undefined;
+
+  constructor(invocation: InvocationState, loop: (fn: TurnFunction) => Promise<void>) {
+    super({
+      id: () => invocation.position.sessionId,
+      working: invocation.working,
+      snapshotIds: invocation.progress.snapshotIds,
+      checkCustom: (custom) => checkCustom(invocation.spec, custom),
+      files: () => invocationFiles(invocation),
+    });
+    this.#invocation = invocation;
+    this.#loop = loop;
+  }
+
+  /** The invocation of a session; `undefined` for anything else. */
+  static stateOf(session: unknown): InvocationState | undefined {
+    const isOurs = typeof session === 'object' && session !== null && #invocation in session;
+    return isOurs ? session.#invocation : undefined;
+  }
+
+  run(fn: TurnFunction): Promise<void> {
+    return this.#loop(fn);
+  }
+
+  result(): AgentResult {
+    return this.#invocation.result();
+  }
+
+  takeSteering(): Promise<readonly Message[]> {
+    return takeForHandler(this.#invocation);
+  }
+
+  step<Value>(key: string, fn: () => Promise<Value> | Value): Promise<DatesAsText<Value>> {
+    this.#steps ??= new Steps(this.#invocation);
+    return this.#steps.once(key, fn);
+  }
+
+  /** A step inside a tool call. A retry of the call within one attempt gets its result again. */
+  toolStep<Value>(key: string, fn: () => Promise<Value> | Value): Promise<DatesAsText<Value>> {
+    this.#steps ??= new Steps(this.#invocation);
+    return this.#steps.once(key, fn, { isRepeatable: true });
+  }
+}
+
+/** The invocation that a tool was called in. */
+export function invocationOf(context: ToolContext): InvocationState | undefined {
+  return 'session' in context ? InvocationSession.stateOf(context.session) : undefined;
+}
+
+/** Durable steps: recorded with the run if the store can, else kept only while the invocation lasts. */
+class Steps {
+  readonly #invocation: InvocationState;
+  readonly #known = new Map<string, { readonly result: Promise<unknown>; isDone: boolean }>();
+  /** The keys of the steps that have failed, by their turn. */
+  readonly #failed = new Map<string, Set<string>>();
+
+  constructor(invocation: InvocationState) {
+    this.#invocation = invocation;
+  }
+
+  /**
+   * Runs the step with this key, or returns its result if an earlier attempt has run it. A second use within one attempt is
+   * refused, because the caller of a loop would get the result of its first round each time. After the failure of another step,
+   * it is a retry of both, and returns the result; `isRepeatable` always does.
+   */
+  async once<Value>(
+    key: string,
+    fn: () => Promise<Value> | Value,
+    { isRepeatable = false } = {},
+  ): Promise<DatesAsText<Value>> {
+    const { run } = this.#invocation;
+    // Two inputs of one run may use the same key for different work.
+    const input = run?.detached?.inputsDone ?? 0;
+    const name = `${input}:${key}`;
+    const turn = `${run?.runId ?? ''}:${input}`;
+    const id = `${turn}:${key}`;
+    const before = this.#known.get(id);
+    if (before?.isDone === false) throw inUse(key);
+    if (before !== undefined && !isRepeatable && !this.#mayRetry(turn, key)) throw usedBefore(key);
+    if (before !== undefined) return (await before.result) as DatesAsText<Value>;
+    const result = performStep(this.#invocation, { key, name }, fn);
+    const step = { result, isDone: false };
+    this.#known.set(id, step);
+    try {
+      return await result;
+    } catch (error) {
+      // A failed step may be retried.
+      this.#known.delete(id);
+      const failed = this.#failed.get(turn) ?? new Set();
+      this.#failed.set(turn, failed.add(key));
+      throw error;
+    } finally {
+      step.isDone = true;
+    }
+  }
+
+  /** Whether a step that is done may be part of a retry. Its own failures came before its success. */
+  #mayRetry(turn: string, key: string): boolean {
+    return [...(this.#failed.get(turn) ?? [])].some((failed) => failed !== key);
+  }
+}
+
+function inUse(key: string): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Step "${key}" is running already. Give each step of a run its own key, or await the first one.`,
+  );
+}
+
+function usedBefore(key: string): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Step "${key}" has succeeded in this turn already. To use its result again, keep it. For other work, give each step its own key; in a loop, put the index or an id into it: \`${key}-\${index}\`.`,
+  );
+}
+
+async function performStep<Value>(
+  invocation: InvocationState,
+  { key, name }: { readonly key: string; readonly name: string },
+  fn: () => Promise<Value> | Value,
+): Promise<DatesAsText<Value>> {
+  const { spec, run } = invocation;
+  const runs = fullStore(spec)?.runs;
+  const ref = run?.turnBase.run;
+  if (runs === undefined || ref === undefined) return datesAsText(await fn());
+  const recorded = await whileHolding(invocation, () => runs.getStep(ref, name));
+  // The recorded value is what `fn` returned, as JSON.
+  if (recorded !== undefined) return recorded.value as DatesAsText<Value>;
+  const value = await fn();
+  const json: Json | undefined =
+    value === undefined ? undefined : toJsonResult(value, `The result of step "${key}"`);
+  await whileHolding(invocation, () => runs.saveStep(ref, name, json));
+  run?.onProgress?.();
+  return json as DatesAsText<Value>;
+}
+
+/**
+ * A key for the effects of one tool call, the same for every attempt at its run. It is made of the run, the number of messages that
+ * are not from the user, the tool, and how often the model asked for the tool in this message. User messages are left out, because a
+ * second attempt may take a steered message earlier. The provider's id of the request is left out, because a second attempt asks the
+ * model again and gets new ids. If the client holds the state, an answer to an
+ * interrupt that is sent twice makes two runs, so the answered state is used instead of the run.
+ */
+export function idempotencyKeyOf(invocation: InvocationState, tool: string): string {
+  const { run, turn, working, position } = invocation;
+  const origin = turn?.answeredKey ?? run?.runId ?? position.sessionId;
+  const { history } = working.state;
+  const place = `${origin}\n${history.length - history.countUserMessages()}\n${tool}`;
+  const count = turn?.toolKeys.get(place) ?? 0;
+  turn?.toolKeys.set(place, count + 1);
+  return sha256(`${place}\n${count}`);
+}
+
+/** Whether a session is that of a sub-agent in the foreground: its id is the key of the tool call that it works on. */
+export function isInForeground({
+  sessionId,
+  startedBy,
+}: Pick<SessionInfo, 'sessionId' | 'startedBy'>): boolean {
+  return startedBy !== undefined && /^[0-9a-f]{64}$/.test(sessionId);
+}
