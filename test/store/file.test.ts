@@ -2,7 +2,7 @@ import { fileStore } from '../../src/store/file/index.ts';
 import { storeContract } from '../../src/testing/store-contract/store-contract.ts';
 import { openForContract, takingTurns } from './file-support.ts';
 
-const runs = process.env.LONG === '1' ? 50 : 10;
+const runs = 5;
 
 storeContract(
   'file',

@@ -12,5 +12,5 @@ storeContract(
       advance: (ms) => clock.advance(ms),
     };
   },
-  { durable: false, runs: process.env.LONG === '1' ? 1000 : 100 },
+  { durable: false, runs: 40 },
 );

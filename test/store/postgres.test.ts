@@ -2,8 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createIds } from '../../src/core/id.ts';
 import { systemClock } from '../../src/core/time/clock.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
-import { type OpenedStore, storeContract } from '../../src/testing/contract.ts';
+import { storeContract } from '../../src/testing/contract.ts';
 import { type CleanSchemas, cleanSchemas } from '../support/clean-schemas.ts';
+import { openPostgres } from '../support/contract-stores.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
 
@@ -23,27 +24,7 @@ afterAll(async () => {
 
 const newId = createIds(systemClock);
 
-async function openSchema(): Promise<OpenedStore> {
-  const { connectionString } = clock;
-  const schema = schemas.take();
-  let store = postgresStore({ connectionString, schema, max: 4 });
-  return {
-    store,
-    advance: (ms) => clock.advance(ms),
-    async reopen() {
-      await store.close?.();
-      store = postgresStore({ connectionString, schema, max: 4 });
-      await store.open?.();
-      return store;
-    },
-    async close() {
-      await store.close?.();
-      await schemas.giveBack(schema);
-    },
-  };
-}
-
-storeContract('postgres', openSchema, { runs: process.env.LONG === '1' ? 150 : 10 });
+storeContract('postgres', () => openPostgres({ clock, schemas }), { runs: 5 });
 
 test('a clock of the database expires claims in every process that uses it, and in no other', async () => {
   const other = await postgresClock(postgres.connectionString);

@@ -9,12 +9,12 @@ export interface CleanSchemas {
   close(): Promise<void>;
 }
 
-export function cleanSchemas(connectionString: string): CleanSchemas {
+export function cleanSchemas(connectionString: string, prefix = 'clean'): CleanSchemas {
   const pool = new pg.Pool({ connectionString, max: 1 });
   const free: string[] = [];
   let count = 0;
   return {
-    take: () => free.pop() ?? `clean_${count++}`,
+    take: () => free.pop() ?? `${prefix}_${count++}`,
     async giveBack(schema) {
       const { rows } = await pool.query<{ tablename: string }>(
         // `meta` says which format the tables have.

@@ -14,6 +14,8 @@ import { testFolderVariable } from './test-folder.ts';
 /** A Postgres server that a test has started. */
 export interface TestPostgres {
   readonly connectionString: string;
+  /** Creates a database, empty or with the content of another one; who is connected to that one is disconnected. */
+  createDatabase(name: string, template?: string): Promise<void>;
   /** Shuts the server down without waiting for its clients, and keeps its data. */
   shutDown(): Promise<void>;
   /** Starts the server again, on the same port. */
@@ -40,6 +42,7 @@ export async function startPostgres(
   const connectionString = `postgres://postgres:postgres@127.0.0.1:${port}/postgres`;
   return {
     connectionString,
+    createDatabase: (name, template) => createDatabase(connectionString, name, template),
     shutDown: () => postgres.stop(),
     startAgain: () => postgres.start(),
     async stop() {
@@ -48,6 +51,24 @@ export async function startPostgres(
       await rm(databaseDir, { recursive: true, force: true });
     },
   };
+}
+
+async function createDatabase(
+  connectionString: string,
+  name: string,
+  template = 'template1',
+): Promise<void> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  try {
+    await client.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1',
+      [template],
+    );
+    await client.query(`CREATE DATABASE "${name}" TEMPLATE "${template}"`);
+  } finally {
+    await client.end();
+  }
 }
 
 /** Creates a data directory. `initdb` takes longer than most tests, so it runs once per test run and is copied from then on. */
