@@ -211,8 +211,8 @@ const isLong = process.env.LONG === '1';
 const timeout = 3_600_000;
 
 test.each([
-  ['memory', isLong ? 2_000 : 60, (clock: Clock) => memoryStore({ clock })],
-  ['sqlite', isLong ? 500 : 12, (clock: Clock) => sqliteStore(':memory:', { clock })],
+  ['memory', isLong ? 300 : 60, (clock: Clock) => memoryStore({ clock })],
+  ['sqlite', isLong ? 60 : 12, (clock: Clock) => sqliteStore(':memory:', { clock })],
 ] as const)(`${title} (%s)`, { timeout }, async (_, numRuns, openStore) => {
   const property = fc.asyncProperty(plans, async (plan) => {
     const { clock, advance } = movableClock();
@@ -236,7 +236,7 @@ test(`${title} (postgres)`, { timeout }, async () => {
       await live(plan, { store, owner: `ann ${lives++}`, advance });
       await store.close?.();
     });
-    await fc.assert(property, { numRuns: isLong ? 100 : 4, endOnFailure: true });
+    await fc.assert(property, { numRuns: isLong ? 15 : 4, endOnFailure: true });
     await schemas.giveBack(schema);
   } finally {
     await database.close();

@@ -7,7 +7,7 @@ import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { all, must, say, told } from './support/kit.ts';
 import { Scheduler, scheduledModel, scheduledStore } from './support/scheduler.ts';
 
-const times = process.env.LONG === '1' ? 1_000 : 50;
+const times = process.env.LONG === '1' ? 150 : 50;
 const first = Number(process.env.SEED ?? 1);
 const claimTtl = 1_000;
 /** Where nobody dies, nobody is taken for dead, however slow the scheduler lets a process be. */

@@ -10,7 +10,7 @@ import { openPlace, type Place } from './support/agents.ts';
 import { randomOf } from './support/random.ts';
 
 /** How often a process is killed on each store; ROUNDS=n overrides it. */
-const kills = Number(process.env.ROUNDS ?? (process.env.LONG === '1' ? 25 : 3));
+const kills = Number(process.env.ROUNDS ?? (process.env.LONG === '1' ? 10 : 3));
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
 
 let postgres: TestPostgres;

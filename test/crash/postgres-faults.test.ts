@@ -241,7 +241,7 @@ test('a restart of Postgres: turns that begin while it is away are UNAVAILABLE, 
   await checkWorks(3);
 });
 
-const restarts = process.env.LONG === '1' ? 50 : 3;
+const restarts = process.env.LONG === '1' ? 8 : 3;
 
 /** Sends a turn with the same request id until the result is known. */
 async function takeSurely(

@@ -11,7 +11,7 @@ import { sqliteStore } from 'waymark/sqlite';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { live, lives, openRandomApp } from './support/random-session.ts';
 
-const count = process.env.LONG === '1' ? 500 : 10;
+const count = process.env.LONG === '1' ? 60 : 10;
 const folder = join(tmpdir(), `waymark-random-replay-${process.pid}`);
 let postgres: TestPostgres;
 beforeAll(async () => {

@@ -12,7 +12,7 @@ import { endProcesses } from '../support/child-process.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { makeTrouble, seeded } from './chaos.ts';
 
-const runs = process.env.SCALE === '1' ? 10_000 : 500;
+const runs = process.env.SCALE === '1' ? 10_000 : 150;
 const minutes = runs === 10_000 ? 30 : 14;
 const steps = 3;
 // Enough of them that those whose worker has just died do not hold up the others.

@@ -4,7 +4,7 @@ import { httpRoutes } from '../../src/server/a2a/http-routes.ts';
 import { type FetchHandler, handler } from '../../src/server/index.ts';
 import { createTestApp } from './kit.ts';
 
-const total = process.env.LONG === '1' ? 10_000 : 600;
+const total = process.env.LONG === '1' ? 2_000 : 600;
 
 const app = createTestApp({
   // Nothing is sent: only public addresses are allowed, and there are none in the messages.

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FetchHandler, handler } from '../../src/server/index.ts';
 import { createAguiApp, showMap } from './agui-app.ts';
 
-const total = process.env.LONG === '1' ? 10_000 : 500;
+const total = process.env.LONG === '1' ? 2_000 : 500;
 
 const app = createAguiApp();
 const failures: string[] = [];

@@ -6,7 +6,7 @@ import { isStatus } from '../../src/core/error.ts';
 import { type Call, call, remember } from './fuzz-calls.ts';
 import { get, startServer } from './kit.ts';
 
-const total = process.env.LONG === '1' ? 20_000 : 2000;
+const total = process.env.LONG === '1' ? 4_000 : 2000;
 
 let server: Awaited<ReturnType<typeof startServer>>;
 const failures: string[] = [];

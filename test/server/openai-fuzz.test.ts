@@ -4,7 +4,7 @@ import { type FetchHandler, handler } from '../../src/server/index.ts';
 import { openAiPath, openAiRoutes } from '../../src/server/openai/routes.ts';
 import { createGate, createOpenAiApp } from './openai-app.ts';
 
-const total = process.env.LONG === '1' ? 10_000 : 800;
+const total = process.env.LONG === '1' ? 2_000 : 800;
 
 const gate = createGate();
 const { app } = createOpenAiApp({ gate });

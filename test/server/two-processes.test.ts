@@ -13,7 +13,7 @@ import { allEvents, post, readEvents, type SseEvent, streamTurn, textOf } from '
 
 const short = [20, 10, 8] as const;
 // SQLite is for few processes of one machine: the many streams are for Postgres.
-const long = { sqlite: [60, 40, 20], postgres: [200, 100, 50] } as const;
+const long = { sqlite: [20, 20, 10], postgres: [60, 30, 20] } as const;
 
 interface Server {
   readonly url: string;

@@ -7,7 +7,7 @@ import { sqliteStore } from '../../src/store/sqlite/index.ts';
 import { damage, filled, inflict, outcomeOf } from '../support/damage.ts';
 import { readTree } from '../support/read-tree.ts';
 
-const rounds = process.env.LONG === '1' ? 1000 : 25;
+const rounds = process.env.LONG === '1' ? 200 : 15;
 const seed = Number(process.env.SEED ?? 1);
 const eventsTtl = 10 ** 14;
 

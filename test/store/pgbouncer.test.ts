@@ -64,7 +64,7 @@ describe.skipIf(pgbouncer === undefined)(
             },
           };
         },
-        { runs: 50 },
+        { runs: 5 },
       );
 
     if (isLong)

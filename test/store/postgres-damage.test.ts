@@ -10,7 +10,7 @@ import { dataFiles } from '../support/postgres-damage.ts';
 import { lifeScopes } from '../support/store-life.ts';
 import { type Change, createTurns, toolTurn } from '../support/store-workload.ts';
 
-const rounds = Number(process.env.ROUNDS ?? (process.env.LONG === '1' ? 60 : 20));
+const rounds = Number(process.env.ROUNDS ?? (process.env.LONG === '1' ? 25 : 20));
 const seed = Number(process.env.SEED ?? 1);
 const eventsTtl = 10 ** 14;
 

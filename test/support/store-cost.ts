@@ -148,7 +148,7 @@ export function storeCosts(
 
     test('loading and listing over many nested branches: the same queries', async () => {
       await measured(async ({ store, queries }) => {
-        const depth = process.env.LONG === '1' ? 500 : 100;
+        const depth = process.env.LONG === '1' ? 200 : 100;
         const { scope, sessionId } = await nestedBranches(store, depth);
         queries();
         const loaded = await store.runs?.load(scope, { sessionId });

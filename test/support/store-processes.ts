@@ -64,7 +64,7 @@ export function storeProcesses(
       const store = openShared(shared);
       try {
         await store.open?.();
-        const rounds = process.env.LONG === '1' ? 40 : 4;
+        const rounds = process.env.LONG === '1' ? 10 : 4;
         for (let round = 0; round < rounds; round++) {
           const sessionId = `s${round}`;
           const task = { kind: 'add', sessionId, name: 'child', count: 100_000 } as const;

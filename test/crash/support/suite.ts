@@ -28,11 +28,11 @@ export interface SuiteOptions {
 }
 
 const long = process.env.LONG === '1';
-const retriedRounds = Number(process.env.ROUNDS ?? (long ? 200 : 3));
+const retriedRounds = Number(process.env.ROUNDS ?? (long ? 40 : 3));
 /** How often processes are killed; ROUNDS=n overrides it. */
-const rounds = Number(process.env.ROUNDS ?? (long ? 100 : 3));
+const rounds = Number(process.env.ROUNDS ?? (long ? 20 : 3));
 const maxOnOneStore = 20;
-const turns = long ? 100 : 10;
+const turns = long ? 40 : 10;
 /** Longer than a busy machine may pause a process: claims expire only when a test moves the clock. */
 const claimTtl = 60_000;
 /** The moments at which processes are killed come from it; SEED=n repeats them. */
