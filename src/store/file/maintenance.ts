@@ -1,7 +1,5 @@
-import { throwIfAborted } from '../../core/async/signal.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { parseJson } from '../../core/json/json.ts';
-import { letOthersRun } from '../../core/platform.ts';
 import { type ExportRow, toSessionExport } from '../../session/export-session.ts';
 import {
   type Fault,
@@ -115,8 +113,7 @@ async function prune(
       if (tree !== undefined) cleanTree(directory, tree);
       return sessions.length;
     });
-    step(looked);
-    await letOthersRun();
+    await step(looked);
   }
   const owners = new Set(spent.map((session) => session.scope.owner ?? null));
   const others = [...owners].flatMap((owner) => directory.scopeFolders(owner));
@@ -131,8 +128,7 @@ async function prune(
     });
     sessions += gone.sessions;
     snapshots += gone.snapshots;
-    throwIfAborted(options?.signal);
-    await letOthersRun();
+    await step(0);
   }
   await transaction.write(() => {
     for (const name of scopes.flatMap((each) => directory.pointersIn(each))) {
@@ -199,8 +195,7 @@ async function eraseOwner(
         return sessions.size;
       });
       erased += count;
-      step(count);
-      await letOthersRun();
+      await step(count);
     }
   }
   await transaction.write(() => {
@@ -249,8 +244,7 @@ async function verify(
       return size;
     });
     last = folder;
-    step(snapshots, { cursor: folder });
-    await letOthersRun();
+    await step(snapshots, { cursor: folder });
   }
   const filesIn = (folder: string) => fresh.disk.list(folder).map((name) => `${folder}/${name}`);
   const pointers = fresh.scopeFolders().flatMap((scope) => fresh.pointersIn(scope));
@@ -263,7 +257,7 @@ async function verify(
   for (const [kind, names, check] of checks) {
     for (const name of names) {
       faults.add(await transaction.read(() => guarded(kind, () => check(fresh, name))));
-      step(kind === 'hash' ? 1 : 0, last === undefined ? {} : { cursor: last });
+      await step(kind === 'hash' ? 1 : 0, last === undefined ? {} : { cursor: last });
     }
   }
   return faults.found;

@@ -1,4 +1,3 @@
-import { letOthersRun } from '../../core/platform.ts';
 import type { Link } from '../../session/compact-history.ts';
 import { type ExportRow, toSessionExport } from '../../session/export-session.ts';
 import type { History } from '../../session/history.ts';
@@ -45,8 +44,7 @@ async function betweenTurns<Result>(
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
-    step(value);
-    await letOthersRun();
+    await step(value);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { isWaymarkError } from '../../core/error.ts';
-import { betweenSteps } from '../rules/between-steps.ts';
+import { letOthersRun } from '../../core/platform.ts';
 import { toReadError } from '../rules/errors.ts';
 import type { Database, WriteOptions } from '../sql/database/database.ts';
 import type { Plan, Statement } from '../sql/database/query.ts';
@@ -129,7 +129,7 @@ export function accessTo({ opened, statements, schema, isByIndex = false }: Acce
 
 /** Lets turns run between two steps of a long read. */
 async function rest(pool: Connections): Promise<void> {
-  await betweenSteps();
+  await letOthersRun();
   await pool.giveWay?.();
 }
 

@@ -1,4 +1,5 @@
 import { throwIfAborted } from '../../core/async/signal.ts';
+import { letOthersRun } from '../../core/platform.ts';
 import type {
   Fault,
   MaintenanceOptions,
@@ -6,20 +7,21 @@ import type {
   VerifyOptions,
 } from '../contract/store.ts';
 
-/** Called after each step, with how many items it did. */
-export type Step = (items?: number, progress?: MaintenanceProgress) => void;
+/** Ends a step of a maintenance task that went through some items. */
+export type Step = (items?: number, progress?: MaintenanceProgress) => Promise<void>;
 
 /**
- * Counts the items of a maintenance task: the returned function is called after each step. It reports the step, and throws when
- * the task is to stop, so that a task only ever stops between two steps.
+ * Counts the items of a maintenance task. The returned function is called after each step: it reports the step, stops the task at its signal,
+ * so that a task only ever stops between two steps, and lets turns run.
  */
 export function createSteps({ onProgress, signal }: MaintenanceOptions = {}): Step {
   throwIfAborted(signal);
   let done = 0;
-  return (items = 1, progress = {}) => {
+  return async (items = 1, progress = {}) => {
     done += items;
     if (items > 0) onProgress?.(done, progress);
     throwIfAborted(signal);
+    await letOthersRun();
   };
 }
 
@@ -42,16 +44,4 @@ export function createFaults({ onFault }: VerifyOptions = {}): Faults {
       }
     },
   };
-}
-
-/** How many items are gone through between two pauses. */
-const batch = 1000;
-
-/** Items, with `undefined` for a pause among many. */
-export function* pausing<Item>(items: Iterable<Item>): Generator<Item | undefined, void> {
-  let count = 0;
-  for (const item of items) {
-    yield item;
-    if (++count % batch === 0) yield undefined;
-  }
 }

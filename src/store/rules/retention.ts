@@ -2,9 +2,8 @@ import { WaymarkError } from '../../core/error.ts';
 import { endsTurn, type SnapshotEvent, type SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { FinishReason } from '../../protocol/turn.ts';
 import type { RetentionPolicy } from '../contract/store.ts';
-import { pausing } from './maintenance-steps.ts';
 
-/** What retention must know of a snapshot. A store may use numbers as ids. */
+/** A snapshot as retention sees it. A store may use numbers as ids. */
 export interface RetainedSnapshot<Id extends string | number = string> {
   /** The id of the snapshot. */
   readonly snapshotId: Id;
@@ -61,51 +60,28 @@ export function checkPolicy({ keepLast, olderThan }: RetentionPolicy): void {
 }
 
 /**
- * Which snapshots of a session go. Pure, and the same for every store. Whatever the policy says, these stay: the head;
+ * Selects the snapshots of a session that a policy deletes. Pure, and the same for every store. Whatever the policy says, these stay: the head;
  * one that is running, and the base of its run; an interrupted one that could still be answered; the first
  * answer of an interrupted one that stays, and what an interrupted edit edits, else it could be answered twice; what a failed, aborted or pending one that
  * stays hangs on, as that tells whether it is orphaned. Other ancestors may be deleted: their children move up.
  */
-export function selectVictims(
-  session: RetainedSession,
-  policy: RetentionPolicy,
-  now: number,
-): Selection {
-  const steps = selectInSteps(session, policy, now);
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-  }
-}
-
-/** Like {@link selectVictims}, with a pause now and then: a session may have any number of snapshots. */
-export function* selectInSteps<Id extends string | number>(
+export function selectVictims<Id extends string | number>(
   session: RetainedSession<Id>,
   policy: RetentionPolicy,
   now: number,
-): Generator<undefined, Selection<Id>> {
-  if (policy.keepSessions?.includes(session.sessionId)) return nothing();
-  const tree = yield* toTree(session.snapshots);
-  const chosen = new Set(named(tree, policy, now));
-  yield;
-  for (const id of needed(tree, session)) chosen.add(id);
-  yield;
-  const kept = yield* hangingTogether(tree, chosen);
-  const victims = new Set<Id>();
-  for (const id of pausing(tree.byId.keys())) {
-    if (id === undefined) yield;
-    else if (!kept.has(id)) victims.add(id);
+): Selection<Id> {
+  if (policy.keepSessions?.includes(session.sessionId)) {
+    return { victims: new Set(), reparented: new Map(), dropSession: false };
   }
-  const reparented = yield* reparent(tree, victims);
+  const tree = toTree(session.snapshots);
+  const kept = hangingTogether(tree, [...named(tree, policy, now), ...needed(tree, session)]);
+  const victims = new Set<Id>();
+  for (const id of tree.byId.keys()) if (!kept.has(id)) victims.add(id);
   return {
     victims,
-    reparented,
+    reparented: reparent(tree, victims),
     dropSession: policy.dropSessions === true && isSpent(session, policy, now, kept, tree),
   };
-}
-
-function nothing<Id extends string | number>(): Selection<Id> {
-  return { victims: new Set(), reparented: new Map(), dropSession: false };
 }
 
 interface Tree<Id extends string | number> {
@@ -116,20 +92,12 @@ interface Tree<Id extends string | number> {
   readonly firstAnswer: ReadonlyMap<Id, RetainedSnapshot<Id>>;
 }
 
-function* toTree<Id extends string | number>(
-  snapshots: readonly RetainedSnapshot<Id>[],
-): Generator<undefined, Tree<Id>> {
+function toTree<Id extends string | number>(snapshots: readonly RetainedSnapshot<Id>[]): Tree<Id> {
   const inOrder = snapshots.toSorted((a, b) => orderOf(a) - orderOf(b));
-  yield;
-  const byId = new Map<Id, RetainedSnapshot<Id>>();
-  for (const each of pausing(inOrder)) {
-    if (each === undefined) yield;
-    else byId.set(each.snapshotId, each);
-  }
+  const byId = new Map(inOrder.map((each) => [each.snapshotId, each]));
   const firstAnswer = new Map<Id, RetainedSnapshot<Id>>();
-  for (const each of pausing(inOrder)) {
-    if (each === undefined) yield;
-    if (each?.status !== 'succeeded' || !endsTurn(each.event)) continue;
+  for (const each of inOrder) {
+    if (each.status !== 'succeeded' || !endsTurn(each.event)) continue;
     for (const start of startsOf(each, byId)) {
       if (!firstAnswer.has(start)) firstAnswer.set(start, each);
     }
@@ -153,7 +121,7 @@ function orderOf({ index }: RetainedSnapshot<string | number>): number {
   return index < 0 ? Number.MAX_SAFE_INTEGER : index;
 }
 
-/** What the policy itself keeps. */
+/** The snapshots that the policy itself keeps. */
 function named<Id extends string | number>(
   { inOrder }: Tree<Id>,
   { keepLast, olderThan, keepLabelled = true }: RetentionPolicy,
@@ -171,7 +139,7 @@ function isOld(updatedAt: number, olderThan: number | undefined, now: number): b
   return olderThan !== undefined && now - updatedAt > olderThan;
 }
 
-/** What stays whatever the policy says. */
+/** The snapshots that stay whatever the policy says. */
 function needed<Id extends string | number>(
   { inOrder, byId, firstAnswer }: Tree<Id>,
   { headId, held }: RetainedSession<Id>,
@@ -194,18 +162,13 @@ function isInterruptedEdit({ event, finishReason }: RetainedSnapshot<string | nu
   return event === 'edit' && finishReason === 'interrupted';
 }
 
-function* hangingTogether<Id extends string | number>(
+function hangingTogether<Id extends string | number>(
   { byId, firstAnswer }: Tree<Id>,
-  ids: Iterable<Id>,
-): Generator<undefined, Set<Id>> {
-  const kept = new Set<Id>();
-  for (const id of ids) if (byId.has(id)) kept.add(id);
+  ids: readonly Id[],
+): Set<Id> {
+  const kept = new Set(ids.filter((id) => byId.has(id)));
   // A set that grows while it is walked: what is added is visited as well.
-  for (const id of pausing(kept)) {
-    if (id === undefined) {
-      yield;
-      continue;
-    }
+  for (const id of kept) {
     const each = byId.get(id);
     const needsParent =
       each !== undefined && (each.status !== 'succeeded' || isInterruptedEdit(each));
@@ -217,19 +180,14 @@ function* hangingTogether<Id extends string | number>(
   return kept;
 }
 
-function* reparent<Id extends string | number>(
+function reparent<Id extends string | number>(
   { inOrder }: Tree<Id>,
   victims: ReadonlySet<Id>,
-): Generator<undefined, Map<Id, Id | undefined>> {
+): Map<Id, Id | undefined> {
   const moved = new Map<Id, Id | undefined>();
   // Parents come first in this order, so the parent of a deleted snapshot is known before it is needed.
   const survivors = new Map<Id, Id | undefined>();
-  for (const each of pausing(inOrder)) {
-    if (each === undefined) {
-      yield;
-      continue;
-    }
-    const { snapshotId, parentId } = each;
+  for (const { snapshotId, parentId } of inOrder) {
     const isCut = parentId !== undefined && victims.has(parentId);
     const up = isCut ? survivors.get(parentId) : parentId;
     if (victims.has(snapshotId)) survivors.set(snapshotId, up);

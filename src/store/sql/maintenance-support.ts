@@ -6,14 +6,14 @@ import type {
   RetentionPolicy,
   Scope,
 } from '../contract/store.ts';
+import { createSteps, type Step } from '../rules/maintenance-steps.ts';
 import { checkPolicy } from '../rules/retention.ts';
 import { type RotationPlace, rotateSome, rotationStart } from './content/rotate.ts';
 import { resealMeta } from './database/meta.ts';
 import { eraseOwned, eraseSpent, type SpentSession } from './retention/erase.ts';
-import { countSessions, pruneSessions, sessionsAfter } from './retention/prune.ts';
-import { pagesOf } from './retention/row-pages.ts';
-import { stepsOf } from './retention/steps.ts';
-import { verifyStore } from './retention/verify-store.ts';
+import { countSessions, pagesOf, sessionsAfter } from './retention/pages.ts';
+import { pruneSessions } from './retention/prune.ts';
+import { verifyStore } from './retention/verify.ts';
 import { exportSession } from './sessions/export-session.ts';
 import { importSession } from './sessions/import-session.ts';
 import { clearSearch } from './sessions/search.ts';
@@ -36,7 +36,7 @@ export function maintenanceSupport(
   const pruneAll = async (
     { policy, scope }: { readonly policy: RetentionPolicy; readonly scope: Scope | undefined },
     report: { snapshots: number },
-    step: ReturnType<typeof stepsOf>,
+    step: Step,
   ): Promise<readonly SpentSession[]> => {
     const spent: SpentSession[] = [];
     const total = await db.read(() => countSessions(scope));
@@ -45,10 +45,7 @@ export function maintenanceSupport(
         report.snapshots += removed;
         await step(0);
       };
-      // Without the rest of the plans: there may be many.
-      for (const each of await pruneSessions(db, sessions, policy, count)) {
-        spent.push({ session: each.session, head: each.head, nextIndex: each.nextIndex });
-      }
+      spent.push(...(await pruneSessions(db, sessions, policy, count)));
       await step(sessions.length, { total });
     }
     return spent;
@@ -58,7 +55,7 @@ export function maintenanceSupport(
   const dropAll = async (
     sessions: readonly SpentSession[],
     report: { snapshots: number; sessions: number },
-    step: ReturnType<typeof stepsOf>,
+    step: Step,
   ): Promise<void> => {
     const spent = new Map(sessions.map((each) => [each.session, each]));
     const atOnce = db.dialect.atOnce.sessions;
@@ -75,7 +72,7 @@ export function maintenanceSupport(
   return {
     async prune(policy, scope, options) {
       checkPolicy(policy);
-      const step = stepsOf(options);
+      const step = createSteps(options);
       const report = { snapshots: 0, sessions: 0 };
       try {
         await dropAll(await pruneAll({ policy, scope }, report, step), report, step);
@@ -89,7 +86,7 @@ export function maintenanceSupport(
       return report;
     },
     async eraseOwner(owner, options) {
-      const step = stepsOf(options);
+      const step = createSteps(options);
       let sessions = 0;
       try {
         for (;;) {
@@ -118,7 +115,7 @@ export function maintenanceSupport(
       return context.db.write(() => importSession(scope, read, sessionId, newId, state));
     },
     async rotateKeys(options) {
-      const step = stepsOf(options);
+      const step = createSteps(options);
       // Words that were stored before there was a key.
       await db.write(() => clearSearch());
       let sealed = 0;

@@ -1,4 +1,5 @@
-import { WaymarkError } from '../../../core/error.ts';
+import { isWaymarkError, WaymarkError } from '../../../core/error.ts';
+import { toReadError } from '../../rules/errors.ts';
 import type { SqlValue } from '../database/query.ts';
 import type { Cipher } from './cipher.ts';
 
@@ -17,5 +18,17 @@ export function parseStored(text: string, columnOf: () => string): unknown {
       `The value in ${columnOf()} is no longer JSON: the database was damaged or changed by hand. Restore it from a backup.`,
       { cause },
     );
+  }
+}
+
+/** The reason why something that is stored cannot be read; `undefined` when it can. */
+export function problemOf(read: () => unknown): string | undefined {
+  try {
+    read();
+    return undefined;
+  } catch (error) {
+    const told = toReadError(error);
+    if (isWaymarkError(told) && told.status === 'DATA_LOSS') return told.message;
+    throw told;
   }
 }

@@ -1,4 +1,4 @@
-import { all, first, type Plan, run, statement } from '../database/query.ts';
+import { all, type Plan, run, statement } from '../database/query.ts';
 import { fromStored, gapsBetween, messageRowId, rowsPerBranch } from '../history/segments.ts';
 import type { Fork } from './cuts.ts';
 
@@ -36,26 +36,15 @@ interface Use {
   readonly branch_length: number;
   readonly by_snapshot: number;
 }
-const usesBySnapshots = (isOn: string): string =>
-  `SELECT s.branch, s.view, MAX(s.branch_length) AS branch_length, 1 AS by_snapshot FROM @snapshots s
-   WHERE ${isOn} GROUP BY s.branch, s.view`;
-const usesByForks = (isOn: string): string =>
-  `SELECT c.parent AS branch, c.fork_view AS view, MAX(c.fork) AS branch_length, 0 AS by_snapshot
-   FROM @branches c WHERE c.parent ${isOn} AND c.fork IS NOT NULL GROUP BY c.parent, c.fork_view`;
 const selectUses = statement<Use>('need_uses', (d) => {
   const [branches, sessions] = [d.integers('$1'), d.integers('$2')];
-  return `${usesBySnapshots(`s.session ${sessions} AND s.branch ${branches}`)}
-    UNION ALL ${usesByForks(branches)}`;
+  return `
+    SELECT s.branch, s.view, MAX(s.branch_length) AS branch_length, 1 AS by_snapshot FROM @snapshots s
+    WHERE s.session ${sessions} AND s.branch ${branches} GROUP BY s.branch, s.view
+    UNION ALL
+    SELECT c.parent AS branch, c.fork_view AS view, MAX(c.fork) AS branch_length, 0 AS by_snapshot
+    FROM @branches c WHERE c.parent ${branches} AND c.fork IS NOT NULL GROUP BY c.parent, c.fork_view`;
 });
-const selectListedUses = statement<Use>(
-  'need_listed_uses',
-  usesBySnapshots('s.session = $2 AND s.branch = $1 AND s.idx >= $3 AND s.idx < $4'),
-);
-const selectOtherUses = statement<Use>(
-  'need_other_uses',
-  `${usesBySnapshots('s.session = $2 AND s.branch = $1 AND s.idx IS NULL')}
-   UNION ALL ${usesByForks('= $1')}`,
-);
 
 interface ViewRow {
   /** A branch of which it holds rows: its own, or another. */
@@ -91,7 +80,7 @@ export interface Reachability extends Fork {
   readonly unusedViews: readonly number[];
 }
 
-/** Snapshots that one statement reads. */
+/** Snapshots whose branches are looked at together, about. */
 const batch = 2000;
 
 /** What is needed of some branches, and those that were left out. */
@@ -119,36 +108,18 @@ export function* reachabilityHeld(branches: readonly number[]): Plan<Reached> {
   const busy = rows.filter((row) => !held.includes(row)).map((row) => row.row_id);
   // The rows as they are now that they are held.
   const now = yield* all(lockBranches, JSON.stringify(held.map((row) => row.row_id)));
-  return { needs: yield* reachedBy(now, yield* usesOf(now)), left: [...left, ...busy] };
+  return { needs: yield* reachedBy(now), left: [...left, ...busy] };
 }
 
-/**
- * Works out what is needed of some branches, and holds nothing. Leaves out what is too much at once; with a `long` session, one that is too
- * much by itself.
- */
-export function* reachabilityNow(
-  branches: readonly number[],
-): Plan<Reached & { readonly long?: number }> {
-  const { rows, left } = yield* someOf(branches);
-  const [only] = rows;
-  if (only !== undefined && (only.next_index ?? 0) > batch) {
-    return { needs: [], left, long: only.row_id };
+/** Works out what is needed of some branches, and holds nothing. */
+export function* reachabilityNow(branches: readonly number[]): Plan<readonly Reachability[]> {
+  const needs: Reachability[] = [];
+  for (let left = branches; left.length > 0; ) {
+    const some = yield* someOf(left);
+    needs.push(...(yield* reachedBy(some.rows)));
+    left = some.left;
   }
-  return { needs: yield* reachedBy(rows, yield* usesOf(rows)), left };
-}
-
-/** Works out what is needed of a branch, however long its session is, in several statements. */
-export function* reachabilityOfLong(branch: number): Plan<Reachability | undefined> {
-  const row = yield* first(selectBranches, JSON.stringify([branch]));
-  if (row === undefined) return undefined;
-  const { next_index: end } = row;
-  if (end === null) return (yield* reachedBy([row], yield* usesOf([row])))[0];
-  const uses: Use[] = [];
-  for (let from = 0; from < end; from += batch) {
-    uses.push(...(yield* all(selectListedUses, branch, row.session, from, from + batch)));
-  }
-  uses.push(...(yield* all(selectOtherUses, branch, row.session)));
-  return (yield* reachedBy([row], uses))[0];
+  return needs;
 }
 
 /** The ids of the messages on a branch that no state holds, in ranges. */
@@ -177,20 +148,12 @@ function* someOf(
   return { rows: found.slice(0, end), left: found.slice(end).map((row) => row.row_id) };
 }
 
-function* usesOf(rows: readonly BranchRow[]): Plan<readonly Use[]> {
-  const branches = JSON.stringify(rows.map((row) => row.row_id));
-  const sessions = JSON.stringify([...new Set(rows.map((row) => row.session))]);
-  return yield* all(selectUses, branches, sessions);
-}
-
-function* reachedBy(
-  rows: readonly BranchRow[],
-  found: readonly Use[],
-): Plan<readonly Reachability[]> {
+function* reachedBy(rows: readonly BranchRow[]): Plan<readonly Reachability[]> {
   if (rows.length === 0) return [];
   const list = JSON.stringify(rows.map((row) => row.row_id));
+  const sessions = JSON.stringify([...new Set(rows.map((row) => row.session))]);
+  const uses = Map.groupBy(yield* all(selectUses, list, sessions), (use) => use.branch);
   const views = Map.groupBy(yield* all(selectViews, list), (view) => view.held);
-  const uses = Map.groupBy(found, (use) => use.branch);
   return rows.map((row) => reachedOf(row, uses.get(row.row_id) ?? [], views.get(row.row_id) ?? []));
 }
 

@@ -1,5 +1,5 @@
 import type { Fault } from '../../contract/store.ts';
-import type { Dialect } from '../database/dialect.ts';
+import { problemOf } from '../content/open-json.ts';
 import { all, type Plan, statement } from '../database/query.ts';
 import { StateCheck, type StatePointers } from '../history/state-check.ts';
 import type { StateContext } from '../history/state-rows.ts';
@@ -13,8 +13,7 @@ import {
 import { type SnapshotRow, snapshotColumns, toSnapshot } from '../snapshots/snapshot-row.ts';
 import { uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
-import { problemOf } from './problem-of.ts';
-import { groupsOf } from './session-groups.ts';
+import { snapshotReads } from './pages.ts';
 
 interface CheckedSession extends SessionRow {
   readonly next_index: number;
@@ -36,23 +35,15 @@ const selectSessions = statement<CheckedSession>(
       CASE WHEN h.session = z.row_id THEN h.status END AS head_status
     FROM ${sessionTables} WHERE z.row_id ${d.integers('$1')} ORDER BY z.row_id`,
 );
-const snapshots = (d: Dialect): string => `
-  SELECT ${d.now} AS now, ${snapshotColumns}, s.row_id, s.session, s.parent, s.branch, s.branch_length, s.view,
-    s.custom, s.artifacts, CASE WHEN p.session = s.session THEN p.row_id END AS parent_row
-  FROM @snapshots s ${d.lookup('sessions', 'z', 'z.row_id = s.session')}
-  ${d.lookupOptional('snapshots', 'p', 'p.row_id = s.parent')}
-  LEFT JOIN @runs r ON r.own_snapshot = s.row_id AND r.session = z.row_id`;
-const selectAll = statement<CheckedSnapshot>(
-  'verify_snapshots',
-  (d) => `${snapshots(d)} WHERE s.session ${d.integers('$1')} ORDER BY s.session, s.row_id`,
-);
-const selectUnlisted = statement<CheckedSnapshot>(
-  'verify_unlisted',
-  (d) => `${snapshots(d)} WHERE s.session = $1 AND s.idx IS NULL`,
-);
-const selectListed = statement<CheckedSnapshot>(
-  'verify_listed',
-  (d) => `${snapshots(d)} WHERE s.session = $1 AND s.idx >= $2 AND s.idx < $3 ORDER BY s.idx`,
+const readsOf = snapshotReads<CheckedSnapshot>(
+  'verify',
+  200,
+  (d) => `
+    SELECT ${d.now} AS now, ${snapshotColumns}, s.row_id, s.session, s.parent, s.branch, s.branch_length, s.view,
+      s.custom, s.artifacts, CASE WHEN p.session = s.session THEN p.row_id END AS parent_row
+    FROM @snapshots s ${d.lookup('sessions', 'z', 'z.row_id = s.session')}
+    ${d.lookupOptional('snapshots', 'p', 'p.row_id = s.parent')}
+    LEFT JOIN @runs r ON r.own_snapshot = s.row_id AND r.session = z.row_id`,
 );
 const selectRuns = statement<{
   session: number;
@@ -68,9 +59,6 @@ const selectRuns = statement<{
    FROM @runs r LEFT JOIN @snapshots b ON b.row_id = r.base LEFT JOIN @snapshots o ON o.row_id = r.own_snapshot
    LEFT JOIN @snapshots c ON c.row_id = r.checkpoint WHERE r.session ${d.integers('$1')}`,
 );
-
-/** Snapshots that one statement reads. */
-const batch = 200;
 
 /** The faults of some sessions: hashes, parents, heads, runs. No statement reads more than about a batch of rows. */
 export function* verifySessions(
@@ -96,8 +84,12 @@ export function* verifySessions(
     ...runs.map((run) => run.checkpoint),
   ]);
   const states = new StateCheck(context);
-  for (const group of groupsOf(rows, batch))
-    faults.push(...(yield* verifyStates(group, held, states, context)));
+  for (const read of readsOf(rows)) {
+    const snapshots = yield* all(...read);
+    yield* states.expect(snapshots);
+    for (const row of snapshots)
+      faults.push(...(yield* snapshotFaults(row, held, states, context)));
+  }
   for (const row of yield* runsOf(sessions)) {
     const message = problemOf(() => toRecord(row, cipher));
     const fault = { kind: 'run', sessionId: row.session_id, snapshotId: uuidText(row.id) } as const;
@@ -109,29 +101,6 @@ export function* verifySessions(
     const message = 'The run continues from a snapshot that does not exist.';
     faults.push({ kind: 'run', sessionId, snapshotId: uuidText(id), message });
   }
-  return faults;
-}
-
-function* verifyStates(
-  sessions: readonly CheckedSession[],
-  held: ReadonlySet<number | null>,
-  states: StateCheck,
-  context: StateContext,
-): Plan<readonly Fault[]> {
-  const faults: Fault[] = [];
-  const check = function* (rows: readonly CheckedSnapshot[]): Plan<void> {
-    yield* states.expect(rows);
-    for (const row of rows) faults.push(...(yield* snapshotFaults(row, held, states, context)));
-  };
-  const [only] = sessions;
-  if (sessions.length > 1 || only === undefined || only.next_index <= batch) {
-    yield* check(yield* all(selectAll, JSON.stringify(sessions.map((each) => each.row_id))));
-    return faults;
-  }
-  for (let from = 0; from < only.next_index; from += batch) {
-    yield* check(yield* all(selectListed, only.row_id, from, from + batch));
-  }
-  yield* check(yield* all(selectUnlisted, only.row_id));
   return faults;
 }
 
