@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Store, waymark } from '../../src/index.ts';
 import { lockKey } from '../../src/store/postgres/dialect.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
-import { MaintenanceConnection } from '../../src/store/postgres/maintenance-connection.ts';
 import { eventually } from '../support/eventually.ts';
 import { raceForTurns, scope, sessionId, takeTurn } from '../support/expired-turn.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
@@ -169,34 +168,7 @@ test('S648: with one connection, a turn runs while verify is in a transaction', 
   await Promise.all([other.end(), watcher.end(), app.close()]);
 });
 
-test('S648: a step of maintenance waits for those who use the pool, and no longer after many waits in vain', async () => {
-  const pool = new pg.Pool({ connectionString: postgres.connectionString });
-  const maintenance = new MaintenanceConnection(pool, () => new Error('closed'));
-  /** Whether a step waits for a timer. */
-  const waits = async (): Promise<boolean> => {
-    let isOver = false;
-    const waiting = maintenance.giveWay().then(() => {
-      isOver = true;
-    });
-    // Enough for promises, and nothing else runs meanwhile.
-    for (let ticks = 0; ticks < 20; ticks++) await undefined;
-    const isWaiting = !isOver;
-    await waiting;
-    return isWaiting;
-  };
-  expect(await waits()).toBe(false);
-  const used = await pool.connect();
-  for (let step = 0; step < 50; step++) expect(await waits()).toBe(true);
-  expect(await waits()).toBe(false);
-  used.release();
-  expect(await waits()).toBe(false);
-  const again = await pool.connect();
-  expect(await waits()).toBe(true);
-  again.release();
-  await pool.end();
-});
-
-test('S648: maintenance waits for turns, but not for good', async () => {
+test('S648: maintenance runs while an app keeps a connection of the pool', async () => {
   const { connectionString } = postgres;
   const pool = new pg.Pool({ connectionString });
   const store = postgresStore({ pool, schema: 'used' });

@@ -1,6 +1,5 @@
 import type { PoolClient } from 'pg';
 import { isWaymarkError } from '../../core/error.ts';
-import { letOthersRun } from '../../core/platform.ts';
 import { toReadError } from '../rules/errors.ts';
 import type { Database, WriteOptions } from '../sql/database/database.ts';
 import type { Plan, Statement } from '../sql/database/query.ts';
@@ -11,8 +10,6 @@ import type { PostgresValue, Queryable, Statements } from './statements.ts';
 /** Connections: a pool, or something like it. */
 export interface Connections extends Queryable {
   connect(): Promise<PoolClient>;
-  /** Waits a few milliseconds for turns. */
-  giveWay?(): Promise<void>;
 }
 
 /** Reading and writing through connections. */
@@ -81,7 +78,6 @@ export function accessTo({ opened, statements, schema, isByIndex = false }: Acce
       // not fit its hash, and is read again.
       for (let left = attempts; ; left--) {
         try {
-          if (pool.giveWay !== undefined) await pool.giveWay();
           return isByIndex ? await inTransaction(pool, plan) : await statements.run(pool, plan());
         } catch (thrown) {
           const error = toReadError(thrown);
@@ -96,7 +92,7 @@ export function accessTo({ opened, statements, schema, isByIndex = false }: Acce
       let broken: unknown;
       try {
         await client.query(begin('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'));
-        const result = await statements.run(client, plan(), () => rest(pool));
+        const result = await statements.run(client, plan());
         await client.query('COMMIT');
         return result;
       } catch (error) {
@@ -111,7 +107,6 @@ export function accessTo({ opened, statements, schema, isByIndex = false }: Acce
       for (let left = attempts; ; left--) {
         try {
           if (options.single === true && !isByIndex) return await statements.run(pool, plan());
-          if (pool.giveWay !== undefined) await pool.giveWay();
           return await inTransaction(pool, plan, options);
         } catch (error) {
           if (!isConflict(error) || left <= 1) throw toStoreError(error);
@@ -125,12 +120,6 @@ export function accessTo({ opened, statements, schema, isByIndex = false }: Acce
       });
     },
   };
-}
-
-/** Lets turns run between two steps of a long read. */
-async function rest(pool: Connections): Promise<void> {
-  await letOthersRun();
-  await pool.giveWay?.();
 }
 
 /** A connection for several statements. One that breaks between two of them says so by an event that must be heard. */

@@ -63,20 +63,14 @@ export class Statements {
     return rows as readonly Row[];
   }
 
-  /** Runs a plan, query by query, and waits after each if that is asked for. */
-  async run<Result>(
-    on: Queryable,
-    plan: Plan<Result>,
-    wait?: () => Promise<void>,
-  ): Promise<Result> {
+  /** Runs a plan, query by query. */
+  async run<Result>(on: Queryable, plan: Plan<Result>): Promise<Result> {
     let step = plan.next([]);
     while (step.done !== true) {
       const { statement, values }: Query = step.value;
       // A statement that had to wait for a lock gets the new version of that row, but of all others those of when it began.
       if (statement.underLock === true) await this.query(on, statement, values);
-      const rows = await this.query(on, statement, values);
-      if (wait !== undefined) await wait();
-      step = plan.next(rows);
+      step = plan.next(await this.query(on, statement, values));
     }
     return step.value;
   }

@@ -14,9 +14,7 @@ import { checkStatements, faultsIn } from './check.ts';
 import { Connection, type Synchronous } from './connection.ts';
 import { sqliteDialect } from './dialect.ts';
 import { isBusy, stillBusy, toStoreError } from './errors.ts';
-import { createLongReads, type LongReads, writeBackOften } from './long-reads.ts';
 import { migrate } from './migrate.ts';
-import { shortenLog } from './shorten-log.ts';
 import { runInThread } from './thread.ts';
 
 const busyDelays = { baseMs: 1, maxMs: 20 };
@@ -37,13 +35,20 @@ const patience = 30_000;
 // Free pages that are given back at a time: few enough that turns do not wait for long.
 const vacuumPages = 64;
 
+// So few pages of the write-ahead log that writing them back never holds the thread for more than a moment.
+const writeBackPages = 500;
+
+// Transactions during a long read after which the log is too long for a turn to write it back.
+const manyWrites = 50;
+
 /** The database in one file. */
 export function sqliteDatabase(options: SqliteOptions): Database {
   const { clock, durability } = options;
   const path = String(options.path);
   let opening: Promise<void> | undefined;
   let connection: Connection | undefined;
-  let longReads: LongReads | undefined;
+  let longReads = 0;
+  let writes = 0;
   // Opening one takes as long as verifying several sessions, so one is kept.
   let idleReader: Connection | undefined;
   let id = '';
@@ -67,7 +72,6 @@ export function sqliteDatabase(options: SqliteOptions): Database {
       made = new Connection(options.path, options);
       const own = made;
       id = await retry(() => prepare(own, options));
-      longReads = createLongReads(own);
       connection = own;
     } catch (error) {
       made?.close();
@@ -112,7 +116,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
       return await retry(() => {
         db.synchronous = level;
         const result = db.transaction(begin, plan);
-        if (begin === 'BEGIN IMMEDIATE') longReads?.wrote();
+        if (begin === 'BEGIN IMMEDIATE') writes++;
         return result;
       });
     } catch (error) {
@@ -120,8 +124,27 @@ export function sqliteDatabase(options: SqliteOptions): Database {
     }
   };
 
-  const duringLongRead = <Result>(read: () => Promise<Result>): Promise<Result> =>
-    longReads === undefined ? read() : longReads.during(read);
+  /**
+   * Runs a read that may take long. Until it ends, SQLite cannot write back what turns add to the log, and the first turn after it would
+   * write back all of that and wait for the disk: if it is much, a thread does it before that.
+   */
+  const duringLongRead = async <Result>(
+    db: Connection,
+    read: () => Promise<Result>,
+  ): Promise<Result> => {
+    if (longReads++ === 0) {
+      writes = 0;
+      writeBackEvery(db, 0);
+    }
+    try {
+      return await read();
+    } finally {
+      if (longReads === 1 && writes >= manyWrites && db.isOpen) {
+        await runInThread(db.file, ['PRAGMA wal_checkpoint(PASSIVE)'], { writes: true });
+      }
+      if (--longReads === 0 && db.isOpen) writeBackEvery(db, writeBackPages);
+    }
+  };
 
   const readOneState = async <Result>(file: string, plan: () => Plan<Result>): Promise<Result> => {
     const reader = idleReader ?? new Connection(file, options);
@@ -168,7 +191,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
       try {
         // Nothing else can open a database in memory.
         if (file === '') return await transaction('BEGIN', plan, 'NORMAL');
-        return await duringLongRead(() => readOneState(file, plan));
+        return await duringLongRead(db, () => readOneState(file, plan));
       } catch (error) {
         throw toReadError(toStoreError(error, path));
       }
@@ -180,7 +203,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
       const apart =
         file === ''
           ? undefined
-          : await duringLongRead(() => runInThread(file, checkStatements, { signal }));
+          : await duringLongRead(db, () => runInThread(file, checkStatements, { signal }));
       return faultsIn(apart ?? (await retry(() => checkStatements.map((sql) => db.all(sql)))));
     },
     async scrub() {
@@ -193,10 +216,6 @@ export function sqliteDatabase(options: SqliteOptions): Database {
         await letOthersRun();
         free = freePages();
       }
-      // Written back first, so that emptying the log is all that is left to do in the last step.
-      await retry(() => db.get('PRAGMA wal_checkpoint(PASSIVE)'));
-      await letOthersRun();
-      while (await retry(() => shortenLog(db))) await letOthersRun();
       await retry(() => {
         // A reader in another process keeps the log from being emptied; it says so in a column.
         if (db.get('PRAGMA wal_checkpoint(TRUNCATE)')?.busy === 1) throw busyLog;
@@ -233,11 +252,16 @@ function prepare(db: Connection, options: SqliteOptions): string {
   db.exec('PRAGMA journal_mode = WAL');
   // What is erased must not stay readable in free pages.
   db.exec('PRAGMA secure_delete = ON');
-  writeBackOften(db);
+  writeBackEvery(db, writeBackPages);
   db.synchronous = 'FULL';
   const id = migrate(db, options);
   if (options.maxSize !== undefined) limitSize(db, options.maxSize);
   return id;
+}
+
+/** Lets the connection write its log back as part of a transaction, once it has so many pages; 0: never. */
+function writeBackEvery(db: Connection, pages: number): void {
+  db.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
 }
 
 function limitSize(db: Connection, bytes: number): void {
