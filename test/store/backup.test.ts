@@ -2,74 +2,44 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { postgresStore } from '../../src/store/postgres/index.ts';
 import { backupSqlite, restoreSqlite, sqliteStore } from '../../src/store/sqlite/index.ts';
 import { command } from '../cli/support/command.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
-import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
-import { type BackupStore, claimTtl } from './backup-child.ts';
+import { expectedOf } from '../support/store-fixtures.ts';
+import { lifeApp, lifeScopes } from '../support/store-life.ts';
+import { readout } from '../support/store-readout.ts';
+import type { BackupStore } from './backup-child.ts';
 import { expectContinues, startTurns } from './backup-turns.ts';
 
 let folder = '';
 let postgres: TestPostgres;
-let clock: PostgresClock;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'waymark-backup-'));
   postgres = await startPostgres();
-  clock = await postgresClock(postgres.connectionString);
 });
 afterAll(async () => {
-  await clock.close();
   await postgres.stop();
   await rm(folder, { recursive: true, force: true });
 });
 
 const run = (...args: string[]) => command(folder, args);
 
-interface Kind {
-  readonly name: string;
-  readonly store: () => BackupStore;
-  readonly copy: () => BackupStore;
-  readonly spec: (where: BackupStore) => readonly string[];
-}
-
-const schemaOf = (where: BackupStore): string[] =>
-  where.kind === 'postgres' ? ['--schema', where.schema] : [];
-const nameOf = (where: BackupStore): string =>
-  where.kind === 'postgres' ? where.connectionString : `${where.kind}:${where.path}`;
 const inFolder = (kind: 'sqlite' | 'file', name: string): BackupStore => ({
   kind,
   path: join(folder, `${kind}-${name}`),
 });
-const inSchema = (schema: string): BackupStore => ({
-  kind: 'postgres',
-  connectionString: postgres.connectionString,
-  schema,
-});
 
-const kinds: readonly Kind[] = [
-  ...(['sqlite', 'file'] as const).map((kind) => ({
-    name: kind,
-    store: () => inFolder(kind, 'live'),
-    copy: () => inFolder(kind, 'restored'),
-    spec: (where: BackupStore) => [nameOf(where)],
-  })),
-  {
-    name: 'postgres',
-    store: () => inSchema('live'),
-    copy: () => inSchema('restored'),
-    spec: (where: BackupStore) => [nameOf(where), ...schemaOf(where)],
-  },
-];
-
-describe.each(kinds)('$name', ({ name, store, copy, spec }) => {
-  test('S225: a store is backed up while turns run, and restored with all that had ended before', async () => {
-    const turns = await startTurns(store());
+test.each(['sqlite', 'file'] as const)(
+  'S225: a %s store is backed up while turns run, and restored with all that had ended before',
+  async (kind) => {
+    const turns = await startTurns(inFolder(kind, 'live'));
     await expect.poll(turns.all).toBeGreaterThan(20);
     const before = new Map(turns.acknowledged);
-    const target = `${name}.backup`;
-    const [live = '', ...schema] = spec(store());
-    const done = await run('backup', live, target, ...schema);
+    const target = `${kind}.backup`;
+    const live = `${kind}:${join(folder, `${kind}-live`)}`;
+    const done = await run('backup', live, target);
     expect(done).toMatchObject({ code: 0, stderr: '' });
     expect(done.stdout).toMatch(/^Backed up \d+ sessions to /);
     const after = turns.all();
@@ -77,22 +47,58 @@ describe.each(kinds)('$name', ({ name, store, copy, spec }) => {
     await expect.poll(turns.all).toBeGreaterThan(after);
     await turns.stop();
 
-    const [again = '', ...into] = spec(copy());
-    const restored = await run('restore-backup', target, again, ...into);
+    const again = `${kind}:${join(folder, `${kind}-restored`)}`;
+    const restored = await run('restore-backup', target, again);
     expect(restored).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Restored \d+ s/) });
-    // The claims of the process that was killed have expired.
-    const { connectionString } = clock;
-    await clock.advance(2 * claimTtl);
-    const later = copy();
-    const where = later.kind === 'postgres' ? { ...later, connectionString } : later;
-    await expectContinues(where, before, turns.sleeper());
+    await expectContinues(inFolder(kind, 'restored'), before, turns.sleeper());
 
     // Nothing is overwritten.
-    const twice = await run('restore-backup', target, again, ...into);
+    const twice = await run('restore-backup', target, again);
     expect(twice).toMatchObject({ code: 4, stderr: expect.stringContaining('overwritten') });
-    const over = await run('backup', live, target, ...schema);
+    const over = await run('backup', live, target);
     expect(over).toMatchObject({ code: 4, stderr: expect.stringContaining('overwritten') });
-  });
+  },
+);
+
+const oldBackup = (version: string): string =>
+  new URL(`../fixtures/backups/postgres-${version}.gz`, import.meta.url).pathname;
+
+test.each(['0.1.0', 'b61e1ec'])(
+  'S225: a backup of a Postgres store in the format of %s, which an earlier version wrote, is restored',
+  async (version) => {
+    const schema = `from_${version.replaceAll('.', '_')}`;
+    const where = [postgres.connectionString, '--schema', schema];
+    const restored = await run('restore-backup', oldBackup(version), ...where);
+    expect(restored).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Restored \d+ s/) });
+    // The events of runs that ended long ago are kept all the same.
+    const eventsTtl = 10 ** 14;
+    const { connectionString } = postgres;
+    const open = () => postgresStore({ connectionString, schema, eventsTtl });
+    const store = open();
+    expect(await readout(store, lifeScopes)).toMatchObject(expectedOf(version, 'postgres'));
+    expect(await store.maintenance?.verify()).toEqual([]);
+    // Any worker may take over its runs at once.
+    const taken = await store.runs?.takeOver({
+      agents: ['chat'],
+      worker: 'w',
+      ttl: 60_000,
+      limit: 10,
+    });
+    expect(taken).not.toEqual([]);
+    await store.close?.();
+    const { app, chat } = lifeApp(open());
+    expect(await chat.runText('I like water', { sessionId: 'main' })).toMatchObject({
+      finishReason: 'stop',
+    });
+    await app.close();
+    const twice = await run('restore-backup', oldBackup(version), ...where);
+    expect(twice).toMatchObject({ code: 4, stderr: expect.stringContaining('overwritten') });
+  },
+);
+
+test('S225: the backup of a Postgres store names pg_dump', async () => {
+  const done = await run('backup', postgres.connectionString, 'x', '--schema', 'mine');
+  expect(done).toMatchObject({ code: 2, stderr: expect.stringContaining('--schema=mine') });
 });
 
 test('S225: what is no store, or no backup, is refused and leaves nothing', async () => {
@@ -102,7 +108,7 @@ test('S225: what is no store, or no backup, is refused and leaves nothing', asyn
   const cases: readonly (readonly [number, readonly string[]])[] = [
     [3, ['backup', 'sqlite:nowhere.db', 'x']],
     [3, ['backup', 'file:nowhere', 'x']],
-    [3, ['backup', url, 'x', ...schema]],
+    [2, ['backup', url, 'x', ...schema]],
     [3, ['restore-backup', 'nowhere', 'sqlite:x']],
     [3, ['restore-backup', 'nowhere', 'file:x']],
     [3, ['restore-backup', 'nowhere', url, ...schema]],
@@ -121,18 +127,12 @@ test('S225: what is no store, or no backup, is refused and leaves nothing', asyn
 });
 
 test('S225: a backup of Postgres that is cut off restores nothing', async () => {
-  const whole = readFileSync(join(folder, 'postgres.backup'));
+  const whole = readFileSync(oldBackup('b61e1ec'));
   writeFileSync(join(folder, 'half'), whole.subarray(0, whole.length / 2));
-  const half = await run('restore-backup', 'half', postgres.connectionString, '--schema', 'half');
+  const where = [postgres.connectionString, '--schema', 'half'];
+  const half = await run('restore-backup', 'half', ...where);
   expect(half).toMatchObject({ code: 1, stderr: expect.stringContaining('not complete') });
-  const whole_ = await run(
-    'restore-backup',
-    'postgres.backup',
-    postgres.connectionString,
-    '--schema',
-    'half',
-  );
-  expect(whole_).toMatchObject({ code: 0 });
+  expect(await run('restore-backup', oldBackup('b61e1ec'), ...where)).toMatchObject({ code: 0 });
 });
 
 test('S225: encrypted content stays encrypted in a backup', async () => {

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { filePart } from '../../src/protocol/artifacts.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import { backupFiles, fileStore, restoreFiles } from '../../src/store/file/index.ts';
-import { backupPostgres, postgresStore, restorePostgres } from '../../src/store/postgres/index.ts';
+import { postgresStore } from '../../src/store/postgres/index.ts';
 import { backupSqlite, sqliteStore } from '../../src/store/sqlite/index.ts';
 import { createKit, stateOf } from '../../src/testing/store-contract/kit.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
@@ -199,16 +199,6 @@ test('S627: equal content takes room once', async () => {
 });
 
 test('S627: a backup has the files', async () => {
-  const { connectionString } = postgres;
-  const first = postgresStore({ connectionString, schema, max: 2 });
-  await fill(first);
-  await backupPostgres({ connectionString, schema }, join(folder, 'backup'));
-  await first.close?.();
-  await restorePostgres(join(folder, 'backup'), { connectionString, schema: `${schema}_copy` });
-  const second = postgresStore({ connectionString, schema: `${schema}_copy`, max: 2 });
-  expect(await read(second)).toEqual(Buffer.from(bytes));
-  expect(await second.maintenance?.verify()).toEqual([]);
-  await second.close?.();
   const files = fileStore(join(folder, 'store'));
   await fill(files);
   await files.close?.();

@@ -10,11 +10,11 @@ export const restoreBackup = defineCommand({
   summary: 'Create a store from a backup',
   usage: '<backup> <store>',
   about:
-    'The backup must come from "waymark backup". The store must be of the same kind and must not exist yet; nothing is\noverwritten. Unfinished background runs continue when an app opens the store. To move sessions to a store of another\nkind, use export and import.',
+    'The backup must come from "waymark backup". The store must be of the same kind and must not exist yet; nothing is\noverwritten. Unfinished background runs continue when an app opens the store. A Postgres store is restored from the file\nof an earlier version; dumps of pg_dump are restored with pg_restore. To move sessions to a store of another kind, use\nexport and import.',
   examples: [
     'restore-backup nightly.db sqlite:waymark.db',
     'restore-backup ./sessions-backup file:./sessions',
-    'restore-backup nightly.backup.gz postgres://localhost/waymark',
+    'restore-backup old.backup.gz postgres://localhost/waymark',
   ],
   options: { ...schemaOption, ...jsonOption },
   async run({ args, options, terminal }) {
