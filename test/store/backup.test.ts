@@ -75,7 +75,11 @@ test.each(['0.1.0', 'b61e1ec'])(
     const { connectionString } = postgres;
     const open = () => postgresStore({ connectionString, schema, eventsTtl });
     const store = open();
-    expect(await readout(store, lifeScopes)).toMatchObject(expectedOf(version, 'postgres'));
+    // No worker holds a restored run.
+    const expected = JSON.stringify(expectedOf(version, 'postgres'));
+    expect(await readout(store, lifeScopes)).toMatchObject(
+      JSON.parse(expected.replaceAll('"worker":"gone"', '"worker":""')),
+    );
     expect(await store.maintenance?.verify()).toEqual([]);
     // Any worker may take over its runs at once.
     const taken = await store.runs?.takeOver({
