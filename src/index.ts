@@ -112,10 +112,10 @@ export type {
   DocumentLike,
   GenerateOptions,
   GenerateSettings,
+  Limits,
 } from './generate/generate-options.ts';
 export type { GenerateCall, GenerateChunk, GenerateStream } from './generate/generate-stream.ts';
 export type { LanguageModel, SpecificationVersion } from './generate/language-model/types.ts';
-export type { Limits } from './generate/limits.ts';
 export type { Middleware, ModelStep, ToolStep } from './generate/middleware/middleware.ts';
 export {
   type FallbackOptions,
@@ -138,8 +138,7 @@ export {
   type ToolChoice,
   type ToolDefinition,
 } from './generate/model.ts';
-export type { OutputFormatName } from './generate/output/formats.ts';
-export type { OutputOptions, OutputSetting } from './generate/output/output.ts';
+export type { OutputFormatName, OutputOptions, OutputSetting } from './generate/output/output.ts';
 export type { CompactOptions, Summarize, SummaryRequest } from './generate/prompt/history.ts';
 export {
   type HistoryScope,

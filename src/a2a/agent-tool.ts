@@ -4,12 +4,24 @@ import type { Json } from '../core/json/json.ts';
 import { backoff } from '../core/time/backoff.ts';
 import { type Tool, tool } from '../generate/tool/tool.ts';
 import { isLostRun, type ToolContext } from '../generate/tool/tool-context.ts';
-import { type A2aClient, createA2aClient, type Endpoint, type OutgoingMessage } from './client.ts';
-import { isPassing } from './errors.ts';
+import {
+  type A2aClient,
+  createA2aClient,
+  type Endpoint,
+  isPassing,
+  type OutgoingMessage,
+} from './client.ts';
 import { type A2aAgentToolOptions, type ResolvedOptions, resolveOptions } from './options.ts';
-import { answerMessage, handleOf, interruptData, type TaskHandle } from './questions.ts';
-import { failureOf, resultOf, stateOf } from './result.ts';
 import type { RemoteMessage, RemoteTask } from './shapes.ts';
+import {
+  answerMessage,
+  failureOf,
+  handleOf,
+  interruptData,
+  resultOf,
+  stateOf,
+  type TaskHandle,
+} from './task.ts';
 import { TaskStream } from './task-stream.ts';
 
 const messageInput = {

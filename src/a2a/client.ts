@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { createSseParser } from '../client/sse-parser.ts';
 import { abortError } from '../core/async/signal.ts';
 import { boundResponse } from '../core/bound-response.ts';
-import { fromRpcError, unreachable } from './errors.ts';
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ResolvedOptions } from './options.ts';
 import {
   type AgentCard,
@@ -15,6 +15,38 @@ import {
   streamEvent,
 } from './shapes.ts';
 import type { TaskStream } from './task-stream.ts';
+
+const codes: Readonly<Record<number, 'NOT_FOUND' | 'INVALID_ARGUMENT' | 'UNIMPLEMENTED'>> = {
+  [-32_001]: 'NOT_FOUND',
+  [-32_602]: 'INVALID_ARGUMENT',
+  [-32_601]: 'UNIMPLEMENTED',
+};
+
+const longest = 400;
+
+/** What a remote agent refused with. */
+function fromRpcError(
+  name: string,
+  { code, message }: { readonly code: number; readonly message: string },
+): WaymarkError {
+  return new WaymarkError(
+    codes[code] ?? 'FAILED_PRECONDITION',
+    `The remote agent "${name}" refused: ${message.slice(0, longest)}`,
+  );
+}
+
+/** A remote agent that cannot be reached, or that answers with something else. */
+function unreachable(name: string, why: string, cause?: unknown): WaymarkError {
+  return new WaymarkError('UNAVAILABLE', `The remote agent "${name}" ${why}`, {
+    ...(cause !== undefined && { cause }),
+    publicMessage: `The remote agent "${name}" is not available.`,
+  });
+}
+
+/** Whether another attempt may succeed. */
+export function isPassing(error: unknown): boolean {
+  return isWaymarkError(error) && error.status === 'UNAVAILABLE';
+}
 
 /** Where a remote agent answers, and how. */
 export interface Endpoint {

@@ -13,11 +13,15 @@ import {
   type Progress,
 } from './answer/response.ts';
 import { isRefusal } from './answer/run-model.ts';
-import type { GenerateOptions } from './generate-options.ts';
+import {
+  checkTokens,
+  checkToolCalls,
+  checkTurns,
+  type GenerateOptions,
+} from './generate-options.ts';
 import { generateScope, toolReplay } from './hooks.ts';
 import { isContextOverflow } from './language-model/errors.ts';
-import { checkTokens, checkToolCalls, checkTurns } from './limits.ts';
-import { checkResolvedNames } from './middleware/tool-approval.ts';
+import { checkResolvedNames } from './middleware/middleware.ts';
 import type { Model, ModelRef, ModelRequest } from './model.ts';
 import { type ResolvedOutput, resolveOutput } from './output/output.ts';
 import {

@@ -2,16 +2,19 @@ import type {
   CallToolRequest,
   CallToolResult,
   InputRequiredResult,
+  Progress,
 } from '@modelcontextprotocol/client';
 import { linkSignals } from '../core/async/signal.ts';
 import { messageOf, WaymarkError } from '../core/error.ts';
 import type { Json, JsonObject } from '../core/json/json.ts';
 import { parse } from '../core/schema/schema.ts';
+import type { Clock } from '../core/time/clock.ts';
+import { after } from '../core/time/timers.ts';
 import type { ToolContext } from '../generate/tool/tool-context.ts';
 import type { OpenClient } from './connection.ts';
+import { fromToolResult } from './content.ts';
 import { toMcpError } from './errors.ts';
-import { FollowedTask } from './follow-task.ts';
-import { ProgressStream } from './progress.ts';
+import { taskOf } from './incoming.ts';
 import {
   answersOf,
   type Elicitation,
@@ -21,9 +24,7 @@ import {
   questionsOf,
   toElicitResult,
 } from './questions.ts';
-import { isLegacyTask, mayBeTask, type ServerToolCall } from './server-call.ts';
-import { taskOf } from './task-results.ts';
-import { fromToolResult } from './tool-result.ts';
+import { FollowedTask, isLegacyTask, mayBeTask, type ServerToolCall } from './tasks.ts';
 
 type Result = CallToolResult | InputRequiredResult;
 
@@ -270,4 +271,43 @@ function isUnknownTool(error: unknown): boolean {
     'code' in error &&
     (error.code === -32602 || error.code === -32601)
   );
+}
+
+const progressEveryMs = 100;
+
+/** Streams the progress of a call, at most every 100 ms. The last report of a call is always streamed, at its end at the latest. */
+export class ProgressStream {
+  readonly #clock: Clock;
+  readonly #context: ToolContext;
+  #held: Progress | undefined;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock, context: ToolContext) {
+    this.#clock = clock;
+    this.#context = context;
+  }
+
+  report(progress: Progress): void {
+    this.#held = progress;
+    if (this.#cancel === undefined) this.#show();
+  }
+
+  end(): void {
+    this.#cancel?.();
+    this.#show();
+    this.#cancel?.();
+  }
+
+  #show(): void {
+    this.#cancel = undefined;
+    if (this.#held === undefined) return;
+    const { progress, total, message } = this.#held;
+    this.#held = undefined;
+    this.#cancel = after(this.#clock, progressEveryMs, () => this.#show());
+    void this.#context.stream({
+      progress,
+      ...(total !== undefined && { total }),
+      ...(message !== undefined && { message }),
+    });
+  }
 }

@@ -9,11 +9,9 @@ import { withTimeout } from '../core/time/timers.ts';
 import type { ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import { createClient } from './client.ts';
 import { toMcpError } from './errors.ts';
-import { limitNotifications } from './flood.ts';
-import { LegacyQuestions } from './legacy-questions.ts';
+import { admitTasks, limitNotifications, limitTools, type ToolLimit } from './incoming.ts';
 import type { McpServer } from './options.ts';
-import { admitTasks } from './task-results.ts';
-import { limitTools, type ToolLimit } from './tool-limits.ts';
+import { LegacyQuestions } from './questions.ts';
 import { defaultMaxMessageBytes, type OpenTransport, openTransport } from './transport.ts';
 
 /** A connected client. */

@@ -5,7 +5,7 @@ import type { Tool } from '../generate/tool/tool.ts';
 import type { ToolSource, ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import type { Message } from '../protocol/message.ts';
 import { checkMcpOptions, type McpServer } from './options.ts';
-import { Servers } from './servers.ts';
+import { Servers } from './server.ts';
 import type { ServerTool } from './tools.ts';
 
 /** The tools of an MCP server, for `tools` of agents, prompts and generate calls. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ToolContext } from '../generate/tool/tool-context.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
-import { ProgressStream } from './progress.ts';
+import { ProgressStream } from './call-tool.ts';
 
 test('S730 progress is streamed at most every 100 ms, and the last report always, in order', async () => {
   const clock = fakeClock();

@@ -3,7 +3,7 @@ import type {
   ElicitResult,
   InputRequiredResult,
 } from '@modelcontextprotocol/client';
-import { messageOf, WaymarkError } from '../core/error.ts';
+import { isWaymarkError, messageOf, WaymarkError } from '../core/error.ts';
 import { contentHash } from '../core/json/hash.ts';
 import { isJsonObject, type Json, type JsonObject, toJson } from '../core/json/json.ts';
 import { parse } from '../core/schema/schema.ts';
@@ -80,7 +80,7 @@ function bad(problem: string): WaymarkError {
 }
 
 /** A question, as it is asked by either protocol. */
-export function questionOf(request: ElicitRequest['params']): Question {
+function questionOf(request: ElicitRequest['params']): Question {
   const { message } = request;
   if (!('requestedSchema' in request)) {
     throw new WaymarkError('UNIMPLEMENTED', 'Questions by URL are not supported.');
@@ -91,7 +91,7 @@ export function questionOf(request: ElicitRequest['params']): Question {
 }
 
 /** The key of a question of a server of 2025, which has none: the same question again has the same key. */
-export function keyOf(question: Question, count: number): string {
+function keyOf(question: Question, count: number): string {
   return `${count}:${contentHash(toJson(question, 'A question')).slice(0, 16)}`;
 }
 
@@ -115,4 +115,70 @@ export function questionsOf(
 export function toElicitResult(answer: JsonObject): ElicitResult {
   const { action, content } = answer;
   return (action === 'accept' ? { action, content } : { action }) as ElicitResult;
+}
+
+/** A call during which a server of 2025 may ask. */
+export interface AskedCall {
+  readonly answers: Readonly<Record<string, JsonObject>>;
+  /** Called with a question that has no answer yet: the call is cancelled, and made again with the answer. */
+  onQuestion(question: Question, key: string): void;
+}
+
+/**
+ * The questions of a server of 2025 on one connection. They do not say which call they belong to, and a cancelled call may
+ * still ask. A question must never reach the user of another call, so it is only passed on if a single call can have asked it.
+ */
+export class LegacyQuestions {
+  readonly #calls = new Map<AskedCall, number>();
+  /** Called when the server asks something: from then on its calls run one after the other. */
+  readonly #onAsked: () => void;
+  /** Takes the connection out of use: a call on it may still ask, but there is no listener. */
+  readonly #retire: () => void;
+  #hasLostCalls = false;
+
+  constructor(events: { readonly onAsked: () => void; readonly retire: () => void }) {
+    this.#onAsked = events.onAsked;
+    this.#retire = events.retire;
+  }
+
+  /** Makes a call. */
+  async during<T>(call: AskedCall, fn: () => Promise<T>): Promise<T> {
+    this.#calls.set(call, 0);
+    try {
+      return await fn();
+    } catch (error) {
+      if (!isAnswered(error)) this.#hasLostCalls = true;
+      throw error;
+    } finally {
+      this.#calls.delete(call);
+    }
+  }
+
+  /** Answers a question of the server with what the user said, or passes it on to the call. */
+  async ask(params: ElicitRequest['params']): Promise<ElicitResult> {
+    this.#onAsked();
+    const [call, ...others] = this.#calls.keys();
+    if (call === undefined || others.length > 0 || this.#hasLostCalls) {
+      if (this.#hasLostCalls) this.#retire();
+      throw new WaymarkError(
+        'FAILED_PRECONDITION',
+        'Several calls are running, so it is not known whose question this is. Call the tool again.',
+      );
+    }
+    const question = questionOf(params);
+    const count = this.#calls.get(call) ?? 0;
+    this.#calls.set(call, count + 1);
+    const key = keyOf(question, count);
+    const answer = call.answers[key];
+    if (answer) return toElicitResult(answer);
+    call.onQuestion(question, key);
+    this.#retire();
+    return { action: 'cancel' };
+  }
+}
+
+// A call that the server has refused is over.
+function isAnswered(error: unknown): boolean {
+  const cause = isWaymarkError(error) ? error.cause : undefined;
+  return typeof (cause as { readonly code?: unknown } | undefined)?.code === 'number';
 }

@@ -1,12 +1,12 @@
 import type { Client, Tool as McpTool } from '@modelcontextprotocol/client';
 import { isWaymarkError, messageOf, WaymarkError } from '../core/error.ts';
+import { sha256 } from '../core/json/hash.ts';
 import type { JsonObject } from '../core/json/json.ts';
 import { untrustedSchema } from '../core/schema/untrusted-schema.ts';
 import { type Tool, tool } from '../generate/tool/tool.ts';
 import { callTool } from './call-tool.ts';
 import { checkAnswer } from './questions.ts';
-import type { ToolServer } from './server-call.ts';
-import { nameTools, type ToolNaming } from './tool-names.ts';
+import type { ToolServer } from './tasks.ts';
 
 /** A tool of a server: its own name, and the tool that agents get. */
 export interface ServerTool {
@@ -78,4 +78,46 @@ export async function listTools(
   const result = await client.listTools(undefined, { ...options, cacheMode: 'refresh' });
   const { ttlMs } = result as { readonly ttlMs?: unknown };
   return { tools: result.tools, ttlMs: typeof ttlMs === 'number' ? ttlMs : undefined };
+}
+
+/** How the tools of a server are named. */
+export interface ToolNaming {
+  readonly server: string;
+  readonly prefix: string;
+  readonly rename: Readonly<Record<string, string>>;
+}
+
+const longest = 64;
+
+/**
+ * The names under which a model sees the tools of a server: with a prefix, in the characters that all providers take, and
+ * not too long. Two tools with one name are INVALID_ARGUMENT.
+ */
+function nameTools(
+  names: readonly string[],
+  { server, prefix, rename }: ToolNaming,
+): ReadonlyMap<string, string> {
+  const owners = new Map<string, string>();
+  const named = new Map<string, string>();
+  for (const name of names) {
+    const given = Object.hasOwn(rename, name) ? rename[name] : undefined;
+    const full = given ?? validName(prefix + name);
+    const other = owners.get(full);
+    if (other !== undefined) {
+      throw new WaymarkError(
+        'INVALID_ARGUMENT',
+        `Two tools of MCP server "${server}" would be called "${full}": "${other}" and "${name}". Leave one out with \`except\`, or give it another name with \`rename\`.`,
+      );
+    }
+    owners.set(full, name);
+    named.set(name, full);
+  }
+  return named;
+}
+
+// Providers take letters, digits, "_" and "-", at most 64. A hash keeps long names apart.
+function validName(name: string): string {
+  const valid = name.replaceAll(/[^\w-]/g, '_');
+  if (valid.length <= longest) return valid;
+  return `${valid.slice(0, longest - 9)}_${sha256(name).slice(0, 8)}`;
 }

@@ -1,7 +1,7 @@
 import type { FetchLike, Transport } from '@modelcontextprotocol/client';
 import { boundResponse } from '../core/bound-response.ts';
+import { loadSdk, loadStdio } from './client.ts';
 import type { McpCommand, McpServer, McpUrl } from './options.ts';
-import { loadSdk, loadStdio } from './sdk.ts';
 
 /** A transport to a server, and what is known about the process behind it. */
 export interface OpenTransport {

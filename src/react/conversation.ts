@@ -7,10 +7,9 @@ import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
 import type { ArtifactPatch, Reset } from '../protocol/turn.ts';
 import { type WaitingInterrupt, waitingInterrupts } from './interrupts.ts';
-import { LiveTurn, steeredId } from './live-turn.ts';
+import { LiveTurn, SubAgents, steeredId } from './live-turn.ts';
 import { MessageViews } from './message-view.ts';
 import { emptySessionData, type SessionData } from './session-data.ts';
-import { SubAgents } from './sub-agents.ts';
 import { type AgentView, emptyView } from './view.ts';
 
 /** What of a view is not worked out from the messages. */

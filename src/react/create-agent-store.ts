@@ -8,12 +8,12 @@ import { systemClock } from '../core/time/clock.ts';
 import type { Input } from '../protocol/turn.ts';
 import type { AgentActions, AgentStore, AgentStoreOptions, SendOptions } from './agent-store.ts';
 import { Conversation } from './conversation.ts';
-import { change, type FlowContext, showFailure } from './flow-context.ts';
+import { change, createPublisher, type FlowContext, showFailure } from './flow-context.ts';
 import { allAnswers, answersTo, type GivenAnswers, withAnswers } from './interrupts.ts';
-import { createPublisher } from './publisher.ts';
-import { readSent, readSession } from './read-session.ts';
 import {
   emptySessionData,
+  readSent,
+  readSession,
   type SessionData,
   type StoreAgent,
   sessionDataOfSession,

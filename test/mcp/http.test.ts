@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
 import { type App, waymark } from '../../src/index.ts';
 import { type McpUrl, mcp } from '../../src/mcp/index.ts';
-import { Servers } from '../../src/mcp/servers.ts';
+import { Servers } from '../../src/mcp/server.ts';
 import { type ScriptStep, scriptedModel } from '../../src/testing/index.ts';
 
 const open: { close(): unknown }[] = [];

@@ -1,8 +1,7 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { type JsonSchema, toJsonSchema } from '../../core/schema/schema.ts';
 import type { Generator } from '../../generate/generator.ts';
-import type { Middleware } from '../../generate/middleware/middleware.ts';
-import { checkNamedTools } from '../../generate/middleware/tool-approval.ts';
+import { checkNamedTools, type Middleware } from '../../generate/middleware/middleware.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { Prompt } from '../../generate/prompt/prompt.ts';
 import type { Tool, ToolState } from '../../generate/tool/tool.ts';

@@ -8,7 +8,7 @@ import {
 } from '../../core/options.ts';
 import { parseSync, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
 import { checkCost } from '../../generate/answer/price.ts';
-import { checkLimits } from '../../generate/limits.ts';
+import { checkLimits } from '../../generate/generate-options.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import { always, on, type SnapshotPolicy } from '../../session/policy.ts';
 import type { SessionState } from '../../session/session-state.ts';

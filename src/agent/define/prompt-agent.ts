@@ -3,7 +3,7 @@ import { toJsonSchema } from '../../core/schema/schema.ts';
 import { untrustedSchema } from '../../core/schema/untrusted-schema.ts';
 import type { GenerateOptions, GenerateSettings } from '../../generate/generate-options.ts';
 import type { Generator } from '../../generate/generator.ts';
-import { checkResolvedNames } from '../../generate/middleware/tool-approval.ts';
+import { checkResolvedNames } from '../../generate/middleware/middleware.ts';
 import { outputOptionsOf } from '../../generate/output/output.ts';
 import { toolMessage, toParts } from '../../generate/prompt/template.ts';
 import { callerTools, checkCallerTools } from '../../generate/tool/caller-tools.ts';

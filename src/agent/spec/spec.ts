@@ -1,8 +1,7 @@
 import type { ErrorBody } from '../../core/error.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Schema } from '../../core/schema/schema.ts';
-import type { GenerateSettings } from '../../generate/generate-options.ts';
-import type { Limits } from '../../generate/limits.ts';
+import type { GenerateSettings, Limits } from '../../generate/generate-options.ts';
 import type { ModelConfig, ModelRef } from '../../generate/model.ts';
 import type { Template } from '../../generate/prompt/template.ts';
 import type { Tool } from '../../generate/tool/tool.ts';

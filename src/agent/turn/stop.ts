@@ -162,7 +162,7 @@ export function keepPartialAnswer(stopped: {
 }): void {
   const { working, partial } = stopped;
   const { content } = partial;
-  if (content.length > 0) working.addMessages([{ role: 'model', content: [...content] }]);
+  if (content.length > 0) working.addMessages([{ role: 'model', content }]);
   const closing = closeToolRequests(lastRound(working.state.history), 'aborted');
   if (closing !== undefined) working.addMessages([closing]);
 }

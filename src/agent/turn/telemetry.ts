@@ -2,7 +2,7 @@ import { toErrorBody } from '../../core/error.ts';
 import { count, hasMetrics, recordValue } from '../../core/metrics.ts';
 import { inSpan, type Span, type SpanAttributes } from '../../core/trace.ts';
 import { backend, genAi, attributes as names, operations } from '../../core/trace-names.ts';
-import { tracedModel } from '../../generate/answer/model-telemetry.ts';
+import { tracedModel } from '../../generate/answer/run-model.ts';
 import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
 import type { RunMode } from '../../protocol/run.ts';
 import type { FinishReason, Input, Output, Usage } from '../../protocol/turn.ts';

@@ -7,7 +7,7 @@ import { jsonLength } from '../../core/json/hash.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import type { ModelChunk } from '../../protocol/turn.ts';
-import { defaultLimits, type Limits } from '../limits.ts';
+import { defaultLimits, type Limits } from '../generate-options.ts';
 import { composeModel, type Middleware, type ModelStep } from '../middleware/middleware.ts';
 import type { Model, ModelRef, ModelRequest } from '../model.ts';
 import type { Compaction } from '../prompt/request.ts';

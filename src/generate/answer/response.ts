@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { InferSchema, Schema } from '../../core/schema/schema.ts';
-import type { Message, Part, ToolRequestPart } from '../../protocol/message.ts';
-import { keptParts } from '../../protocol/messages/streamed-parts.ts';
+import type { Message, ToolRequestPart } from '../../protocol/message.ts';
+import { PartialAnswer } from '../../protocol/messages/streamed-parts.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import { isInterrupted, toolRequestsOf } from '../../protocol/messages/tool-round.ts';
 import { parseMessage } from '../../protocol/parse.ts';
@@ -99,7 +99,7 @@ function toResponse(
 export class Progress implements GenerateProgress {
   readonly #whole: Message[] = [];
   #usage: Usage = {};
-  #answer: Part[] = [];
+  readonly #answer = new PartialAnswer();
   #requests: readonly ToolRequestPart[] = [];
   #outcomes: (ToolOutcome | undefined)[] = [];
 
@@ -123,7 +123,7 @@ export class Progress implements GenerateProgress {
    */
   get messages(): readonly Message[] {
     const messages = this.whole();
-    const content = keptParts(this.#answer);
+    const { content } = this.#answer;
     if (content.length > 0) messages.push(parseMessage({ role: 'model', content }));
     if (this.#requests.length > 0) messages.push(parseMessage(this.#closedRound()));
     return messages;
@@ -133,7 +133,7 @@ export class Progress implements GenerateProgress {
   add(message: Message): Message {
     const frozen = parseMessage(message);
     this.#whole.push(frozen);
-    this.#answer = [];
+    this.#answer.clear();
     this.#requests = [];
     return frozen;
   }
@@ -150,12 +150,12 @@ export class Progress implements GenerateProgress {
 
   /** Takes note of a piece of the answer that is coming. */
   addChunk({ content }: ModelChunk): void {
-    for (const part of content) this.#answer.push(part);
+    for (const part of content) this.#answer.add(part);
   }
 
   /** An answer begins, or begins again. */
   startAnswer(): void {
-    this.#answer = [];
+    this.#answer.clear();
   }
 
   /** Tools begin to run. */

@@ -1,14 +1,14 @@
 import { throwIfAborted } from '../../core/async/signal.ts';
-import { messageOf, WaymarkError } from '../../core/error.ts';
-import { hasMetrics } from '../../core/metrics.ts';
-import { inSpan, type SpanAttributes } from '../../core/trace.ts';
-import { operations } from '../../core/trace-names.ts';
+import { messageOf, toErrorBody, WaymarkError } from '../../core/error.ts';
+import { hasMetrics, recordValue } from '../../core/metrics.ts';
+import { inSpan, type Span, type SpanAttributes } from '../../core/trace.ts';
+import { genAi, attributes as names, operations } from '../../core/trace-names.ts';
+import type { Message, Part } from '../../protocol/message.ts';
 import { parseMessage } from '../../protocol/parse.ts';
 import { generateScope } from '../hooks.ts';
 import { fromProviderError } from '../language-model/errors.ts';
 import type { Model, ModelCall, ModelRequest, ModelResponse } from '../model.ts';
-import { ModelWatch, requestAttributes } from './model-telemetry.ts';
-import { pricedUsage } from './price.ts';
+import { pricedUsage, providerName } from './price.ts';
 
 const refusals = new WeakSet<WaymarkError>();
 
@@ -93,4 +93,157 @@ function badResponse(model: string, cause?: unknown): WaymarkError {
     `Model "${model}" must return { message, finishReason } with a message of role "model".${reason}`,
     { cause, publicMessage: `Model "${model}" failed: its answer has the wrong form.` },
   );
+}
+
+/** The names of a model and its provider in traces. */
+export function tracedModel(model: Model): {
+  readonly id: string;
+  readonly provider: string | undefined;
+} {
+  const { name, modelId: id = name, provider } = model;
+  return { id, provider: provider === undefined ? undefined : providerName(provider) };
+}
+
+/** What is known of a model call before it is made. */
+function requestAttributes(model: Model, { config, output }: ModelRequest): SpanAttributes {
+  const { id, provider } = tracedModel(model);
+  return {
+    [genAi.operation]: operations.chat,
+    [genAi.requestModel]: id,
+    [genAi.provider]: provider,
+    [genAi.temperature]: config?.temperature,
+    [genAi.topP]: config?.topP,
+    [genAi.topK]: config?.topK,
+    [genAi.maxTokens]: config?.maxOutputTokens,
+    [genAi.frequencyPenalty]: config?.frequencyPenalty,
+    [genAi.presencePenalty]: config?.presencePenalty,
+    [genAi.stopSequences]: config?.stopSequences,
+    [genAi.seed]: config?.seed,
+    [genAi.outputType]: output?.contentType === 'application/json' ? 'json' : undefined,
+  };
+}
+
+/** Measures a model call for its span and the metrics; does nothing without a listener. */
+class ModelWatch {
+  readonly #model: Model;
+  readonly #span: Span;
+  readonly #startedAt = performance.now();
+  #firstChunk: number | undefined;
+
+  constructor(model: Model, span: Span) {
+    this.#model = model;
+    this.#span = span;
+  }
+
+  /** The same call, which notes when the first chunk comes. */
+  watched(call: ModelCall): ModelCall {
+    return {
+      signal: call.signal,
+      context: call.context,
+      stream: (chunk) => {
+        this.#firstChunk ??= this.#elapsed();
+        return call.stream(chunk);
+      },
+    };
+  }
+
+  answered({ messages }: ModelRequest, response: ModelResponse): void {
+    const { finishReason, usage, metadata } = response;
+    const { responseId, responseModel } = metadata ?? {};
+    this.#span.setAttributes({
+      [genAi.finishReasons]: [finishReason],
+      [genAi.inputTokens]: usage?.inputTokens,
+      [genAi.outputTokens]: usage?.outputTokens,
+      [genAi.cacheReadTokens]: usage?.cachedInputTokens,
+      [genAi.cacheWriteTokens]: usage?.cacheWriteTokens,
+      [genAi.cacheCreationTokens]: usage?.cacheWriteTokens,
+      [genAi.reasoningTokens]: usage?.reasoningTokens,
+      [genAi.timeToFirstChunk]: this.#firstChunk,
+      ...(typeof responseId === 'string' && { [genAi.responseId]: responseId }),
+      ...(typeof responseModel === 'string' && { [genAi.responseModel]: responseModel }),
+    });
+    this.#showContent(messages, response);
+    if (!hasMetrics()) return;
+    const labels = {
+      ...this.#labels(),
+      ...(typeof responseModel === 'string' && { [genAi.responseModel]: responseModel }),
+    };
+    recordValue('gen_ai.client.operation.duration', this.#elapsed(), labels);
+    for (const [type, tokens] of [
+      ['input', usage?.inputTokens],
+      ['output', usage?.outputTokens],
+    ] as const) {
+      if (tokens === undefined) continue;
+      recordValue('gen_ai.client.token.usage', tokens, { ...labels, [genAi.tokenType]: type });
+    }
+    if (this.#firstChunk !== undefined) {
+      recordValue('gen_ai.client.operation.time_to_first_chunk', this.#firstChunk, labels);
+    }
+  }
+
+  failed(error: unknown): void {
+    const labels = { ...this.#labels(), [names.errorType]: toErrorBody(error).status };
+    recordValue('gen_ai.client.operation.duration', this.#elapsed(), labels);
+  }
+
+  // Only with `telemetry.content`, and only what the agent's transform lets out.
+  #showContent(messages: readonly Message[], { message, finishReason }: ModelResponse): void {
+    const show = generateScope.get()?.hooks?.showMessages;
+    if (show === undefined || !this.#span.recording) return;
+    const answer = tracedMessages(show([message])).map((each) => ({
+      ...each,
+      finish_reason: finishReason,
+    }));
+    this.#span.setAttributes({
+      [genAi.inputMessages]: JSON.stringify(tracedMessages(show(messages))),
+      [genAi.outputMessages]: JSON.stringify(answer),
+    });
+  }
+
+  #labels(): Record<string, string | undefined> {
+    const { id, provider } = tracedModel(this.#model);
+    return {
+      [genAi.operation]: operations.chat,
+      [genAi.requestModel]: id,
+      [genAi.provider]: provider,
+    };
+  }
+
+  #elapsed(): number {
+    return (performance.now() - this.#startedAt) / 1000;
+  }
+}
+
+/** A message in the form that the GenAI conventions give it. */
+interface TracedMessage {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly parts: readonly object[];
+}
+
+/** Messages in the form that the GenAI conventions give them. */
+function tracedMessages(messages: readonly Message[]): readonly TracedMessage[] {
+  return messages.map(({ role, content }) => ({
+    role: role === 'model' ? 'assistant' : role,
+    parts: content.flatMap(tracedPart),
+  }));
+}
+
+function tracedPart(part: Part): object[] {
+  if ('text' in part) return [{ type: 'text', content: part.text }];
+  if ('reasoning' in part) return [{ type: 'reasoning', content: part.reasoning }];
+  if ('toolRequest' in part) {
+    const { name, ref, input } = part.toolRequest;
+    return [{ type: 'tool_call', id: ref ?? null, name, arguments: input ?? null }];
+  }
+  if ('toolResponse' in part) {
+    const { ref, output } = part.toolResponse;
+    return [{ type: 'tool_call_response', id: ref ?? null, response: output ?? null }];
+  }
+  if ('media' in part) {
+    const { url, contentType } = part.media;
+    // The data of a file is not part of a trace.
+    const uri = url.startsWith('data:') ? null : url;
+    return [{ type: 'uri', mime_type: contentType ?? null, uri }];
+  }
+  return [];
 }

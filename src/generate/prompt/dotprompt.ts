@@ -8,7 +8,7 @@ import { jsonObject } from '../../protocol/json-value.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { ModelConfig } from '../model.ts';
-import type { OutputFormatName } from '../output/formats.ts';
+import type { OutputFormatName } from '../output/output.ts';
 import type { PromptOptions } from './prompt.ts';
 import { historyPlace, type TemplateEngine, type TemplateScope } from './template.ts';
 

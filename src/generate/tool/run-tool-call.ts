@@ -10,9 +10,8 @@ import { genAi, attributes as names, operations } from '../../core/trace-names.t
 import type { Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
 import type { ModelChunk } from '../../protocol/turn.ts';
 import type { Progress } from '../answer/response.ts';
-import type { ToolOutcome } from '../hooks.ts';
-import { generateScope, insideTool } from '../hooks.ts';
-import { defaultLimits, type Limits } from '../limits.ts';
+import { defaultLimits, type Limits } from '../generate-options.ts';
+import { generateScope, insideTool, type ToolOutcome } from '../hooks.ts';
 import { composeTool, type Middleware } from '../middleware/middleware.ts';
 import { respond } from './resume.ts';
 import { isBadCall, markBadCall, type Tool } from './tool.ts';

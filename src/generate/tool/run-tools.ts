@@ -8,8 +8,8 @@ import {
 } from '../../protocol/messages/tool-record.ts';
 import { toolRequestsOf } from '../../protocol/messages/tool-round.ts';
 import type { Progress } from '../answer/response.ts';
+import { defaultLimits } from '../generate-options.ts';
 import { generateScope, type ToolOutcome, type ToolRecorder, toolReplay } from '../hooks.ts';
-import { defaultLimits } from '../limits.ts';
 import { toolMessage } from '../prompt/template.ts';
 import { runToolCall, type ToolRun, type ToolScope } from './run-tool-call.ts';
 

@@ -51,30 +51,27 @@ function isNewerOf(part: Part, other: Part): boolean {
  * data on an unfinished part.
  */
 export class PartialAnswer {
-  #parts: Part[] = [];
+  // Joined when they are read: most answers are never stopped.
+  #pieces: Part[] = [];
 
   /** The content so far. */
-  get content(): readonly Part[] {
-    return this.#parts;
+  get content(): Part[] {
+    const content: Part[] = [];
+    for (const piece of this.#pieces) {
+      const part = 'text' in piece ? withoutProviderMetadata(piece) : piece;
+      const isEmpty = 'text' in part && part.text === '';
+      if (!joinText(content, part) && !isEmpty) content.push(part);
+    }
+    return content;
   }
 
   add(part: Part): void {
-    if ('text' in part) {
-      const kept = withoutProviderMetadata(part);
-      if (!joinText(this.#parts, kept) && part.text !== '') this.#parts.push(kept);
-    } else if ('data' in part || ('media' in part && part.metadata?.reasoning !== true)) {
-      this.#parts.push(part);
-    }
+    const isKept =
+      'text' in part || 'data' in part || ('media' in part && part.metadata?.reasoning !== true);
+    if (isKept) this.#pieces.push(part);
   }
 
   clear(): void {
-    this.#parts = [];
+    this.#pieces = [];
   }
-}
-
-/** The parts that are kept of a stopped answer. */
-export function keptParts(pieces: readonly Part[]): Part[] {
-  const answer = new PartialAnswer();
-  for (const piece of pieces) answer.add(piece);
-  return [...answer.content];
 }

@@ -1,13 +1,55 @@
-import type { CallToolResult, Client, InputRequiredResult } from '@modelcontextprotocol/client';
+import type {
+  CallToolResult,
+  Client,
+  InputRequiredResult,
+  Tool as McpTool,
+} from '@modelcontextprotocol/client';
 import * as v from 'valibot';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { JsonObject } from '../core/json/json.ts';
+import type { UntrustedSchema } from '../core/schema/untrusted-schema.ts';
 import { backoff } from '../core/time/backoff.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { isLostRun, type ToolContext } from '../generate/tool/tool-context.ts';
-import type { OpenClient } from './connection.ts';
+import { loadSdk } from './client.ts';
+import type { McpConnection, OpenClient } from './connection.ts';
 import { toMcpError } from './errors.ts';
-import { loadSdk } from './sdk.ts';
-import type { ServerToolCall } from './server-call.ts';
+
+/** What calling the tools of a server needs. */
+export interface ToolServer {
+  readonly server: string;
+  readonly connection: McpConnection;
+  readonly timeout: number;
+  /** Whether the server is asked to run calls as tasks. */
+  readonly tasks: boolean;
+  readonly clock: Clock;
+  /** Called when the server does not know a tool that it has listed. */
+  onUnknownTool(): void;
+}
+
+/** One call of a tool of a server. */
+export interface ServerToolCall {
+  readonly definition: McpTool;
+  /** The schema of its structured content. */
+  readonly outputSchema: UntrustedSchema | undefined;
+  readonly about: ToolServer;
+  readonly input: JsonObject;
+}
+
+/** Whether the server may answer a call with a task. A server of 2025 says which of its tools must be called so. */
+export function mayBeTask({ definition, about }: ServerToolCall): boolean {
+  return about.tasks || taskSupportOf(definition) === 'required';
+}
+
+/** Whether a server of 2025 is asked to run the call as a task. */
+export function isLegacyTask({ definition, about }: ServerToolCall): boolean {
+  const support = taskSupportOf(definition);
+  return support === 'required' || (support === 'optional' && about.tasks);
+}
+
+function taskSupportOf(definition: McpTool): unknown {
+  return (definition as { execution?: { taskSupport?: unknown } }).execution?.taskSupport;
+}
 
 const object = v.record(v.string(), v.unknown());
 const milliseconds = v.optional(v.nullable(v.number()));
