@@ -13,9 +13,9 @@ import { textOf } from '../../protocol/messages/text.ts';
 import { always, on, type SnapshotPolicy } from '../../session/policy.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
+import { checkedStore } from '../../store/rules/checked-store.ts';
 import { checkClientState } from '../persistence/client-state.ts';
 import type { AgentHost } from '../persistence/host.ts';
-import { namedStore } from '../persistence/named-store.ts';
 import { completeTransform } from '../persistence/transform.ts';
 import { clientTurnStore, turnStoreOf } from '../persistence/turn-store.ts';
 import { storedState } from '../spec/input.ts';
@@ -37,7 +37,7 @@ export function commonSpec(
 ): Common {
   const { name, state: stateSchema, description, transform = {} } = options;
   const given = options.store === false ? undefined : (options.store ?? appStore);
-  const store = given && namedStore(given);
+  const store = given && checkedStore(given);
   checkOptions(options, store);
   if (stateSchema !== undefined) toJsonSchema(stateSchema);
   const initialState = initialOf(options);

@@ -1,17 +1,13 @@
-import { WaymarkError } from '../../core/error.ts';
+import { isWaymarkError, type Status, WaymarkError } from '../../core/error.ts';
 import { checkId, checkLookup, fitsLookup } from '../../protocol/ids.ts';
 import { checkMessagePage, type MessageOptions } from '../../protocol/message-page.ts';
 import type {
-  AbortSupport,
   ClaimRequest,
   CommitWrite,
-  EventSupport,
   ExpectHead,
   FileHolder,
   FilePlace,
-  FileSupport,
   Lookup,
-  MaintenanceSupport,
   RunRef,
   RunSupport,
   Scope,
@@ -21,54 +17,21 @@ import type {
   Store,
   TimelineSupport,
 } from '../contract/store.ts';
+import { runningOf } from './errors.ts';
 import { withFiles } from './exported-files.ts';
-import { OwedReleases } from './owed-releases.ts';
 import { checkQuery } from './session-filter.ts';
 
-/**
- * The store with its ids checked: what is not a string is `INVALID_ARGUMENT` in every call that takes an id, and a lookup
- * with both ids finds the snapshot only in that session. A second `close` waits for the first one. A run whose release could
- * not be written holds nothing up. Every store of ours passes its calls through here, so that they agree. Beneath, a lookup has
- * exactly one id.
- */
-export function checkedStore<S extends Store>(store: S): S {
-  const { runs, abort, events, timeline, maintenance, files, close } = store;
-  let closing: Promise<void> | undefined;
-  const owed = new OwedReleases(runs?.release ?? (() => Promise.resolve()));
-  return {
-    ...store,
-    ...snapshots(store, owed),
-    ...(close && {
-      close() {
-        closing ??= close();
-        return closing;
-      },
-    }),
-    ...(runs && { runs: checkedRuns(runs, owed) }),
-    ...(abort && { abort: checkedAbort(abort) }),
-    ...(events && { events: checkedEvents(events) }),
-    ...(timeline && { timeline: checkedTimeline(timeline, owed) }),
-    ...(maintenance && { maintenance: checkedMaintenance(maintenance, files) }),
-    ...(files && { files: checkedFiles(files) }),
-  };
-}
-
+/** A check of the argument at its place, which throws. */
 type Check = (value: never) => void;
 
-/** The same method, which rejects when one of its arguments fails the check at its place. */
-function guard<Args extends readonly unknown[], Result>(
-  method: (...args: Args) => Promise<Result>,
-  ...checks: readonly Check[]
-): (...args: Args) => Promise<Result> {
-  return (...args) => {
-    try {
-      for (let place = 0; place < checks.length; place++) checks[place]?.(args[place] as never);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    return method(...args);
-  };
-}
+type Calls<Target> = {
+  readonly [Name in keyof Required<Target> as Required<Target>[Name] extends (
+    ...args: never[]
+  ) => unknown
+    ? Name
+    : never]: readonly Check[];
+};
+type Capability = 'runs' | 'abort' | 'events' | 'timeline' | 'maintenance' | 'spend' | 'files';
 
 function scope(value: Scope): void {
   checkId(value?.agent, 'an agent name');
@@ -81,29 +44,24 @@ function scopeIfGiven(value: Scope | undefined): void {
 
 const snapshot: Check = (id) => checkId(id, 'a snapshot id');
 const session: Check = (id) => checkId(id, 'a session id');
+const runId: Check = (id) => checkId(id, 'a run id');
 const anything: Check = () => {};
+const messages: Check = (options: MessageOptions | undefined) =>
+  checkMessagePage(options?.messages);
 
 function run(value: RunRef): void {
   checkId(value?.runId, 'a run id');
-}
-
-function request({ runId, sessionId, from, expectHead }: ClaimRequest): void {
-  checkId(runId, 'a run id');
-  checkId(sessionId, 'a session id');
-  if (from !== 'head' && from !== null) checkId(from?.snapshotId, 'a snapshot id');
-  headIfGiven(expectHead);
-}
-
-function headIfGiven(id: string | null | undefined): void {
-  if (id !== undefined && id !== null) checkId(id, 'a snapshot id');
 }
 
 function expecting(options: ExpectHead | undefined): void {
   if (options?.expectHead !== undefined) checkId(options.expectHead, 'a snapshot id');
 }
 
-function steering(message: SteeringMessage): void {
-  checkId(message?.id, 'the id of a message');
+function claim({ runId: id, sessionId, from, expectHead }: ClaimRequest): void {
+  checkId(id, 'a run id');
+  checkId(sessionId, 'a session id');
+  if (from !== 'head' && from !== null) checkId(from?.snapshotId, 'a snapshot id');
+  if (expectHead !== undefined && expectHead !== null) checkId(expectHead, 'a snapshot id');
 }
 
 function write({ snapshotId, parentId }: CommitWrite): void {
@@ -111,151 +69,273 @@ function write({ snapshotId, parentId }: CommitWrite): void {
   if (parentId !== undefined) checkId(parentId, 'a snapshot id');
 }
 
-const messages = (options: MessageOptions | undefined): void => checkMessagePage(options?.messages);
-
-/** Reads by one id, and leaves out what is of another session than the one asked for. */
-function finding<Found>(
-  read: (scope: Scope, lookup: Lookup, options?: MessageOptions) => Promise<Found | undefined>,
-  sessionOf: (found: Found) => string,
-): (scope: Scope, lookup: Lookup, options?: MessageOptions) => Promise<Found | undefined> {
-  return async (within, given, options) => {
-    scope(within);
-    messages(options);
-    const lookup = checkLookup(given);
-    if (!('snapshotId' in lookup)) return read(within, lookup, options);
-    const found = await read(within, { snapshotId: lookup.snapshotId }, options);
-    return found !== undefined && fitsLookup(lookup, sessionOf(found)) ? found : undefined;
-  };
+function taken({ runIds }: Parameters<RunSupport['takeOver']>[0]): void {
+  for (const id of runIds ?? []) checkId(id, 'a run id');
 }
 
-function snapshots(
-  store: SnapshotStore,
-  owed: OwedReleases,
-): Pick<SnapshotStore, 'getSnapshot' | 'saveSnapshot'> {
-  return {
-    getSnapshot: finding(store.getSnapshot, ({ sessionId }) => sessionId),
-    saveSnapshot: guard(owed.freeing(store.saveSnapshot), scope, snapshot),
-  };
+function message(value: SteeringMessage): void {
+  checkId(value?.id, 'the id of a message');
 }
 
-function checkedRuns(runs: RunSupport, owed: OwedReleases): RunSupport {
-  return {
-    ...runs,
-    claim: guard(owed.freeing(runs.claim), scope, request),
-    load: finding(runs.load, (found) => found.snapshot.sessionId),
-    heartbeat: guard(runs.heartbeat, run),
-    detach: guard(runs.detach, run),
-    checkpoint: guard(runs.checkpoint, run),
-    commit: guard(runs.commit, run, write),
-    release: guard(owed.release, run),
-    handOver: guard(runs.handOver, run),
-    attachPartial: guard(runs.attachPartial, run),
-    getStep: guard(runs.getStep, run),
-    saveStep: guard(runs.saveStep, run),
-    takeOver: guard(runs.takeOver, ({ runIds }: Parameters<RunSupport['takeOver']>[0]) => {
-      for (const id of runIds ?? []) checkId(id, 'a run id');
-    }),
-    ...(runs.readLeftInbox && { readLeftInbox: guard(runs.readLeftInbox, scope, session) }),
-    ...(runs.steer && { steer: guard(runs.steer, scope, snapshot, steering) }),
-    ...(runs.readInbox && { readInbox: guard(runs.readInbox, run) }),
-    getRun: guard(runs.getRun, scope, snapshot),
-    listRuns: guard(runs.listRuns, scopeIfGiven),
-    ...(runs.listDeadRuns && { listDeadRuns: guard(runs.listDeadRuns, scopeIfGiven) }),
-    ...(runs.dropDeadRun && { dropDeadRun: guard(runs.dropDeadRun, scope, snapshot) }),
-  };
+function target(value: Parameters<TimelineSupport['fork']>[2]): void {
+  checkId(value?.sessionId, 'a session id');
+  checkId(value.snapshotId, 'a snapshot id');
+  expecting(value);
 }
 
-function checkedAbort(abort: AbortSupport): AbortSupport {
-  return {
-    ...abort,
-    abortSnapshot: guard(abort.abortSnapshot, scope, snapshot),
-    onChange(id, listener) {
-      checkId(id, 'a snapshot id');
-      return abort.onChange(id, listener);
-    },
-  };
+function holder(value: FileHolder): void {
+  scope(value?.scope);
+  if (value.run !== undefined) run(value.run);
 }
 
-function checkedEvents(events: EventSupport): EventSupport {
-  return {
-    ...events,
-    append: guard(events.append, run),
-    read: guard(events.read, scope, snapshot),
-    onEvents(id, listener) {
-      checkId(id, 'a run id');
-      return events.onEvents(id, listener);
-    },
-  };
+function place(value: FilePlace): void {
+  scope(value?.scope);
+  checkId(value.sessionId, 'a session id');
+  if (value.runId !== undefined) checkId(value.runId, 'a run id');
 }
 
-const query = (options: SessionFilter | undefined): void => checkQuery(options?.query);
-
-function checkedTimeline(timeline: TimelineSupport, owed: OwedReleases): TimelineSupport {
-  return {
-    ...timeline,
-    getSession: guard(timeline.getSession, scope, session, messages),
-    listSessions: guard(timeline.listSessions, scope, query),
-    updateSession: guard(timeline.updateSession, scope, session),
-    deleteSession: guard(owed.freeing(timeline.deleteSession), scope, session),
-    listSnapshots: guard(timeline.listSnapshots, scope, session),
-    restore: guard(owed.freeing(timeline.restore), scope, snapshot, expecting),
-    fork: guard(
-      timeline.fork,
-      scope,
-      snapshot,
-      (target: Parameters<TimelineSupport['fork']>[2]) => {
-        checkId(target?.sessionId, 'a session id');
-        checkId(target.snapshotId, 'a snapshot id');
-        expecting(target);
-      },
-    ),
-    label: guard(timeline.label, scope, snapshot, anything, expecting),
-  };
-}
-
-const hash: Check = (given) => {
+function hash(given: unknown): void {
   if (typeof given === 'string' && /^[0-9a-f]{64}$/.test(given)) return;
   throw new WaymarkError(
     'INVALID_ARGUMENT',
     'The hash of a file must be a SHA-256 in lower-case hex.',
   );
+}
+
+const ownCalls: Calls<Omit<Store, Capability>> = {
+  open: [],
+  close: [],
+  getSnapshot: [scope, anything, messages],
+  saveSnapshot: [scope, snapshot],
 };
 
-function checkedFiles(files: FileSupport): FileSupport {
-  return {
-    write: guard(files.write, (holder: FileHolder) => {
-      scope(holder?.scope);
-      if (holder.run !== undefined) run(holder.run);
-    }),
-    open: guard(
-      files.open,
-      (place: FilePlace) => {
-        scope(place?.scope);
-        checkId(place.sessionId, 'a session id');
-        if (place.runId !== undefined) checkId(place.runId, 'a run id');
+/** The checks of each call of a capability. A name that is missing here does not compile. */
+const capabilityCalls: { readonly [Name in Capability]: Calls<Required<Store>[Name]> } = {
+  runs: {
+    claim: [scope, claim],
+    load: [scope],
+    heartbeat: [run],
+    detach: [run],
+    checkpoint: [run],
+    commit: [run, write],
+    release: [run],
+    replaceReceipt: [],
+    getRequest: [],
+    handOver: [run],
+    attachPartial: [run],
+    getStep: [run],
+    saveStep: [run],
+    takeOver: [taken],
+    steer: [scope, snapshot, message],
+    readInbox: [run],
+    readLeftInbox: [scope, session],
+    getRun: [scope, snapshot],
+    listRuns: [scopeIfGiven],
+    listDeadRuns: [scopeIfGiven],
+    dropDeadRun: [scope, snapshot],
+  },
+  abort: { abortSnapshot: [scope, snapshot], onChange: [snapshot] },
+  events: { append: [run], read: [scope, snapshot], onEvents: [runId] },
+  timeline: {
+    getSession: [scope, session, messages],
+    listSessions: [scope, (options: SessionFilter | undefined) => checkQuery(options?.query)],
+    listOwners: [],
+    updateSession: [scope, session],
+    deleteSession: [scope, session],
+    listSnapshots: [scope, session],
+    restore: [scope, snapshot, expecting],
+    fork: [scope, snapshot, target],
+    label: [scope, snapshot, anything, expecting],
+  },
+  maintenance: {
+    prune: [anything, scopeIfGiven],
+    eraseOwner: [(owner) => checkId(owner, 'an owner')],
+    verify: [],
+    exportSession: [scope, session],
+    importSession: [
+      scope,
+      anything,
+      (options: { readonly sessionId?: unknown } | undefined) => {
+        if (options?.sessionId !== undefined) checkId(options.sessionId, 'a session id');
       },
-      hash,
-    ),
+    ],
+  },
+  spend: { add: [], reserve: [], total: [], sums: [] },
+  files: { write: [holder], open: [place, hash] },
+};
+
+/** Calls that return no promise, so that a failed check throws. */
+const listeners: ReadonlySet<string> = new Set(['abort.onChange', 'events.onEvents']);
+
+/** Calls that a run can be in the way of. */
+const refusable: ReadonlySet<string> = new Set([
+  'saveSnapshot',
+  'runs.claim',
+  'timeline.deleteSession',
+  'timeline.restore',
+]);
+
+/** Calls with a lookup, and the session of what they find. */
+const lookups: Readonly<Record<string, (found: never) => string>> = {
+  getSnapshot: (found: { readonly sessionId: string }) => found.sessionId,
+  'runs.load': (found: { readonly snapshot: { readonly sessionId: string } }) =>
+    found.snapshot.sessionId,
+};
+
+/** Calls that run code of the caller, whose errors pass as they are: callbacks, signals, streams. */
+const callersErrors = /^(saveSnapshot|maintenance\..*|files\.write)$/;
+
+/** A store that answers with one of these has decided. Anything else may have kept it from writing. */
+const decided: ReadonlySet<Status> = new Set([
+  'ABORTED',
+  'NOT_FOUND',
+  'INVALID_ARGUMENT',
+  'FAILED_PRECONDITION',
+]);
+
+/** Number of runs with an owed release that are remembered. Their claims expire by themselves. */
+const maxOwed = 1000;
+
+const wrapped = new WeakMap<object, object>();
+
+type Method = (...args: readonly unknown[]) => unknown;
+
+/**
+ * The one wrapper around a store, also around one that users write:
+ *
+ * - An argument that is no id is `INVALID_ARGUMENT`, and a lookup with both ids finds the snapshot only in that session. Beneath, a
+ *   lookup has exactly one id.
+ * - A second `close` waits for the first one.
+ * - A run whose release could not be written, for example because the disk was full, is over for this process: when it is in the way
+ *   of a call, it is released first.
+ * - Exported sessions have their files.
+ * - An unexpected error says which call failed: the caller of a turn should see what was not written, and a driver's own text
+ *   is nothing for a client.
+ */
+export function checkedStore<S extends Store | SnapshotStore>(store: S): S {
+  const known = wrapped.get(store);
+  // Only this function adds entries, keyed by the store that they wrap.
+  if (known !== undefined) return known as S;
+  const owed = new OwedReleases(store);
+  const copy = wrapCalls(store, ownCalls, '', owed);
+  for (const [name, calls] of Object.entries(capabilityCalls)) {
+    const capability: unknown = Reflect.get(store, name);
+    if (typeof capability !== 'object' || capability === null) continue;
+    copy[name] = wrapCalls(capability, calls, `${name}.`, owed);
+  }
+  const { maintenance, files } = copy as Partial<Store>;
+  if (maintenance !== undefined) Object.assign(maintenance, withFiles({ ...maintenance }, files));
+  wrapped.set(store, copy);
+  wrapped.set(copy, copy);
+  return copy as S;
+}
+
+/** A copy of an object, which may be an instance of a class, with its calls wrapped. */
+function wrapCalls(
+  target: object,
+  calls: Readonly<Record<string, readonly Check[]>>,
+  prefix: string,
+  owed: OwedReleases,
+): Record<string, unknown> {
+  const copy: Record<string, unknown> = { ...target };
+  for (const name of ['name', 'encrypted', 'transactional']) {
+    if (name in target) copy[name] = Reflect.get(target, name);
+  }
+  for (const [name, checks] of Object.entries(calls)) {
+    const method: unknown = Reflect.get(target, name);
+    if (typeof method !== 'function') continue;
+    copy[name] = wrapCall(method.bind(target), checks, `${prefix}${name}`, owed);
+  }
+  return copy;
+}
+
+function wrapCall(
+  method: Method,
+  checks: readonly Check[],
+  path: string,
+  owed: OwedReleases,
+): Method {
+  const check = (args: readonly unknown[]): void => {
+    for (let at = 0; at < checks.length; at++) checks[at]?.(args[at] as never);
+  };
+  if (path === 'close') return once(method);
+  if (listeners.has(path)) {
+    return (...args) => {
+      check(args);
+      return method(...args);
+    };
+  }
+  const sessionOf = lookups[path];
+  const call = sessionOf === undefined ? method : finding(method, sessionOf);
+  return async (...args) => {
+    check(args);
+    try {
+      return await call(...args);
+    } catch (error) {
+      if (refusable.has(path) && (await owed.settle(error))) return call(...args);
+      if (path === 'runs.release') owed.note(args[0] as RunRef, error);
+      throw isWaymarkError(error) || callersErrors.test(path) ? error : failedIn(path, error);
+    }
   };
 }
 
-function checkedMaintenance(
-  maintenance: MaintenanceSupport,
-  files: FileSupport | undefined,
-): MaintenanceSupport {
-  const { exportSession, importSession } = withFiles(maintenance, files);
-  return {
-    ...maintenance,
-    prune: guard(maintenance.prune, anything, scopeIfGiven),
-    eraseOwner: guard(maintenance.eraseOwner, (owner) => checkId(owner, 'an owner')),
-    exportSession: guard(exportSession, scope, session),
-    importSession: guard(
-      importSession,
-      scope,
-      anything,
-      (options: Parameters<MaintenanceSupport['importSession']>[2]) => {
-        if (options?.sessionId !== undefined) checkId(options.sessionId, 'a session id');
-      },
-    ),
+function once(method: Method): Method {
+  let result: unknown;
+  return () => {
+    result ??= method();
+    return result;
   };
+}
+
+/** Reads by one id, and leaves out what is of another session than the one asked for. */
+function finding(read: Method, sessionOf: (found: never) => string): Method {
+  return async (within, given, options) => {
+    const lookup = checkLookup(given as Lookup);
+    if (!('snapshotId' in lookup)) return read(within, lookup, options);
+    const found = await read(within, { snapshotId: lookup.snapshotId }, options);
+    return found !== undefined && fitsLookup(lookup, sessionOf(found as never)) ? found : undefined;
+  };
+}
+
+function failedIn(call: string, cause: unknown): WaymarkError {
+  return new WaymarkError(
+    'INTERNAL',
+    `The store failed in ${call}. See the cause in the server's log.`,
+    { cause, details: { storeCall: call } },
+  );
+}
+
+/** Runs whose release could not be written. */
+class OwedReleases {
+  readonly #store: Partial<Store>;
+  readonly #owed = new Map<string, RunRef>();
+
+  constructor(store: Partial<Store>) {
+    this.#store = store;
+  }
+
+  /** Remembers a run whose release failed, unless the store has refused it. */
+  note(ref: RunRef, error: unknown): void {
+    if (isDecided(error)) return;
+    this.#owed.set(ref.runId, ref);
+    const [oldest] = this.#owed.keys();
+    if (this.#owed.size > maxOwed && oldest !== undefined) this.#owed.delete(oldest);
+  }
+
+  /** Releases the run that was in the way of a call, if that is owed. Returns whether the call can be made again. */
+  async settle(refusal: unknown): Promise<boolean> {
+    const ref = this.#owed.get(runningOf(refusal) ?? '');
+    if (ref === undefined) return false;
+    try {
+      await this.#store.runs?.release(ref);
+    } catch (error) {
+      // It was released after all, or another worker has it.
+      if (!isDecided(error)) throw isWaymarkError(error) ? error : failedIn('runs.release', error);
+    }
+    return this.#owed.delete(ref.runId);
+  }
+}
+
+function isDecided(error: unknown): boolean {
+  return isWaymarkError(error) && decided.has(error.status);
 }
