@@ -44,6 +44,7 @@ export {
   type SessionState,
   toPlainState,
 } from '../session/session-state.ts';
+export type { SteeringMessage } from './contract/run.ts';
 export type {
   Spend,
   SpendAmount,
@@ -56,7 +57,6 @@ export type {
   SpendSum,
   SpendSupport,
 } from './contract/spend-support.ts';
-export type { SteeringMessage } from './contract/steering.ts';
 export {
   type AbortSupport,
   type Checkpointed,
@@ -120,11 +120,11 @@ export {
   waitingTtl,
 } from './contract/store.ts';
 export { checkedStore } from './rules/checked-store.ts';
-export { type AbortDecision, decideAbort } from './rules/decide-abort.ts';
 export {
   type ClaimDecision,
   type ClaimFacts,
   decideClaim,
+  type RequestFact,
   refuseHead,
   refuseHolder,
   type SessionFact,
@@ -132,7 +132,6 @@ export {
   toClaim,
 } from './rules/decide-claim.ts';
 export { type CommitDecision, type CommitFacts, decideCommit } from './rules/decide-commit.ts';
-export type { RequestFact } from './rules/decide-request.ts';
 export {
   decideLabel,
   decideRestore,
@@ -149,10 +148,18 @@ export {
   notSucceeded,
   sessionExists,
   stillRunning,
+  storeFault,
   taken,
 } from './rules/errors.ts';
 export { isAfter } from './rules/event-body.ts';
-export { type HolderFact, isExpired, isHolder, type Lease } from './rules/holder.ts';
+export {
+  type AbortDecision,
+  decideAbort,
+  type HolderFact,
+  isExpired,
+  isHolder,
+  type Lease,
+} from './rules/holder.ts';
 export { pageOf } from './rules/page.ts';
 export {
   checkPolicy,
@@ -161,14 +168,13 @@ export {
   type Selection,
   selectVictims,
 } from './rules/retention.ts';
-export { searchTextOf } from './rules/search-words.ts';
 export {
   type FilteredSession,
   matchesQuery,
   passesFilter,
   type SearchedSession,
+  searchTextOf,
 } from './rules/session-filter.ts';
 export { checkLabel, checkMetadata, checkTitle } from './rules/size-limits.ts';
-export { storeFault } from './rules/store-error.ts';
+export { spentInTurn } from './rules/spend.ts';
 export { anySuspects, pickRuns } from './rules/suspects.ts';
-export { spentInTurn } from './rules/totals.ts';

@@ -10,7 +10,7 @@ import { WorkingState } from '../../session/working-state.ts';
 import type { CommitWrite, ExpectHead, Scope } from '../../store/contract/store.ts';
 import { notFound } from '../../store/rules/errors.ts';
 import { checkCustomSize, maxCustomLength } from '../../store/rules/size-limits.ts';
-import { highestTotals } from '../../store/rules/totals.ts';
+import { highestTotals } from '../../store/rules/spend.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { freshState, storedState } from '../spec/input.ts';
 import type { AgentSpec } from '../spec/spec.ts';

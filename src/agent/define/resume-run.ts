@@ -1,6 +1,6 @@
 import { toErrorBody, toWaymarkError, type WaymarkError } from '../../core/error.ts';
 import type { RunRecord, TakenRun } from '../../store/contract/store.ts';
-import { highestTotals } from '../../store/rules/totals.ts';
+import { highestTotals } from '../../store/rules/spend.ts';
 import type { Agent } from '../spec/agent.ts';
 import { storedState } from '../spec/input.ts';
 import type { AgentSpec } from '../spec/spec.ts';

@@ -3,7 +3,7 @@ import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { Input } from '../../protocol/turn.ts';
 import type { RunMode, StateBase } from '../../store/contract/store.ts';
 import { runningOf } from '../../store/rules/errors.ts';
-import { highestTotals } from '../../store/rules/totals.ts';
+import { highestTotals } from '../../store/rules/spend.ts';
 import { freshState } from '../spec/input.ts';
 import { fullStore } from '../spec/spec.ts';
 import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';

@@ -3,7 +3,7 @@ import type { EditNote, Snapshot, SnapshotEvent, SnapshotStatus } from '../../pr
 import type { FinishReason, Usage } from '../../protocol/turn.ts';
 import type { Totals } from '../../protocol/usage.ts';
 import type { RunEvent } from './event-support.ts';
-import type { RequestOutcome } from './request.ts';
+import type { RequestOutcome } from './run.ts';
 import type { Spend } from './spend-support.ts';
 import type { StateBase, StateWrite } from './state.ts';
 

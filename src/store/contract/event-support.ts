@@ -1,6 +1,6 @@
 import type { Chunk } from '../../protocol/turn.ts';
 import type { RunRef } from './run.ts';
-import type { Scope } from './scope.ts';
+import type { Scope } from './snapshot-store.ts';
 
 /** One event of a run. `attempt.seq` is the cursor that a reader comes back with. */
 export interface RunEvent {

@@ -1,5 +1,5 @@
 import type { RunRef } from './run.ts';
-import type { Scope } from './scope.ts';
+import type { Scope } from './snapshot-store.ts';
 
 /**
  * Files: content that is stored and read in pieces, and never held in memory as a whole. A state names a file by its hash (see

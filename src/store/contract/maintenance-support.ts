@@ -1,7 +1,6 @@
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { SessionExport } from '../../session/export-session.ts';
-import type { PruneReport, RetentionPolicy } from './retention.ts';
-import type { Scope } from './scope.ts';
+import type { Scope } from './snapshot-store.ts';
 
 /** A fault that `verify` found. */
 export interface Fault {
@@ -64,4 +63,26 @@ export interface MaintenanceSupport {
     document: SessionExport,
     options?: { readonly sessionId?: string },
   ): Promise<SessionInfo>;
+}
+
+/** What to keep. A snapshot goes when `olderThan` or `keepLast` says so and nothing below keeps it. */
+export interface RetentionPolicy {
+  /** Keeps the newest n snapshots of each session. */
+  readonly keepLast?: number;
+  /** Removes snapshots whose last write is older than this number of milliseconds. */
+  readonly olderThan?: number;
+  /** @default true */
+  readonly keepLabelled?: boolean;
+  /** Ids of sessions that are never pruned. */
+  readonly keepSessions?: readonly string[];
+  /** Also deletes sessions whose only remaining snapshot is an old head. @default false */
+  readonly dropSessions?: boolean;
+}
+
+/** What was deleted. */
+export interface PruneReport {
+  /** Number of snapshots. */
+  readonly snapshots: number;
+  /** Number of sessions. */
+  readonly sessions: number;
 }

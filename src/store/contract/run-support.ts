@@ -1,18 +1,23 @@
 import type { Json } from '../../core/json/json.ts';
 import type { Lookup } from '../../protocol/ids.ts';
-import type { Snapshot } from '../../protocol/snapshot.ts';
-import type { Claim, ClaimRequest } from './claim.ts';
+import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
+import type { Claim, ClaimRequest, SuspectLimit, TakenRun } from './claim.ts';
 import type { Committed, CommitWrite } from './commit.ts';
 import type { RunEvent } from './event-support.ts';
-import type { QueueHandoff } from './handoff.ts';
-import type { RequestOutcome, RequestRecord } from './request.ts';
-import type { DeadRunRecord, RunRecord, RunRef, RunRequest, RunSignal } from './run.ts';
-import type { Scope } from './scope.ts';
+import type {
+  DeadRunRecord,
+  QueueHandoff,
+  RequestOutcome,
+  RequestRecord,
+  RunRecord,
+  RunRef,
+  RunRequest,
+  RunSignal,
+  SteeringMessage,
+} from './run.ts';
+import type { Scope } from './snapshot-store.ts';
 import type { Spend } from './spend-support.ts';
-import type { Checkpointed, LoadedState, PartialWrite, StateWrite } from './state.ts';
-import type { SteeringMessage } from './steering.ts';
-import type { SuspectLimit, TakenRun } from './take-over.ts';
-import type { RunUsage } from './usage.ts';
+import type { Checkpointed, LoadedState, PartialWrite, RunUsage, StateWrite } from './state.ts';
 
 /** Claims: one run at a time works on a session; recovery: an expired one is taken over. */
 export interface RunSupport {
@@ -118,4 +123,19 @@ export interface RunSupport {
   listDeadRuns?(scope?: Scope): Promise<readonly DeadRunRecord[]>;
   /** Removes a run from the dead-letter queue; `false` when it was not there. Its failed snapshot stays. */
   dropDeadRun?(scope: Scope, runId: string): Promise<boolean>;
+}
+
+/** Stopping a run from anywhere, and hearing of it at once. */
+export interface AbortSupport {
+  /**
+   * One atomic change. A detached run's pending snapshot becomes `aborted` and its session is free, and so does that of
+   * an accepted run that has expired; any other attached or accepted one is asked to stop and stays `pending`.
+   * Resolves to the status afterwards, as it reads; `undefined` for an unknown id.
+   */
+  abortSnapshot(scope: Scope, snapshotId: string): Promise<SnapshotStatus | undefined>;
+  /**
+   * Calls back soon after anything about this run or snapshot may have changed (stop asked for, status, end), from any
+   * process. A hint: read again. Returns the way to stop listening.
+   */
+  onChange(snapshotId: string, listener: () => void): () => void;
 }

@@ -1,8 +1,9 @@
-import type { JsonObject } from '../../core/json/json.ts';
+import type { Json, JsonObject } from '../../core/json/json.ts';
+import type { Message } from '../../protocol/message.ts';
 import type { RunMode } from '../../protocol/run.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Init, Input } from '../../protocol/turn.ts';
-import type { Scope } from './scope.ts';
+import type { Scope } from './snapshot-store.ts';
 
 /** A run under one attempt. Every write names it, and is refused (`ABORTED`) when the attempt is no longer current. */
 export interface RunRef {
@@ -85,3 +86,68 @@ export interface DeadRunRecord extends RunRequest {
  * has the run.
  */
 export type RunSignal = 'held' | 'steered' | 'stop' | 'lost';
+
+/** How long a request id is remembered after the end of its run, in milliseconds: 24 hours. */
+export const requestTtl = 86_400_000;
+
+/** An idempotency key that a run is claimed under. Both are SHA-256 in lower-case hex. */
+export interface RequestMark {
+  /** Of owner, agent and the caller's request id; unique in the store. */
+  readonly key: string;
+  /** Of what was asked for, to tell a retry from another request under the same id. */
+  readonly digest: string;
+}
+
+/** What a store knows of a request. */
+export interface RequestRecord {
+  /** The id of the run. */
+  readonly runId: string;
+  /** The session. */
+  readonly sessionId: string;
+  /** What the run came to; absent while it is open, and when it ended without its worker. */
+  readonly receipt?: Json;
+}
+
+/** What a run came to, for those who ask again under its keys. Kept for {@link requestTtl}. */
+export interface RequestOutcome {
+  /** The idempotency keys that the run answers. */
+  readonly keys: readonly string[];
+  /** What a repeated request gets. */
+  readonly receipt: Json;
+}
+
+/** A message for a running turn. */
+export interface SteeringMessage {
+  /** Chosen by the sender: the same id twice is the same message. */
+  readonly id: string;
+  /** The message to add. */
+  readonly message: Message;
+  /** The run that it was sent to, if that run has ended without it. @default the run whose inbox has it */
+  readonly runId?: string;
+}
+
+/** The most messages that the inbox of one run takes, and the most characters of JSON that they may have together. */
+export const inboxLimits = { messages: 100, length: 1_000_000 } as const;
+
+/** The id under which `abort.onChange` tells that some run has been handed over as it was detached. */
+export const handedOverHint = 'handed-over';
+
+/** A transaction of a store's, for what others keep in the same database. */
+export interface Transaction {
+  /** Runs one statement inside the transaction. */
+  query(text: string, values: readonly unknown[]): Promise<{ readonly rows: unknown[] }>;
+}
+
+/** How long a run that waits for a worker reads as `pending`: 24 days. */
+export const waitingTtl = 2_147_483_647;
+
+/** The worker that a detached run is handed over to. Such a run does not expire; it waits for a `takeOver` with its id. */
+export interface QueueHandoff {
+  /** The name of the worker that it waits under. */
+  readonly worker: string;
+  /**
+   * Writes to the same database in the same transaction; may be called again. Runs that are detached at the same time may
+   * share a transaction, and are then called together with the same one. Only where `runs.transactional`.
+   */
+  readonly within?: (transaction: Transaction) => Promise<void>;
+}

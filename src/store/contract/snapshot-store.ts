@@ -1,7 +1,6 @@
 import type { Lookup } from '../../protocol/ids.ts';
 import type { MessageOptions } from '../../protocol/message-page.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
-import type { Scope } from './scope.ts';
 
 /** Milliseconds after its last write at which a pending snapshot that was written by `saveSnapshot` reads `expired`. */
 export const savedPendingTtl = 60_000;
@@ -33,4 +32,15 @@ export interface SnapshotStore {
   ): Promise<Snapshot | undefined>;
   /** Releases files, connections and timers. A second call waits for the first one. */
   close?(): Promise<void>;
+}
+
+/**
+ * Whose data. Ids live under (owner, agent): another agent's or another owner's id is simply unknown. Snapshot ids are
+ * UUIDs, unique over the whole store; session ids are the callers' and unique within a scope. See ids.ts.
+ */
+export interface Scope {
+  /** The name of the agent. */
+  readonly agent: string;
+  /** The owner; without it, sessions that have none. */
+  readonly owner?: string;
 }

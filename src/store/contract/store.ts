@@ -1,8 +1,7 @@
-import type { AbortSupport } from './abort-support.ts';
 import type { EventSupport } from './event-support.ts';
 import type { FileSupport } from './file-support.ts';
 import type { MaintenanceSupport } from './maintenance-support.ts';
-import type { RunSupport } from './run-support.ts';
+import type { AbortSupport, RunSupport } from './run-support.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import type { SpendSupport } from './spend-support.ts';
 import type { TimelineSupport } from './timeline-support.ts';
@@ -40,30 +39,39 @@ export interface Store extends SnapshotStore {
 export type { Lookup } from '../../protocol/ids.ts';
 export type { MessageOptions, MessagePage } from '../../protocol/message-page.ts';
 export type { RunMode } from '../../protocol/run.ts';
-export type { AbortSupport } from './abort-support.ts';
-export type { Claim, ClaimRequest, ParentRef } from './claim.ts';
+export type { Claim, ClaimRequest, ParentRef, SuspectLimit, TakenRun } from './claim.ts';
 export { type Committed, type CommitWrite, isWithinTurn } from './commit.ts';
 export type { EventCursor, EventSupport, RunEvent } from './event-support.ts';
 export type { FileHolder, FilePlace, FileSupport, OpenFile, StoredFile } from './file-support.ts';
-export { handedOverHint, type QueueHandoff, type Transaction, waitingTtl } from './handoff.ts';
 export type {
   Fault,
   MaintenanceOptions,
   MaintenanceProgress,
   MaintenanceSupport,
+  PruneReport,
+  RetentionPolicy,
   VerifyOptions,
 } from './maintenance-support.ts';
 export {
+  type DeadRunRecord,
+  handedOverHint,
+  inboxLimits,
+  type QueueHandoff,
   type RequestMark,
   type RequestOutcome,
   type RequestRecord,
+  type RunCrash,
+  type RunRecord,
+  type RunRef,
+  type RunRequest,
+  type RunSignal,
   requestTtl,
-} from './request.ts';
-export type { PruneReport, RetentionPolicy } from './retention.ts';
-export type { DeadRunRecord, RunCrash, RunRecord, RunRef, RunRequest, RunSignal } from './run.ts';
-export type { RunSupport } from './run-support.ts';
-export type { Scope } from './scope.ts';
-export { type SnapshotStore, savedPendingTtl } from './snapshot-store.ts';
+  type SteeringMessage,
+  type Transaction,
+  waitingTtl,
+} from './run.ts';
+export type { AbortSupport, RunSupport } from './run-support.ts';
+export { type Scope, type SnapshotStore, savedPendingTtl } from './snapshot-store.ts';
 export type {
   Spend,
   SpendAmount,
@@ -76,9 +84,15 @@ export type {
   SpendSum,
   SpendSupport,
 } from './spend-support.ts';
-export type { Checkpointed, LoadedState, PartialWrite, StateBase, StateWrite } from './state.ts';
-export { inboxLimits, type SteeringMessage } from './steering.ts';
-export type { SuspectLimit, TakenRun } from './take-over.ts';
+export type {
+  Checkpointed,
+  LoadedState,
+  PartialWrite,
+  RunUsage,
+  Spent,
+  StateBase,
+  StateWrite,
+} from './state.ts';
 export type {
   ExpectHead,
   ListOptions,
@@ -87,4 +101,3 @@ export type {
   SnapshotListing,
   TimelineSupport,
 } from './timeline-support.ts';
-export type { RunUsage, Spent } from './usage.ts';

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json/json.ts';
 import type { MessageOptions } from '../../protocol/message-page.ts';
 import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
-import type { Scope } from './scope.ts';
+import type { Scope } from './snapshot-store.ts';
 
 /** Which page of a list to read. */
 export interface ListOptions {

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import * as v from 'valibot';
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../../core/json/json.ts';
-import { storeFault } from '../rules/store-error.ts';
+import { storeFault } from '../rules/errors.ts';
 import { dataLoss } from './disk.ts';
 
 /** The format that this version reads and writes; `convert/` upgrades earlier ones. */

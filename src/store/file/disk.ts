@@ -20,7 +20,7 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { isWaymarkError, type Status, type WaymarkError } from '../../core/error.ts';
-import { storeFault } from '../rules/store-error.ts';
+import { storeFault } from '../rules/errors.ts';
 import { trashFolder } from './layout.ts';
 
 /** The size and age of a file or folder. */

@@ -4,7 +4,7 @@ import { WaymarkError } from '../../core/error.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import { backoff } from '../../core/time/backoff.ts';
 import { systemClock } from '../../core/time/clock.ts';
-import { storeFault } from '../rules/store-error.ts';
+import { storeFault } from '../rules/errors.ts';
 
 const busyDelays = { baseMs: 1, maxMs: 10 };
 

@@ -11,13 +11,11 @@ import {
   type Scope,
   type VerifyOptions,
 } from '../contract/store.ts';
-import { maintenanceSupport as memoryMaintenance } from '../memory/maintenance.ts';
+import { maintenanceSupport as memoryMaintenance, verifyTables } from '../memory/maintenance.ts';
 import { pruneSession, spentFamilies } from '../memory/prune.ts';
 import { toMetadata, toSessionInfo } from '../memory/reading.ts';
-import { allRows, dropSessionRows } from '../memory/rows.ts';
-import { familyFinder } from '../memory/sub-sessions.ts';
+import { allRows, dropSessionRows, familyFinder } from '../memory/rows.ts';
 import { findSession, inScope, type SessionRow } from '../memory/tables.ts';
-import { verifyTables } from '../memory/verify.ts';
 import { createFaults, createSteps } from '../rules/maintenance-steps.ts';
 import { checkPolicy } from '../rules/retention.ts';
 import { parseFile } from './checked-line.ts';

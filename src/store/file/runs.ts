@@ -9,9 +9,8 @@ import type {
   RunRef,
   RunSupport,
 } from '../contract/store.ts';
-import { abortSupport as memoryAbort } from '../memory/abort.ts';
 import { eventSupport as memoryEvents } from '../memory/events.ts';
-import { runSupport as memoryRuns } from '../memory/runs.ts';
+import { abortSupport as memoryAbort, runSupport as memoryRuns } from '../memory/runs.ts';
 import type { Tables } from '../memory/tables.ts';
 import { isExpired } from '../rules/holder.ts';
 import type { Directory } from './directory.ts';

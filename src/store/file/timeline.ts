@@ -1,7 +1,7 @@
 import { isStateHash } from '../../session/session-state.ts';
 import type { Lookup, Scope, SnapshotStore, TimelineSupport } from '../contract/store.ts';
+import { saveSnapshot } from '../memory/commit.ts';
 import { readSnapshot } from '../memory/reading.ts';
-import { saveSnapshot } from '../memory/save-snapshot.ts';
 import { findSession, findSnapshot } from '../memory/tables.ts';
 import { timelineSupport as memoryTimeline } from '../memory/timeline.ts';
 import type { Directory } from './directory.ts';

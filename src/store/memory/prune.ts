@@ -6,8 +6,7 @@ import {
   type Selection,
   selectVictims,
 } from '../rules/retention.ts';
-import { allRows, dropSessionRows } from './rows.ts';
-import { familyFinder } from './sub-sessions.ts';
+import { allRows, dropSessionRows, familyFinder } from './rows.ts';
 import {
   holder,
   inScope,

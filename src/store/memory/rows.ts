@@ -1,6 +1,5 @@
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Scope } from '../contract/store.ts';
-import { withSubSessions } from './sub-sessions.ts';
 import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from './tables.ts';
 
 /** The fields of a new session. */
@@ -80,4 +79,29 @@ function dropOwnRows(tables: Tables, session: SessionRow): number {
   for (const row of rows) tables.emitter.emit(row.id);
   if (session.run !== undefined) tables.emitter.emit(session.run.id);
   return rows.length;
+}
+
+/** A session and, however deep, the sessions of the sub-agents that were started in it. */
+export function withSubSessions(tables: Tables, session: SessionRow): readonly SessionRow[] {
+  return familyFinder(tables)(session);
+}
+
+/** Finds the families of many sessions after one pass over all of them. It does not know sessions that are added later. */
+export function familyFinder(tables: Tables): (session: SessionRow) => readonly SessionRow[] {
+  const started = new Map<string, SessionRow[]>();
+  for (const session of tables.sessions.values()) {
+    const { startedBy, scope } = session;
+    if (startedBy === undefined) continue;
+    const key = sessionKey({ ...scope, agent: startedBy.agent }, startedBy.sessionId);
+    const siblings = started.get(key);
+    if (siblings === undefined) started.set(key, [session]);
+    else siblings.push(session);
+  }
+  return (session) => {
+    const found = new Set([session]);
+    for (const { scope, id } of found) {
+      for (const each of started.get(sessionKey(scope, id)) ?? []) found.add(each);
+    }
+    return [...found];
+  };
 }

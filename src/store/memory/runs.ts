@@ -1,7 +1,9 @@
 import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
-import type { Snapshot } from '../../protocol/snapshot.ts';
+import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
 import {
+  type AbortSupport,
+  type DeadRunRecord,
   handedOverHint,
   type QueueHandoff,
   type RequestOutcome,
@@ -9,20 +11,40 @@ import {
   type RunRef,
   type RunRequest,
   type RunSupport,
+  type Scope,
   waitingTtl,
 } from '../contract/store.ts';
 import { decideSteer } from '../rules/decide-steer.ts';
-import { claim, endRun, listPending, noCrashes, toRunRequest } from './claim.ts';
+import { decideAbort } from '../rules/holder.ts';
+import {
+  claim,
+  endRun,
+  leaveBehind,
+  listPending,
+  noCrashes,
+  takeOver,
+  toRunRequest,
+} from './claim.ts';
 import { commit } from './commit.ts';
-import { dropDead, listDead } from './dead-runs.ts';
 import { appendTo } from './events.ts';
-import { inboxOf, leaveInbox } from './inbox.ts';
-import { loadState, toMetadata, toRunRecord } from './reading.ts';
+import { loadState, statusOf, toMetadata, toRunRecord } from './reading.ts';
 import { endRequests, readRequest, replaceReceipt } from './requests.ts';
 import { dropSessionRow, isBlank } from './rows.ts';
 import { addSpend } from './spend.ts';
-import { currentRun, findRun, findSession, inScope, reached, type Tables } from './tables.ts';
-import { takeOver } from './take-over.ts';
+import {
+  currentRun,
+  type DeadRow,
+  findRun,
+  findSession,
+  findSnapshot,
+  inboxOf,
+  inScope,
+  leaveInbox,
+  nearestListed,
+  type RunRow,
+  reached,
+  type Tables,
+} from './tables.ts';
 
 /** Claims, and the writes under them. */
 export function runSupport(tables: Tables): RunSupport {
@@ -164,4 +186,77 @@ function handOver(tables: Tables, ref: RunRef): void {
   // The claim stays expired, even if its old worker still sends heartbeats.
   run.ttl = 0;
   tables.emitter.emit(run.id);
+}
+
+/** Stopping runs. */
+export function abortSupport(tables: Tables): AbortSupport {
+  return {
+    abortSnapshot: async (scope, snapshotId) => abort(tables, scope, snapshotId),
+    onChange: (snapshotId, listener) => tables.emitter.subscribe(snapshotId, listener),
+  };
+}
+
+function abort(tables: Tables, scope: Scope, snapshotId: string): SnapshotStatus | undefined {
+  const now = tables.clock.now();
+  const run = findRun(tables, scope, snapshotId);
+  if (run === undefined) {
+    const row = findSnapshot(tables, scope, snapshotId);
+    return row && statusOf(row, now);
+  }
+  const { heartbeatAt, ttl, request, row } = run;
+  const lease = { heartbeatAt, ttl, mode: request.mode, isListed: row !== undefined };
+  const decision = decideAbort(lease, now);
+  if (decision.kind === 'ends') return end(tables, run);
+  run.stopping = true;
+  tables.emitter.emit(run.id);
+  return decision.status;
+}
+
+/** Ends a run. The state that it had reached stays for inspection. */
+function end(tables: Tables, run: RunRow): 'aborted' {
+  const { state, stateHash } = reached(run);
+  if (run.row === undefined) leaveBehind(tables, run);
+  else {
+    leaveInbox(run);
+    endRun(tables, run);
+  }
+  const row = tables.snapshots.get(run.id);
+  if (row !== undefined) {
+    // Nothing continues from a snapshot within its turn.
+    row.parent = nearestListed(run.start);
+    Object.assign(row, { status: 'aborted', finishReason: 'aborted', state, stateHash });
+    row.partialFrom = run.attempt;
+    row.updatedAt = tables.clock.now();
+    row.session.updatedAt = row.updatedAt;
+  }
+  return 'aborted';
+}
+
+/** The dead-letter queue. What was pruned is not in it any more. */
+function listDead(tables: Tables, scope: Scope | undefined): readonly DeadRunRecord[] {
+  for (const { runId } of tables.dead.values()) {
+    if (!tables.snapshots.has(runId)) tables.dead.delete(runId);
+  }
+  return [...tables.dead.values()]
+    .filter(({ session }) => inScope(session, scope))
+    .filter(({ runId }) => tables.snapshots.get(runId)?.status === 'failed')
+    .map((row) => toRecord(tables, row));
+}
+
+function dropDead(tables: Tables, scope: Scope, runId: string): boolean {
+  const row = tables.dead.get(runId);
+  return row !== undefined && inScope(row.session, scope) && tables.dead.delete(runId);
+}
+
+function toRecord({ snapshots }: Tables, row: DeadRow): DeadRunRecord {
+  const error = snapshots.get(row.runId)?.error;
+  return {
+    ...row.request,
+    runId: row.runId,
+    scope: row.session.scope,
+    sessionId: row.session.id,
+    inputsDone: row.inputsDone,
+    since: new Date(row.since).toISOString(),
+    ...(error === undefined ? {} : { error }),
+  };
 }

@@ -16,6 +16,7 @@ import type {
   Spend,
   SteeringMessage,
 } from '../contract/store.ts';
+import { leftInbox } from '../rules/decide-steer.ts';
 import { notHeld } from '../rules/errors.ts';
 import { isHolder } from '../rules/holder.ts';
 import type { StoredReservation } from '../rules/spend.ts';
@@ -255,4 +256,19 @@ export function moveHead(session: SessionRow, row: SnapshotRow): void {
   const left = session.head;
   if (left !== undefined && left !== row && left.index < 0) list(left);
   session.head = row;
+}
+
+/** The inbox of a run, with what earlier runs have left. */
+export function inboxOf({ request, session, inbox }: RunRow): readonly SteeringMessage[] {
+  const { inbox: left } = session;
+  return request.keepInbox !== true || left === undefined ? inbox : [...left, ...inbox];
+}
+
+/** Leaves what a run has not taken to the session's next run. Call it before the run ends. */
+export function leaveInbox(run: RunRow, taken = 0): void {
+  const { session, request, id } = run;
+  if (request.keepInbox !== true || run.inbox.length + taken === 0) return;
+  const left = leftInbox(inboxOf(run), taken, id);
+  if (left.length === 0) delete session.inbox;
+  else session.inbox = left;
 }

@@ -1,6 +1,7 @@
+import { privateField } from '../../core/private-field.ts';
 import type { Page } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
-import type { Scope, TimelineSupport } from '../contract/store.ts';
+import type { Scope, SessionFilter, TimelineSupport } from '../contract/store.ts';
 import {
   decideLabel,
   decideRestore,
@@ -10,13 +11,12 @@ import {
 import { accepted } from '../rules/decision.ts';
 import { notFound } from '../rules/errors.ts';
 import { pageOf } from '../rules/page.ts';
+import { matchesQuery, passesFilter, searchTextOf } from '../rules/session-filter.ts';
 import { checkLabel, checkMetadata, checkTitle } from '../rules/size-limits.ts';
 import { checkFree, leaveBehind } from './claim.ts';
 import { holderFact, namedFacts } from './facts.ts';
-import { isWanted } from './is-wanted.ts';
 import { activePath, isOrphaned, toMetadata, toSessionInfo, withState } from './reading.ts';
-import { createSessionRow, dropSessionRow } from './rows.ts';
-import { withSubSessions } from './sub-sessions.ts';
+import { createSessionRow, dropSessionRow, withSubSessions } from './rows.ts';
 import {
   findSession,
   inScope,
@@ -179,4 +179,26 @@ function fork(
   session.head = row;
   tables.snapshots.set(row.id, row);
   return toMetadata(row, row.createdAt);
+}
+
+/** Whether a session is one of those that a list is narrowed to. */
+function isWanted(session: SessionRow, filter: SessionFilter, now: number): boolean {
+  const { id, title, metadata, head, listed } = session;
+  const isRunning = toSessionInfo(session, now).running !== undefined;
+  const isLabelled = (): boolean => listed.some(({ label }) => label !== undefined);
+  if (!passesFilter(filter, { isRunning, head, last: listed.at(-1), isLabelled })) return false;
+  const text = (): string => (head === undefined ? '' : textOf(head));
+  return matchesQuery(filter.query ?? '', { id, title, metadata, text });
+}
+
+// A search reads each state once; the next one only those that are new.
+const texts = privateField<SnapshotRow, { readonly stateHash: string; readonly text: string }>();
+
+function textOf(head: SnapshotRow): string {
+  const { stateHash } = head;
+  const known = texts.get(head);
+  if (known?.stateHash === stateHash) return known.text;
+  const text = searchTextOf(head.state.history.toArray());
+  texts.set(head, { stateHash, text });
+  return text;
 }

@@ -1,5 +1,5 @@
 import { isWaymarkError, type Status } from '../../core/error.ts';
-import { storeFault } from '../rules/store-error.ts';
+import { storeFault } from '../rules/errors.ts';
 
 // By SQLSTATE, or by its class.
 const faults: Readonly<Record<string, readonly [Status, string]>> = {

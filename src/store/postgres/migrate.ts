@@ -1,7 +1,7 @@
 import type { ClientBase, PoolClient } from 'pg';
 import type { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
-import { storeFault } from '../rules/store-error.ts';
+import { storeFault } from '../rules/errors.ts';
 import { lockKey, qualify, quoteName } from './dialect.ts';
 import { steps } from './schema.ts';
 

@@ -1,8 +1,7 @@
 import { isWaymarkError } from '../../core/error.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import type { Committed, CommitWrite, RunRef } from '../contract/store.ts';
-import { CommittedTurn } from '../rules/committed.ts';
-import { decideCommit } from '../rules/decide-commit.ts';
+import { CommittedTurn, decideCommit } from '../rules/decide-commit.ts';
 import { spendRows } from '../rules/spend.ts';
 import { documentRef } from '../sql/content/document.ts';
 import type { ManifestRef, ManifestWrite } from '../sql/content/manifest.ts';

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isWaymarkError } from '../../core/error.ts';
 import { type ClaimRequest, type RunMode, requestTtl } from '../contract/store.ts';
+import type { RequestFact } from './decide-claim.ts';
 import {
   type ClaimDecision,
   type ClaimFacts,
@@ -9,7 +10,6 @@ import {
   type StartFact,
   toClaim,
 } from './decide-claim.ts';
-import type { RequestFact } from './decide-request.ts';
 import { type HolderFact, isHolder } from './holder.ts';
 
 const id = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;

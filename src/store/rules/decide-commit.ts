@@ -1,7 +1,12 @@
 import type { WaymarkError } from '../../core/error.ts';
 import { isSnapshotId, notASnapshotId } from '../../protocol/ids.ts';
-import type { SnapshotStatus } from '../../protocol/snapshot.ts';
-import { type CommitWrite, isWithinTurn } from '../contract/store.ts';
+import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
+import {
+  type Committed,
+  type CommitWrite,
+  isWithinTurn,
+  type StateBase,
+} from '../contract/store.ts';
 import { untaken } from './decide-steer.ts';
 import { type Decided, listedParent, type SnapshotFact } from './decision.ts';
 import { invalid, precondition, taken } from './errors.ts';
@@ -145,4 +150,21 @@ function runAfter<Key>(
   if (status !== 'succeeded') return 'stays';
   const midTurn = event === 'toolIterationEnd';
   return { inputsDone: midTurn ? inputsDone : inputsDone + 1, midTurn };
+}
+
+/** What a commit gave, with its snapshot described on demand, which no turn needs. */
+export class CommittedTurn implements Committed {
+  readonly base: StateBase;
+  readonly #describe: () => Snapshot;
+  #snapshot: Snapshot | undefined;
+
+  constructor(base: StateBase, describe: () => Snapshot) {
+    this.base = base;
+    this.#describe = describe;
+  }
+
+  get snapshot(): Snapshot {
+    this.#snapshot ??= this.#describe();
+    return this.#snapshot;
+  }
 }

@@ -1,5 +1,5 @@
 import { isWaymarkError, type Status, type WaymarkError } from '../../core/error.ts';
-import { storeFault } from '../rules/store-error.ts';
+import { storeFault } from '../rules/errors.ts';
 
 // Primary result codes of SQLite that say something a caller can act on.
 const busy = 5;

@@ -1,6 +1,6 @@
 import type { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
-import { storeFault } from '../rules/store-error.ts';
+import { storeFault } from '../rules/errors.ts';
 import type { Cipher } from '../sql/content/cipher.ts';
 import { readMeta } from '../sql/database/meta.ts';
 import type { Connection } from './connection.ts';

@@ -1,7 +1,7 @@
 import { createHash, createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { WaymarkError } from '../../../core/error.ts';
 import { packedMark } from '../../../core/json/packed-text.ts';
-import { storeFault } from '../../rules/store-error.ts';
+import { storeFault } from '../../rules/errors.ts';
 import type { SqlValue } from '../database/query.ts';
 import { fromHex, hashBytes, hexOf } from '../values/bytes.ts';
 import {

@@ -1,7 +1,7 @@
 import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { SnapshotStatus } from '../../../protocol/snapshot.ts';
 import type { Scope } from '../../contract/store.ts';
-import { decideAbort } from '../../rules/decide-abort.ts';
+import { decideAbort } from '../../rules/holder.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { dropCheckpoint, type Pointers } from '../retention/gc-queue.ts';

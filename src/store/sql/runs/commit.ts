@@ -1,7 +1,6 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import type { Committed, CommitWrite, RunRef } from '../../contract/store.ts';
-import { CommittedTurn } from '../../rules/committed.ts';
-import { type CommitDecision, decideCommit } from '../../rules/decide-commit.ts';
+import { type CommitDecision, CommittedTurn, decideCommit } from '../../rules/decide-commit.ts';
 import { accepted } from '../../rules/decision.ts';
 import { type Home, homeOf } from '../content/places.ts';
 import { insertion, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';

@@ -5,7 +5,7 @@ import {
   type RequestRecord,
   requestTtl,
 } from '../../contract/store.ts';
-import type { RequestFact } from '../../rules/decide-request.ts';
+import type { RequestFact } from '../../rules/decide-claim.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { receiptPlace } from '../content/places.ts';

@@ -1,6 +1,6 @@
 import { isWaymarkError } from '../../../core/error.ts';
 import type { Scope } from '../../contract/store.ts';
-import { queryWords, searchTextOf } from '../../rules/search-words.ts';
+import { queryWords, searchTextOf } from '../../rules/session-filter.ts';
 import { all, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { readSnapshot } from '../snapshots/locate.ts';
