@@ -10,6 +10,7 @@ import type { Paced } from './measures/paced.ts';
 import type { StoredTurns } from './measures/stored.ts';
 import type { ToolTurns } from './measures/tool-turns.ts';
 import type { TurnTimes } from './measures/turns.ts';
+import type { Measure } from './plan.ts';
 import type { Variant } from './systems/system.ts';
 
 /** What a measure found of one variant of one system. */
@@ -42,6 +43,8 @@ export interface Results {
     readonly machine: Machine;
     readonly load: readonly number[];
     readonly versions: Readonly<Record<string, string>>;
+    /** Measures that were run again later than the others. */
+    readonly parts?: Partial<Record<Measure, Pick<Results['about'], 'date' | 'commit' | 'load'>>>;
   };
   readonly lengths: readonly number[];
   readonly floors: readonly Row<Floors>[];

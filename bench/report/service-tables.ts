@@ -1,5 +1,7 @@
 // The machine, and what a system costs besides its turns: D, E, G, H and I.
+import type { Noise } from '../lib/machine.ts';
 import type { Load } from '../measures/http.ts';
+import type { PacedLoad } from '../measures/paced.ts';
 import type { Results } from '../results.ts';
 import { bytes, number, spread, times } from './format.ts';
 import { failed, isWeighed, linesOf, resultOf } from './rows.ts';
@@ -114,9 +116,15 @@ function httpCells(loads: readonly Load[]): readonly string[] {
   ];
 }
 
+/** Cores that others may use during a measure before its delays say more about them. The clients take about one. */
+const quietCores = 1.5;
+
 export function paced(results: Results): Table {
   const rows = results.paced ?? [];
+  const isHeld = rows.some(({ result }) => result?.hold !== undefined);
   const percent = (share: number): string => `${number(100 * share)} %`;
+  const delay = ({ delay: { p50, p99 } }: PacedLoad, noise: Noise | undefined): string =>
+    (noise?.otherCores ?? 0) > quietCores ? '–' : `${number(p50)} / ${number(p99)}`;
   return {
     name: 'paced',
     title: 'G. Streams at the speed of a real model',
@@ -125,18 +133,24 @@ export function paced(results: Results): Table {
       'CPU per token, µs',
       '× bare',
       'delay p50 / p99, ms',
-      'many streams, two processes: tokens in time',
-      'delay p50 / p99, ms',
-      'CPU per token, µs',
+      ...(isHeld
+        ? [
+            'many streams, two processes: tokens in time',
+            'delay p50 / p99, ms',
+            'CPU per token, µs',
+          ]
+        : []),
     ],
-    rows: linesOf(rows, ({ result: { paced: load, hold } }) => [
-      spread(load.cpuPerToken),
-      load.timesBare === undefined ? '1' : spread(load.timesBare),
-      `${number(load.delay.p50)} / ${number(load.delay.p99)}`,
-      hold === undefined ? '–' : percent(hold.arrived),
-      hold === undefined ? '–' : `${number(hold.delay.p50)} / ${number(hold.delay.p99)}`,
-      hold === undefined ? '–' : number(hold.cpuPerToken.median),
-    ]),
+    rows: linesOf(rows, ({ result: { paced: load, hold }, noise }) => {
+      const shown = [
+        spread(load.cpuPerToken),
+        load.timesBare === undefined ? '1' : spread(load.timesBare),
+        delay(load, noise),
+      ];
+      if (!isHeld) return shown;
+      if (hold === undefined) return [...shown, '–', '–', '–'];
+      return [...shown, percent(hold.arrived), delay(hold, noise), number(hold.cpuPerToken.median)];
+    }),
   };
 }
 
