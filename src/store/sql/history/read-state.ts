@@ -188,7 +188,7 @@ export function* readArtifactsAt(
   return (yield* readRows(place, [], context)).artifacts?.value ?? emptyState.artifacts;
 }
 
-export function lostMessages(): WaymarkError {
+function lostMessages(): WaymarkError {
   return new WaymarkError(
     'DATA_LOSS',
     'A stored message is missing: the database was damaged or changed by hand. Restore it from a backup, or continue from another snapshot.',

@@ -1,7 +1,6 @@
 import type { Fault } from '../../contract/store.ts';
 import { problemOf } from '../content/open-json.ts';
 import { all, type Plan, statement } from '../database/query.ts';
-import { StateCheck, type StatePointers } from '../history/state-check.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { runsOf, toRecord } from '../runs/run-record.ts';
 import {
@@ -14,6 +13,7 @@ import { type SnapshotRow, snapshotColumns, toSnapshot } from '../snapshots/snap
 import { uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
 import { snapshotReads } from './pages.ts';
+import { StateCheck, type StatePointers } from './verify-states.ts';
 
 interface CheckedSession extends SessionRow {
   readonly next_index: number;

@@ -9,11 +9,11 @@ import { readDocument } from '../content/document.ts';
 import { checkFile } from '../content/files.ts';
 import { documentPlace } from '../content/places.ts';
 import { all, first, type Plan, type SqlValue, statement } from '../database/query.ts';
+import { readArtifactsAt } from '../history/read-state.ts';
+import { readAlone, type TreeRow } from '../history/session-states.ts';
+import type { StateContext } from '../history/state-rows.ts';
 import { openHash } from '../snapshots/snapshot-row.ts';
-import { ChainReader } from './chain-reader.ts';
-import { readArtifactsAt } from './read-state.ts';
-import { readAlone, type TreeRow } from './session-states.ts';
-import type { StateContext } from './state-rows.ts';
+import { ChainReader } from './verify-chains.ts';
 
 interface DocumentRow {
   readonly prev: number | null;
@@ -24,14 +24,14 @@ const selectDocument = statement<DocumentRow>(
   'verify_document',
   'SELECT prev, body FROM @blobs WHERE row_id = $1',
 );
-// Of two hundred snapshots: so small that all of them are read in a moment.
+// So small that those of two hundred snapshots are read in a moment.
 const selectSmall = statement<DocumentRow & { readonly row_id: number }>(
   'verify_documents',
   (d) =>
     `SELECT row_id, prev, body FROM @blobs WHERE row_id ${d.integers('$1')} AND octet_length(body) <= 500`,
 );
 
-/** What the state of a snapshot is made of. */
+/** The parts of a snapshot's state. */
 export type StatePointers = Pick<
   TreeRow,
   | 'id'
@@ -67,6 +67,7 @@ export class StateCheck {
   readonly #context: StateContext;
   readonly #chains: ChainReader;
   readonly #files = new Map<string, string | undefined>();
+  #chainOf: ReadonlyMap<number, string> = new Map();
   #documents: ReadonlyMap<number, DocumentRow> = new Map();
   #custom: Read<Json> | undefined;
   #artifacts: Read<readonly Artifact[]> | undefined;
@@ -76,16 +77,16 @@ export class StateCheck {
     this.#chains = new ChainReader(context);
   }
 
-  /** Reads some of what the states of these snapshots are made of, which are checked next. */
+  /** Reads the histories and small documents of snapshots, which are checked next. */
   *expect(rows: readonly StatePointers[]): Plan<void> {
-    yield* this.#chains.expect(rows);
+    this.#chainOf = yield* this.#chains.chainsOf(rows);
     const documents = new Set(rows.map((row) => row.custom).filter((rowId) => rowId !== null));
     if (documents.size === 0) return;
     const found = yield* all(selectSmall, JSON.stringify([...documents]));
     this.#documents = new Map(found.map((row) => [row.row_id, row]));
   }
 
-  /** What is wrong with a state; `undefined` when nothing is. */
+  /** The problem of a state; `undefined` when there is none. */
   *check(row: StatePointers): Plan<string | undefined> {
     try {
       if (yield* this.#fits(row)) return undefined;
@@ -98,7 +99,7 @@ export class StateCheck {
     return read.kind === 'damaged' ? read.message : undefined;
   }
 
-  /** What is wrong with the files that a state names. Each file is read once. */
+  /** The problems of the files that a state names. Each file is read once. */
   *checkFiles(row: StatePointers): Plan<readonly string[]> {
     if (row.artifacts === null) return [];
     const problems: string[] = [];
@@ -125,7 +126,8 @@ export class StateCheck {
   *#fits(row: StatePointers): Plan<boolean> {
     try {
       const hash = openHash(row, row, this.#context.cipher);
-      const chain = yield* this.#chains.chainOf(row);
+      const chain = this.#chainOf.get(row.row_id);
+      if (chain === undefined) return false;
       const custom = yield* this.#customOf(row.custom);
       const artifacts = yield* this.#artifactsOf(row.artifacts);
       return isStateHash({ history: { chain: () => chain }, custom, artifacts }, hash);
