@@ -8,7 +8,7 @@ import type {
 } from '../contract/store.ts';
 import { createSteps, type Step } from '../rules/maintenance-steps.ts';
 import { checkPolicy } from '../rules/retention.ts';
-import { type RotationPlace, rotateSome, rotationStart } from './content/rotate.ts';
+import { rotateRows } from './content/rotate.ts';
 import { resealMeta } from './database/meta.ts';
 import { eraseOwned, eraseSpent, type SpentSession } from './retention/erase.ts';
 import { countSessions, pagesOf, sessionsAfter } from './retention/pages.ts';
@@ -19,14 +19,14 @@ import { importSession } from './sessions/import-session.ts';
 import { clearSearch } from './sessions/search.ts';
 import type { SqlContext } from './sql-context.ts';
 
-/** Keeping the store small, whole and portable. */
+/** The methods that keep a store small, whole and portable. */
 export function maintenanceSupport(
   context: SqlContext,
 ): MaintenanceSupport & { rotateKeys(options?: MaintenanceOptions): Promise<number> } {
   const { state, gcScheduler, newId, cipher } = context;
   const db = context.db.forMaintenance ?? context.db;
 
-  /** Removes what snapshots and sessions left behind, also from the files. */
+  /** Removes garbage of deleted snapshots and sessions, also from the files. */
   const clean = async (): Promise<void> => {
     await gcScheduler.now(db);
     await db.scrub();
@@ -118,14 +118,7 @@ export function maintenanceSupport(
       const step = createSteps(options);
       // Words that were stored before there was a key.
       await db.write(() => clearSearch());
-      let sealed = 0;
-      for (let place: RotationPlace | undefined = rotationStart; place !== undefined; ) {
-        const at: RotationPlace = place;
-        const rotated = await db.write(() => rotateSome(at, cipher, db.dialect));
-        sealed += rotated.sealed;
-        place = rotated.next;
-        await step();
-      }
+      const sealed = await rotateRows(db, cipher, step);
       await db.write(() => resealMeta(cipher));
       await db.scrub();
       return sealed;

@@ -1,5 +1,6 @@
+import type { Step } from '../../rules/maintenance-steps.ts';
 import { checkForward } from '../database/check-forward.ts';
-import type { Dialect } from '../database/dialect.ts';
+import type { Database } from '../database/database.ts';
 import {
   all,
   type Plan,
@@ -26,7 +27,7 @@ import {
 
 type Row = Readonly<Record<string, SqlValue>>;
 
-/** A table with content: how its rows are walked, in the order of a key, and what each column holds. */
+/** A table with content: the order in which its rows are read, and the place of each column. */
 interface SealedTable {
   readonly name: string;
   /** The key, with values before any row's. */
@@ -112,18 +113,13 @@ const tables: readonly SealedTable[] = [
   },
 ];
 
-/** How many rows are read at a time: each is written by a statement. */
-function rowsOf({ batch = Number.POSITIVE_INFINITY }: SealedTable, { atOnce }: Dialect): number {
-  return Math.min(batch, atOnce.statements);
-}
-
 interface Statements {
   readonly select: Statement<Row>;
   readonly update: Statement;
 }
 
-const statements: readonly Statements[] = tables.map((table) => {
-  const { name, keys, places, also, hasSession = false, except } = table;
+function statementsOf({ name, keys, places, ...table }: SealedTable): Statements {
+  const { also, hasSession = false, except, batch = Number.POSITIVE_INFINITY } = table;
   const names = Object.keys(keys);
   const columns = Object.keys(places);
   const list = names.map((key) => `t.${key}`).join(', ');
@@ -137,49 +133,54 @@ const statements: readonly Statements[] = tables.map((table) => {
         SELECT ${list}, ${columns.map((column) => `t.${column}`).join(', ')}${also === undefined ? '' : `, ${also}`}
         FROM @${name} t ${hasSession ? 'JOIN @sessions z ON z.row_id = t.session' : ''}
         WHERE (${list}) > (${after}) ${except === undefined ? '' : `AND NOT (${except})`}
-        ORDER BY ${list} LIMIT ${rowsOf(table, d)} ${d.lock('t')}`,
+        ORDER BY ${list} LIMIT ${Math.min(batch, d.atOnce.statements)} ${d.lock('t')}`,
     ),
     update: statement(
       `rotate_${name}_row`,
       `UPDATE @${name} SET ${sets.join(', ')} WHERE ${isRow}`,
     ),
   };
-});
-
-/** Where a rotation stands. */
-export interface RotationPlace {
-  readonly table: number;
-  /** `undefined`: at the table's beginning. */
-  readonly after: readonly SqlValue[] | undefined;
 }
 
-export const rotationStart: RotationPlace = { table: 0, after: undefined };
+const sealedTables = tables.map((table) => ({ table, sql: statementsOf(table) }));
 
-/** Encrypts a batch of rows under the current key. Gives how many were encrypted again, and where to continue. */
-export function* rotateSome(
-  { table, after }: RotationPlace,
+/** Encrypts everything under the current key, in batches of rows. Gives how many rows were encrypted again. */
+export async function rotateRows(db: Database, cipher: Cipher, step: Step): Promise<number> {
+  let sealed = 0;
+  for (const { table, sql } of sealedTables) {
+    for (let after: readonly SqlValue[] | undefined = Object.values(table.keys); after; ) {
+      const at: readonly SqlValue[] = after;
+      const batch = await db.write(() => rotateSome(table, sql, at, cipher));
+      sealed += batch.sealed;
+      after = batch.next;
+      await step();
+    }
+  }
+  return sealed;
+}
+
+/** Encrypts a batch of rows after a key. Gives the key of the last one; `undefined`: there are no more. */
+function* rotateSome(
+  table: SealedTable,
+  sql: Statements,
+  after: readonly SqlValue[],
   cipher: Cipher,
-  dialect: Dialect,
-): Plan<{ readonly sealed: number; readonly next: RotationPlace | undefined }> {
-  const which = tables[table];
-  const sql = statements[table];
-  if (which === undefined || sql === undefined) return { sealed: 0, next: undefined };
-  const rows = yield* all(sql.select, ...(after ?? Object.values(which.keys)));
-  const columns = Object.keys(which.places);
+): Plan<{ readonly sealed: number; readonly next: readonly SqlValue[] | undefined }> {
+  const rows = yield* all(sql.select, ...after);
+  const columns = Object.keys(table.places);
+  const keyOf = (row: Row): SqlValue[] => Object.keys(table.keys).map((key) => row[key] ?? null);
   let sealed = 0;
   for (const row of rows) {
     if (columns.every((column) => isCurrent(column, row[column] ?? null, cipher))) continue;
-    const again = columns.map((column) => renewed(which, column, row, cipher));
-    yield* run(sql.update, ...keyOf(which, row), ...again);
+    const again = columns.map((column) => renewed(table, column, row, cipher));
+    yield* run(sql.update, ...keyOf(row), ...again);
     sealed++;
   }
   const last = rows.at(-1);
-  if (last === undefined || rows.length < rowsOf(which, dialect)) {
-    return { sealed, next: { table: table + 1, after: undefined } };
-  }
-  const next = keyOf(which, last);
-  checkForward(next, after ?? Object.values(which.keys));
-  return { sealed, next: { table, after: next } };
+  if (last === undefined) return { sealed, next: undefined };
+  const next = keyOf(last);
+  checkForward(next, after);
+  return { sealed, next };
 }
 
 function isCurrent(column: string, value: SqlValue, cipher: Cipher): boolean {
@@ -197,8 +198,4 @@ function renewed({ places }: SealedTable, column: string, row: Row, cipher: Ciph
   }
   if (column !== 'state_hash') return cipher.encrypt(cipher.decrypt(value, place), place);
   return cipher.sealHash(cipher.openHash(value as Uint8Array, place), place);
-}
-
-function keyOf({ keys }: SealedTable, row: Row): SqlValue[] {
-  return Object.keys(keys).map((key) => row[key] ?? null);
 }
