@@ -8,7 +8,7 @@ interface IndexRow {
   readonly index: string;
   /** Columns in the order of the index. */
   readonly columns: string;
-  /** Of a partial index, the rows that it has. */
+  /** The rows that a partial index has. */
   readonly predicate: string | null;
 }
 
@@ -23,7 +23,7 @@ const selectIndexes = `
 const scans = ['seqscan', 'indexscan', 'indexonlyscan', 'bitmapscan', 'sort'];
 
 /**
- * What is wrong with the tables of a schema. Reads every row, so that Postgres compares the checksums of all pages, and
+ * Finds damage in the tables of a schema. Reads every row, so that Postgres compares the checksums of all pages, and
  * counts the rows again by each index: a table whose file was cut only has fewer rows.
  */
 export async function checkTables(

@@ -27,7 +27,7 @@ const head = v.object({
   waymark: v.literal('backup'),
   version: v.literal(1),
   store: v.literal('postgres'),
-  /** Of the tables. */
+  /** The format of the tables. */
   format: v.number(),
   createdAt: v.string(),
 });
@@ -179,7 +179,7 @@ function parseLine(line: string): unknown {
 function toBackupError(error: unknown, source: string): unknown {
   const reason = error instanceof Error && 'code' in error ? error.code : undefined;
   if (reason === 'ENOENT') return notThere('backup', source, error);
-  // Of the compression: no such file, or not to its end.
+  // Errors of the compression: no such file, or not to its end.
   if (reason === 'Z_DATA_ERROR') return noBackup(source, error);
   return reason === 'Z_BUF_ERROR' ? cutOff(source, error) : error;
 }

@@ -13,7 +13,7 @@ export interface RetainedSnapshot<Id extends string | number = string> {
   readonly index: number;
   /** `pending` means that a run works on it; one that will not end any more is `expired`. */
   readonly status: SnapshotStatus;
-  /** What caused the snapshot. */
+  /** The event that caused the snapshot. */
   readonly event: SnapshotEvent;
   /** How its turn ended. */
   readonly finishReason?: FinishReason | undefined;
@@ -116,7 +116,7 @@ function startsOf<Id extends string | number>(
   return [parentId, ...startsOf(parent, byId)];
 }
 
-// What is not listed is the newest.
+// A snapshot that is not listed is the newest.
 function orderOf({ index }: RetainedSnapshot<string | number>): number {
   return index < 0 ? Number.MAX_SAFE_INTEGER : index;
 }

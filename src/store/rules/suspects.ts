@@ -7,7 +7,7 @@ export const anySuspects: SuspectLimit = {
   attempts: 2 ** 31 - 1,
 };
 
-/** Of runs that could be taken over, with their crashes: those that may be, the least suspicious first. */
+/** Picks the runs that may be taken over, the least suspicious first. */
 export function pickRuns<Run extends { readonly crashes: number }>(
   runs: readonly Run[],
   { limit, maxCrashes, attempts }: SuspectLimit,

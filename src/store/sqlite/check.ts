@@ -23,7 +23,7 @@ const checks: readonly Check[] = [
 /** The statements that look at the file: its pages and indexes, and rows that do not fit their checksums. */
 export const checkStatements: readonly string[] = checks.map(({ sql }) => sql);
 
-/** What is wrong with the file, by the rows of each statement. */
+/** The faults of the file, by the rows of each statement. */
 export function faultsIn(results: readonly (readonly Row[])[]): readonly string[] {
   return checks.flatMap(({ faultOf }, at) =>
     (results[at] ?? []).map(faultOf).filter((fault) => fault !== undefined),

@@ -240,7 +240,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
 // Has the shape of what SQLite throws, so that it is waited for in the same way.
 const busyLog = Object.assign(new Error('The log is being read.'), { errcode: 5 });
 
-// What SQLite calls the mode of `auto_vacuum`.
+// SQLite's number for this mode of `auto_vacuum`.
 const incremental = 2;
 
 /** Sets the connection up and brings the tables up to date. Gives the database's name. */
@@ -250,7 +250,7 @@ function prepare(db: Connection, options: SqliteOptions): string {
     db.exec('PRAGMA auto_vacuum = INCREMENTAL');
   }
   db.exec('PRAGMA journal_mode = WAL');
-  // What is erased must not stay readable in free pages.
+  // Deleted content must not stay readable in free pages.
   db.exec('PRAGMA secure_delete = ON');
   writeBackEvery(db, writeBackPages);
   db.synchronous = 'FULL';

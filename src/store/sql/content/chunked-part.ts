@@ -10,7 +10,7 @@ import { bytesPlace, documentPlace } from './places.ts';
 /**
  * A part with a long text as it stands in a list of artifacts: without the text, and with the digests of lists. A list is a
  * row that names about 32 chunks, and a chunk is a row with about 4,000 characters. Versions, branches and sessions share both.
- * Of data in base64, a list is one row with the bytes of all its chunks, about 120 KB.
+ * For data in base64, a list is one row with the bytes of all its chunks, about 120 KB.
  */
 export interface ChunkedPart {
   readonly rest: Part;
@@ -36,13 +36,13 @@ export interface ListWrite extends ChunkWrite {
 /** The rows of the chunks of a list, by digest. */
 export type ChunkRows = ReadonlyMap<string, number>;
 
-/** What is stored already: the rows of lists by digest, and the chunks of each list. */
+/** The lists that are stored already: the rows of lists by digest, and the chunks of each list. */
 export interface StoredLists {
   readonly rows: ReadonlyMap<string, number>;
   readonly chunks: ReadonlyMap<string, ChunkRows>;
 }
 
-/** What is new of the long texts of a list of artifacts. */
+/** Collects the chunks and lists of long texts in a list of artifacts that are not stored yet. */
 export class ChunkWrites {
   readonly chunks = new Map<string, ChunkWrite>();
   readonly lists = new Map<string, ListWrite>();
@@ -130,7 +130,7 @@ export function chunkNames(listText: string | undefined): readonly string[] {
   return entry?.parts ?? [];
 }
 
-/** What was read of the rows that a list of artifacts names, by digest. */
+/** The texts of the rows that a list of artifacts names, by digest. */
 export interface PartTexts {
   readonly texts: ReadonlyMap<string, string>;
   /** The texts of lists that were stored as bytes. */

@@ -29,7 +29,7 @@ export type Encryption =
   | { readonly key: EncryptionKey }
   | { readonly keys: readonly [EncryptionKey, ...EncryptionKey[]] };
 
-/** What a store keeps for its encryption, itself encrypted under the key. */
+/** The part of a store's settings that its encryption needs, itself encrypted under the key. */
 export interface StoreSecret {
   /** Behind content addresses and hashes of states: the store's own, so that they outlive the keys. */
   readonly secret: string;
@@ -37,7 +37,7 @@ export interface StoreSecret {
   readonly strict: boolean;
 }
 
-/** What has a content address. */
+/** The kinds of documents that have a content address. */
 type DocumentKind = 'custom' | 'artifacts' | 'part' | 'chunk' | 'chunks' | 'file' | 'piece';
 
 /** How content stands in its columns: as JSON text, or encrypted and bound to its place. */

@@ -110,7 +110,7 @@ function joined(rows: readonly { readonly bytes: Uint8Array | null }[]): Uint8Ar
   return whole;
 }
 
-/** What is wrong with a file; `undefined` when nothing is. Reads all of it, one piece at a time. */
+/** The problem of a file; `undefined` when there is none. Reads all of it, one piece at a time. */
 export function* checkFile(hash: string, cipher: Cipher): Plan<string | undefined> {
   try {
     const head = yield* readHead(hash, cipher);

@@ -31,19 +31,24 @@ export function encrypt(
   content: string | Uint8Array,
   place: string,
 ): Uint8Array {
-  const nonce = nextNonce();
-  const box = createCipheriv(cipher, secret, nonce, options).setAAD(boundTo(id, place));
-  const body = typeof content === 'string' ? box.update(content, 'utf8') : box.update(content);
-  // The cipher is a stream: nothing is left for the end but the tag.
-  box.final();
+  const { nonce, body, tag } = seal(secret, content, boundTo(id, place));
   const sealed = Buffer.allocUnsafe(headLength + body.length + tagLength);
   sealed[0] = bound;
   sealed.write(id, 1, 'hex');
   sealed.set(nonce, 1 + keyIdLength);
   sealed.set(body, headLength);
-  sealed.set(box.getAuthTag(), headLength + body.length);
+  sealed.set(tag, headLength + body.length);
   freeBytes(body);
   return sealed;
+}
+
+function seal(secret: KeyObject, content: string | Uint8Array, additional: Buffer) {
+  const nonce = nextNonce();
+  const box = createCipheriv(cipher, secret, nonce, options).setAAD(additional);
+  const body = typeof content === 'string' ? box.update(content, 'utf8') : box.update(content);
+  // The cipher is a stream: nothing is left for the end but the tag.
+  box.final();
+  return { nonce, body, tag: box.getAuthTag() };
 }
 
 function boundTo(keyId: string, place: string): Buffer {
@@ -66,12 +71,22 @@ function nextNonce(): Uint8Array {
 /** The content of a value that was written to this place. */
 export function decrypt({ id, secret }: ContentKey, sealed: Uint8Array, place: string): Buffer {
   const head = sealed.subarray(0, headLength);
-  const nonce = sealed.subarray(1 + keyIdLength, headLength);
+  const additional = () => (isBound(sealed) ? boundTo(id, place) : head);
+  return open(secret, sealed.subarray(1 + keyIdLength), additional, place);
+}
+
+/** The content behind a nonce and before a tag. */
+function open(
+  secret: KeyObject,
+  sealed: Uint8Array,
+  additional: () => Uint8Array,
+  place: string,
+): Buffer {
   try {
-    const box = createDecipheriv(cipher, secret, nonce, options);
-    box.setAAD(isBound(sealed) ? boundTo(id, place) : head);
+    const box = createDecipheriv(cipher, secret, sealed.subarray(0, nonceLength), options);
+    box.setAAD(additional());
     box.setAuthTag(sealed.subarray(-tagLength));
-    const content = box.update(sealed.subarray(headLength, -tagLength));
+    const content = box.update(sealed.subarray(nonceLength, -tagLength));
     // The cipher is a stream: nothing is left for the end but the check of the tag.
     box.final();
     return content;
@@ -119,22 +134,10 @@ export function forged(place: string, cause?: unknown): WaymarkError {
 
 /** Encrypts the 32 bytes of a hash, bound to its place: nonce, ciphertext, tag. */
 export function encryptHash(secret: KeyObject, hash: Uint8Array, place: string): Uint8Array {
-  const nonce = nextNonce();
-  const box = createCipheriv(cipher, secret, nonce, options).setAAD(Buffer.from(place));
-  const body = box.update(hash);
-  box.final();
-  return Buffer.concat([nonce, body, box.getAuthTag()]);
+  const { nonce, body, tag } = seal(secret, hash, Buffer.from(place));
+  return Buffer.concat([nonce, body, tag]);
 }
 
 export function decryptHash(secret: KeyObject, value: Uint8Array, place: string): Uint8Array {
-  try {
-    const nonce = value.subarray(0, nonceLength);
-    const box = createDecipheriv(cipher, secret, nonce, options).setAAD(Buffer.from(place));
-    box.setAuthTag(value.subarray(-tagLength));
-    const hash = box.update(value.subarray(nonceLength, -tagLength));
-    box.final();
-    return hash;
-  } catch (cause) {
-    throw forged(place, cause);
-  }
+  return open(secret, value, () => Buffer.from(place), place);
 }

@@ -11,7 +11,7 @@ import { bytesPlace, documentPlace } from './places.ts';
 import { writeBlob } from './write-documents.ts';
 
 /*
- * What a run has stored is held until a list of artifacts names it: by a row in `blob_parts` whose list is the negative number of the run's
+ * A file that a run has stored is held until a list of artifacts names it: by a row in `blob_parts` whose list is the negative number of the run's
  * session, and for an import the negative number of the time. `trash` names it under a separate kind, so that these rows are found again.
  */
 

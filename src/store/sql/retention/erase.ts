@@ -73,7 +73,7 @@ const deleteSessions = statement(
   (d) => `DELETE FROM @sessions WHERE row_id ${d.integers('$1')}`,
 );
 
-/** What an erasure took. */
+/** The result of an erasure. */
 export interface Erased {
   readonly sessions: number;
   readonly snapshots: number;

@@ -66,7 +66,7 @@ const selectViews = statement<ViewRow>(
 );
 type Range = readonly [number, number];
 
-/** What is needed of a branch. */
+/** The rows and views of a branch that are needed. */
 export interface Reachability extends Fork {
   readonly branch: number;
   readonly fork: number | null;
@@ -76,14 +76,14 @@ export interface Reachability extends Fork {
   readonly needsParent: boolean;
   /** Something is on it, or held of it. */
   readonly isHeld: boolean;
-  /** Views of it that no state is under. */
+  /** Its views that no state is under. */
   readonly unusedViews: readonly number[];
 }
 
 /** Snapshots whose branches are looked at together, about. */
 const batch = 2000;
 
-/** What is needed of some branches, and those that were left out. */
+/** The needs of some branches, and the branches that were left out. */
 export interface Reached {
   readonly needs: readonly Reachability[];
   readonly left: readonly number[];

@@ -33,17 +33,17 @@ type AtOnce = Dialect['atOnce'];
 
 /** Statements that take a branch out of the tree. */
 const branchStatements = 10;
-/** Of a row, in bytes. */
+/** The size of a usual row in bytes. */
 const usualSize = 4096;
 
-/** Gives up some of what runs have stored that are over. */
+/** Releases some files of runs that are over. */
 export function* releaseSome(): Plan<void> {
   yield* run(collectAlone);
   yield* run(ownBlobs);
   yield* releaseUploads();
 }
 
-/** What became of a step: it did something, there was nothing to do, or it has to wait for the transactions of others. */
+/** The result of a step: it removed something, there was nothing to do, or it has to wait for the transactions of others. */
 type Swept = 'some' | 'nothing' | 'waits';
 
 /**
@@ -148,7 +148,7 @@ const deleteAlone = statement<{ row_id: number }>(
 function* collectBranches(branches: readonly number[], { rows, statements }: AtOnce): Plan<void> {
   const { needs, left } = yield* reachabilityHeld(branches);
   const seen = new Set([...left, ...needs.map((need) => need.branch)]);
-  // Of a branch that is gone, all rows.
+  // A branch that is gone needs none of its rows.
   const missing = branches.filter((branch) => !seen.has(branch));
   const gaps = [
     ...needs.flatMap(gapsOf),
@@ -161,7 +161,7 @@ function* collectBranches(branches: readonly number[], { rows, statements }: AtO
   const rest = needs.filter((need) => !gone.has(need.branch));
   // Children before their parents, which are older.
   const others = rest.filter((need) => !isInPlace(need)).toSorted((a, b) => b.branch - a.branch);
-  // What changes the tree takes several statements for each branch, and may have other branches looked at again.
+  // A change of the tree takes several statements for each branch, and may have other branches looked at again.
   const now = others.slice(0, Math.ceil(statements / branchStatements));
   const later = new Set([...left, ...others.slice(now.length).map((need) => need.branch)]);
   yield* done(
@@ -184,7 +184,7 @@ function* dropAlone(needs: readonly Reachability[]): Plan<ReadonlySet<number>> {
   return new Set((yield* all(deleteAlone, list)).map((row) => row.row_id));
 }
 
-/** Takes what is not needed any more out of the tree: views, the way to the parent, the branch. */
+/** Takes views, the link to the parent or the branch out of the tree, if nothing needs them. */
 function* rearrange(need: Reachability): Plan<void> {
   const { branch, isHeld, needsParent } = need;
   for (const view of need.unusedViews) yield* dropView(branch, view);
@@ -242,7 +242,7 @@ const deleteParts = statement(
     DELETE FROM @blob_parts WHERE part ${d.integers('$1')} AND +list ${d.integers('$2')}`,
 );
 
-// What documents name is removed by collections only, of which one works at a time.
+// Documents that others name are removed by collections only, of which one works at a time.
 const selectHeld = statement<{ row_id: number }>(
   'collect_held',
   (d) => `
@@ -280,7 +280,7 @@ function* collectBlobs(rows: readonly number[], cipher: Cipher): Plan<boolean> {
   return judged.length > 0;
 }
 
-/** Those that are gone, or held by something that stays. */
+/** The documents that are gone, or held by something that stays. */
 function* judgedOf(rows: readonly number[], gone: ReadonlySet<number>): Plan<readonly number[]> {
   const rest = JSON.stringify(rows.filter((row) => !gone.has(row)));
   if (gone.size === rows.length) return rows;

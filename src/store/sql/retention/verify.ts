@@ -61,7 +61,7 @@ export async function verifyStore(
     return found;
   };
 
-  // What it finds is reported after the last session, so a call that was stopped before that is followed by one that checks again.
+  // Its faults are reported after the last session, so a call that was stopped before that is followed by one that checks again.
   const isChecked = from.sessions === allSessions;
   const check = async () => (isChecked ? [] : ((await db.check?.(options.signal)) ?? []));
   const checking = db.checksAside === true ? check() : undefined;
