@@ -53,7 +53,7 @@ export function a2aAgentTool(url: string | URL, options: A2aAgentToolOptions): T
   }) as Tool;
 }
 
-/** What a message was answered with: a task, or the answer itself. */
+/** The reply to a message: a task, or the answer itself. */
 type Sent = { readonly taskId: string } | { readonly message: RemoteMessage };
 
 const isExhausted = (error: unknown): boolean =>

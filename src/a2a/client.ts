@@ -24,7 +24,7 @@ const codes: Readonly<Record<number, 'NOT_FOUND' | 'INVALID_ARGUMENT' | 'UNIMPLE
 
 const longest = 400;
 
-/** What a remote agent refused with. */
+/** The refusal of a remote agent. */
 function fromRpcError(
   name: string,
   { code, message }: { readonly code: number; readonly message: string },

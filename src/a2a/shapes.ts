@@ -8,7 +8,7 @@ const agentInterface = v.object({
   protocolVersion: v.optional(v.string()),
 });
 
-/** What a client needs of a card, of both generations. */
+/** The fields of a card that a client needs, of both generations. */
 export const agentCard = v.object({
   supportedInterfaces: v.nullish(v.array(agentInterface)),
   url: v.nullish(v.string()),
@@ -50,7 +50,7 @@ const task = v.object({
 });
 export interface RemoteTask extends v.InferOutput<typeof task> {}
 
-/** What a message is answered with: `{ task }` or `{ message }` in 1.0, either of them with its `kind` in 0.3. */
+/** The reply to a message: `{ task }` or `{ message }` in 1.0, either of them with its `kind` in 0.3. */
 export const sent = v.union([
   v.pipe(
     v.object({ task }),

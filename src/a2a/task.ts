@@ -70,7 +70,7 @@ export interface TaskHandle extends v.InferOutput<typeof handle> {}
 
 const longestMessage = 4_000;
 
-/** What the tool interrupts with: the question for a person, the schema of the answer, and the task. */
+/** The data of the tool's interrupt: the question for a person, the schema of the answer, and the task. */
 export function interruptData(task: RemoteTask): Json {
   const { id: taskId, contextId, status } = task;
   const parts = status.message?.parts ?? [];

@@ -100,7 +100,7 @@ export interface UsageQuery {
   readonly since?: string;
 }
 
-/** What an edit changes; what is left out stays. */
+/** The changes of an edit; omitted fields are unchanged. */
 export interface EditChange<Types extends AgentTypes = WireTypes> {
   /** The new custom state. */
   readonly custom?: Types['custom'];
@@ -112,7 +112,7 @@ export interface EditChange<Types extends AgentTypes = WireTypes> {
   readonly removeArtifacts?: readonly string[];
 }
 
-/** What is recorded with an edit. */
+/** The record of an edit. */
 export interface EditOptions {
   /** The reason for the edit, at most 1,000 characters. */
   readonly reason?: string;
@@ -309,7 +309,7 @@ export interface AgentApi<
   /** The open runs, attached and detached, oldest first. */
   listRuns(options?: Call & RunListOptions): Promise<Page<RunInfo>>;
   /**
-   * What was spent in a session or, without `sessionId`, in all sessions of this agent: all that ever was, also in turns that
+   * The usage of a session or, without `sessionId`, in all sessions of this agent: all that ever was, also in turns that
    * failed or lie on another branch. The tokens and cost of one turn are in the `usage` of its output and snapshot.
    */
   getUsage(options?: Call & UsageQuery): Promise<UsageReport>;
@@ -343,7 +343,7 @@ export interface AgentApi<
     change: EditChange<Types>,
     options?: Call & IfHead & EditOptions,
   ): Promise<LoadedSnapshot<Types>>;
-  /** What changed from one snapshot to another: messages, custom state and artifacts. */
+  /** The changes from one snapshot to another: messages, custom state and artifacts. */
   diff(from: SnapshotRef, to: SnapshotRef, options?: Call): Promise<Diff>;
   /** Labels a snapshot, which keeps it from being pruned; `null` removes the label. */
   label(

@@ -64,7 +64,7 @@ interface HeadId {
   readonly ifHead?: string;
 }
 
-/** What an agent brings: turns and reads in their plainest form, by ids. */
+/** The operations of one agent: turns and reads in their plainest form, by ids. */
 export interface AgentOperations<
   Call extends ApiCallOptions = ApiCallOptions,
   Invoke extends ApiInvokeOptions = ApiInvokeOptions,
@@ -339,7 +339,7 @@ async function* textStreamOf(turn: Streamed): AsyncGenerator<string, void> {
   throwIfFailed(await turn.output);
 }
 
-/** What a handle asks its agent. */
+/** The calls that a handle makes. */
 type RunReads = Pick<AgentApi, 'watch' | 'wait' | 'steer' | 'abort' | 'getSnapshot'>;
 
 /** The handle of a run. Its calls have the options of the caller that it belongs to, such as the owner. */

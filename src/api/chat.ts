@@ -11,7 +11,7 @@ import type { AgentStream, FailureOptions, OutputOf, RequestOptions, WireTypes }
 type TurnOptions = ApiInvokeOptions & RequestOptions;
 type ChatCall = ApiCallOptions & RequestOptions;
 
-/** What a chat needs of its agent. */
+/** The calls that a chat makes. */
 export interface ChatAgent {
   /** Runs one turn; `follow` gets its output, whether the caller reads the stream, the output or both. */
   stream(input: Input, options: TurnOptions, follow: (output: Output) => void): AgentStream;

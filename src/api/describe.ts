@@ -18,7 +18,7 @@ export interface StateAccessors {
   readonly text: string;
   /** The tool calls that wait for an answer. */
   readonly interrupts: readonly Interrupt[];
-  /** What the model gets in place of the older messages; `undefined` if it gets all of them. */
+  /** The summary that the model gets in place of the older messages; `undefined` if it gets all of them. */
   readonly summary: Summary | undefined;
 }
 

@@ -17,7 +17,7 @@ export interface Interrupt {
   readonly ref: string | undefined;
   /** The input that the model called the tool with. */
   readonly input: Json | undefined;
-  /** What the tool interrupted with; `true` if it gave nothing. */
+  /** The data that the tool interrupted with; `true` if it gave none. */
   readonly metadata: Json;
   /** Until when it can be approved or answered, as ISO 8601; `undefined` without a deadline. */
   readonly expiresAt: string | undefined;
@@ -103,7 +103,7 @@ function toInterrupt(request: ToolRequestPart): Interrupt {
   if (interrupts.length > 0) return { ...common, ...insideSubAgent(request, interrupts) };
   return {
     ...common,
-    // What is not JSON is refused where the input of a turn is checked.
+    // A value that is not JSON is refused where the input of a turn is checked.
     approve({ input: edited, resumed = true } = {}) {
       if (edited === undefined) return { toolRequest, metadata: { resumed } };
       return {

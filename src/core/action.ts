@@ -10,7 +10,7 @@ import {
   toJsonSchema,
 } from './schema/schema.ts';
 
-/** What the caller of an action passes along: who is calling, and whatever an app adds. */
+/** The context that the caller of an action passes along: the authenticated user, and whatever an app adds. */
 export type ActionContext = Readonly<Record<string, unknown>>;
 
 /** An action as data, for tools that list and call actions. */
@@ -19,7 +19,7 @@ export interface ActionDescriptor {
   readonly key: string;
   /** The name. */
   readonly name: string;
-  /** What it does. */
+  /** The purpose, in one sentence. */
   readonly description?: string;
   /** JSON Schema of the input. */
   readonly inputSchema?: JsonSchema;
@@ -47,7 +47,7 @@ export interface ActionOptions<
   readonly stream?: Chunk;
 }
 
-/** What an action's function gets besides its input. */
+/** The second argument of an action's function. */
 export interface ActionCall<Chunk = unknown> {
   readonly signal: AbortSignal;
   readonly context: ActionContext;
@@ -68,7 +68,7 @@ export interface Action<Input = unknown, Output = unknown, Chunk = unknown> {
   readonly key: string;
   /** The name. */
   readonly name: string;
-  /** What it is, for tools that list actions. */
+  /** The action as data, for tools that list actions. */
   readonly descriptor: ActionDescriptor;
   /** Checks the input and runs the action. */
   run(input: Input, options?: RunOptions<Chunk>): Promise<Output>;

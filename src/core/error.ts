@@ -24,9 +24,9 @@ export type Status = (typeof statuses)[number];
 
 /** An error as data, in the form that remote clients and stores get. */
 export interface ErrorBody {
-  /** What kind of error it is. */
+  /** The kind of error. */
   readonly status: Status;
-  /** What failed, and what to do about it. */
+  /** The cause, and how to fix it. */
   readonly message: string;
   /** Data for the caller. */
   readonly details?: Json;
@@ -36,10 +36,10 @@ export interface ErrorBody {
 export interface WaymarkErrorOptions {
   /** Data for the caller, remote or not. */
   readonly details?: Json | undefined;
-  /** What was thrown; it stays in this process. */
+  /** The thrown value; it stays in this process. */
   readonly cause?: unknown;
   /**
-   * What remote clients and stores get in place of the message, for a message that contains hosts, paths or the text of
+   * The text that remote clients and stores get in place of the message, for a message that contains hosts, paths or the text of
    * another error. @default the message
    */
   readonly publicMessage?: string | undefined;
@@ -47,11 +47,11 @@ export interface WaymarkErrorOptions {
 
 /** The one error class: a canonical status, and a message that says what to do. */
 export class WaymarkError extends Error {
-  /** What kind of error it is. */
+  /** The kind of error. */
   readonly status: Status;
   /** Data for the caller, remote or not. */
   readonly details?: Json;
-  /** What remote clients and stores get in place of the message. */
+  /** The text that remote clients and stores get in place of the message. */
   declare readonly publicMessage?: string;
 
   constructor(
@@ -150,12 +150,12 @@ export function toWaymarkError(error: unknown): WaymarkError {
   return wrapper;
 }
 
-/** What was thrown, without the wrapper of {@link toWaymarkError}. */
+/** The thrown value, without the wrapper of {@link toWaymarkError}. */
 export function originalOf(error: unknown): unknown {
   return isWaymarkError(error) && wrappers.has(error) ? error.cause : error;
 }
 
-/** What something thrown says, in this process: the message of an error, or the value itself as text. */
+/** The text of a thrown value, in this process: the message of an error, or the value itself. */
 export function messageOf(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown === '' ? 'An empty string was thrown.' : thrown;
   if (typeof thrown === 'object' && thrown !== null && 'message' in thrown) {

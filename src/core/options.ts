@@ -48,7 +48,7 @@ export function checkNumbers<Options extends object>(
   }
 }
 
-/** What an option may be. */
+/** The kinds of values that an option can have. */
 export type Kind = 'text' | 'function' | 'list' | 'object' | 'boolean';
 
 const kindNames: Readonly<Record<Kind, string>> = {

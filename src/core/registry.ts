@@ -1,7 +1,7 @@
 import { closest, likely } from './closest.ts';
 import { WaymarkError } from './error.ts';
 
-/** What an app has defined, by key: `/model/{name}`, `/tool/{name}` and so on. */
+/** The definitions of an app, by key: `/model/{name}`, `/tool/{name}` and so on. */
 export interface Registry<T> {
   /** Adds a value; a key that is taken is ALREADY_EXISTS. */
   register(key: string, value: T): void;

@@ -20,7 +20,7 @@ export interface SpanRecord {
   /** The owner of its session. Only listeners in this process get it, never a tracer. */
   readonly owner?: string;
   readonly error?: SpanError;
-  /** What a model call sent and received. Only listeners in this process get it, never a tracer. */
+  /** The request and response of a model call. Only listeners in this process get it, never a tracer. */
   readonly content?: unknown;
 }
 

@@ -6,7 +6,7 @@ import { attributes as names } from './trace-names.ts';
 
 type Api = typeof OpenTelemetry;
 
-/** What a span carries: ids, names and counts, never content. */
+/** The attributes of a span: ids, names and counts, never content. */
 export type SpanAttributes = Readonly<
   Record<string, string | number | boolean | readonly string[] | undefined>
 >;

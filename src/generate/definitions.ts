@@ -9,7 +9,7 @@ import type { Resource } from './prompt/resource.ts';
 import type { Tool } from './tool/tool.ts';
 import { type ToolContext, unrecorded } from './tool/tool-context.ts';
 
-/** What has been defined by name, each kind with its own type. */
+/** The definitions by name, each kind with its own type. */
 export interface Definitions {
   readonly models: Registry<Model>;
   readonly tools: Registry<Tool>;

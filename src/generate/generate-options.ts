@@ -23,7 +23,7 @@ interface Document {
 /** A document, or its text. */
 export type DocumentLike = string | Document;
 
-/** What can be settled before a conversation is known: the settings that prompts and agents share with generate. */
+/** The settings that prompts and agents share with generate: everything that does not depend on a conversation. */
 export interface GenerateSettings<
   Output extends Schema | undefined = Schema | undefined,
   State = never,

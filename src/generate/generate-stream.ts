@@ -116,7 +116,7 @@ export interface GenerateChunk<Output = unknown> extends ModelChunk {
   readonly toolRequests: readonly ToolRequestPart[];
   /** The text of the message so far. */
   readonly accumulatedText: string;
-  /** What can be said of the structured output so far; worked out when it is read. */
+  /** The structured output as far as it is known; parsed when it is read. */
   readonly output: DeepPartial<Output> | undefined;
 }
 

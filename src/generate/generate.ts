@@ -37,7 +37,7 @@ import { addResults, addResumed, runTools } from './tool/run-tools.ts';
 import type { Tool } from './tool/tool.ts';
 import { type ResolvedTools, resolveTools, type ToolSource } from './tool/tool-source.ts';
 
-/** What generate needs from the app around it. */
+/** The functions of the app that generate needs. */
 export interface GenerateEnv {
   readonly clock: Clock;
   readonly newId: NewId;
@@ -49,7 +49,7 @@ export interface GenerateEnv {
   /** Takes note of a source that is used, so that it is closed with the app. */
   addSource(source: ToolSource): void;
   resolveResource(ref: ResourceRef): Resource;
-  /** What the app adds to the context of its tools. */
+  /** The app's additions to the context of its tools. */
   toolExtras(call: ToolCallInfo): object;
 }
 

@@ -69,7 +69,7 @@ import {
   type ToolsScope,
 } from './tool/tool-source.ts';
 
-/** What a generator is made from. */
+/** Options of a generator. */
 export interface GeneratorOptions<Extras extends object = object> {
   /** Where everything that is defined is registered as an action. */
   readonly registry: { register(key: string, action: Action): void };
@@ -77,13 +77,13 @@ export interface GeneratorOptions<Extras extends object = object> {
   readonly newId: NewId;
   /** The model of calls that name none. */
   readonly model?: ModelRef | undefined;
-  /** What model calls cost. */
+  /** The prices of model calls. */
   readonly price?: Price | undefined;
-  /** What the context of each tool call has besides its own, such as the session; what it returns types the tools. */
+  /** The additions to the context of each tool call, such as the session; its return type is the type of the tools' context. */
   readonly toolExtras?: ((call: ToolCallInfo) => Extras) | undefined;
   /** Refuses a tool that a call cannot use, before the model is called. */
   readonly checkTool?: ((tool: Tool) => void) | undefined;
-  /** What `@state` is in templates, where a call does not say. */
+  /** The default of `@state` in templates. */
   readonly templateState?: (() => unknown) | undefined;
 }
 

@@ -34,13 +34,13 @@ interface ModelCallReport {
 export interface ToolRecorder {
   /** Runs the tool. */
   run<Value>(fn: () => Value): Value;
-  /** What it has done; `undefined` for a call without an effect. */
+  /** The effects of the call; `undefined` if it has none. */
   record(): ToolRecord | undefined;
   /** When it first changed something, as a number that grows. */
   readonly firstChange: number | undefined;
 }
 
-/** What the layers above want to hear of every generate call inside them. What a hook throws ends the call. */
+/** Hooks of the layers above into every generate call inside them. An error that a hook throws ends the call. */
 export interface GenerateHooks {
   /**
    * Called when all tools of one model message are done, before the model is called again. The messages that it returns are
@@ -60,7 +60,7 @@ export interface GenerateHooks {
   readonly onModelCallFailed?: (reservation: string) => Promise<void>;
   /** Called after each model call that was answered, also those made inside tools. */
   readonly onModelCall?: (report: ModelCallReport) => void | Promise<void>;
-  /** What traces may show of messages; absent: nothing. */
+  /** The messages as traces may show them; absent: not at all. */
   readonly showMessages?: ((messages: readonly Message[]) => readonly Message[]) | undefined;
   /** Called when an answer is among the messages of its generate call. */
   readonly onAnswer?: () => void;
@@ -68,14 +68,14 @@ export interface GenerateHooks {
   readonly onFailure?: (error: unknown, subject: FailureSubject) => void;
 }
 
-/** What failed. */
+/** The subject of a failure. */
 type FailureSubject = {
   readonly model?: string;
   readonly tool?: string;
   readonly toolSource?: string;
 };
 
-/** What a generate call takes from the code around it: your handlers and tools do not pass it on. */
+/** The ambient settings of a generate call, which your handlers and tools do not pass on. */
 export interface GenerateScope {
   readonly hooks?: GenerateHooks | undefined;
   /** The caller's context, for calls without a `context` of their own. */

@@ -36,7 +36,7 @@ export interface ModelConfig {
 export interface ToolDefinition {
   /** The name of the tool. */
   readonly name: string;
-  /** What the tool does. */
+  /** The purpose of the tool. */
   readonly description?: string;
   /** JSON Schema of the input. */
   readonly inputSchema: JsonSchema;
@@ -59,7 +59,7 @@ export interface OutputRequest {
   readonly schema?: JsonSchema;
 }
 
-/** What a model is asked. */
+/** The request to a model. */
 export interface ModelRequest {
   /** The conversation, with the system prompt first. */
   readonly messages: readonly Message[];
@@ -73,7 +73,7 @@ export interface ModelRequest {
   readonly output?: OutputRequest;
 }
 
-/** What a model answers. */
+/** The response of a model. */
 export interface ModelResponse {
   /** The answer. */
   readonly message: Message;
@@ -81,13 +81,13 @@ export interface ModelResponse {
   readonly finishReason: FinishReason;
   /** Tokens of the call. */
   readonly usage?: Usage;
-  /** What the model did not do as told, such as a setting it does not have. */
+  /** Instructions that the model did not follow, such as a setting that it does not have. */
   readonly warnings?: readonly Json[];
-  /** What else the provider said about this answer, such as its own id for it. */
+  /** Other facts from the provider about this answer, such as its own id for it. */
   readonly metadata?: JsonObject;
 }
 
-/** What a model call gets along with its request. */
+/** The second argument of a model's function. */
 export interface ModelCall {
   /** Hands out a piece of the answer as it comes; a returned promise asks the model to wait for a slow reader. */
   stream(chunk: ModelChunk): void | Promise<void>;
@@ -100,7 +100,7 @@ export interface ModelCall {
 /** The function that is a model. */
 export type ModelRunner = (request: ModelRequest, call: ModelCall) => Promise<ModelResponse>;
 
-/** What is said about a model when it is defined. */
+/** Options of a model. */
 export interface ModelOptions {
   /** The name, unique in the app. */
   readonly name: string;
@@ -110,7 +110,7 @@ export interface ModelOptions {
   readonly provider?: string;
   /** The provider's own name of the model, for traces and prices. @default the name */
   readonly modelId?: string;
-  /** What a call costs. @default the app's `price` */
+  /** The price of a call. @default the app's `price` */
   readonly price?: (usage: Usage) => Cost | undefined;
   /**
    * Whether the model supports `request.output.schema` natively. If not, the schema is described in the prompt.

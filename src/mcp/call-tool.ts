@@ -90,7 +90,7 @@ async function checkOutput(
   }
 }
 
-/** What an earlier call has left behind: the answers to its questions, the state of the server, and its task. */
+/** The remains of an earlier call: the answers to its questions, the state of the server, and its task. */
 type Before = Pick<Elicitation, 'answers' | 'requestState' | 'taskId'>;
 
 async function beginCall(
@@ -111,7 +111,7 @@ async function beginCall(
       : callModern(call, open, before, context),
   );
   const started = taskOf(result);
-  // Of 2025, or not `input_required`: there are no other results.
+  // A result of 2025, or one that is not `input_required`: there are no others.
   return started === undefined ? { result: result as CallToolResult } : { taskId: started };
 }
 

@@ -30,7 +30,7 @@ async function orExplain<T>(loading: Promise<T>): Promise<T> {
 // Some servers from before 2026 never answer the probe.
 const probeTimeoutMs = 10_000;
 
-/** What a server tells its client without being asked. */
+/** Messages that a server sends without being asked. */
 export interface ClientEvents {
   onToolsChanged(): void;
   onQuestion(params: ElicitRequest['params']): Promise<ElicitResult>;

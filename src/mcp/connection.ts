@@ -19,7 +19,7 @@ export interface OpenClient {
   readonly client: Client;
   /** Whether the server speaks a protocol from before 2026, in which it asks questions by requests to the client. */
   readonly isLegacy: boolean;
-  /** What a server of 2025 asks during calls. */
+  /** The questions of a server of 2025 during calls. */
   readonly questions: LegacyQuestions;
   /** Limits the lists of tools that the server sends. */
   readonly toolLimit: ToolLimit;

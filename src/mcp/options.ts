@@ -4,7 +4,7 @@ import { WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import type { Clock } from '../core/time/clock.ts';
 
-/** What every MCP server can be given. */
+/** Options of every MCP server. */
 interface CommonOptions {
   /** The prefix of the tool names. @default the name of the server and `_` */
   readonly prefix?: string;

@@ -38,7 +38,7 @@ export function interruptData(question: Question, elicitation: Elicitation): Jso
   return toJson({ message, schema, elicitation }, 'A question of an MCP server');
 }
 
-/** What was kept with the interrupt of a question; `undefined` for any other interrupt. */
+/** The data stored with the interrupt of a question; `undefined` for any other interrupt. */
 export function elicitationOf(interrupted: Json | undefined): Elicitation | undefined {
   if (!isJsonObject(interrupted) || !isJsonObject(interrupted.elicitation)) return undefined;
   const { elicitation } = interrupted;

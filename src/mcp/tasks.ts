@@ -15,7 +15,7 @@ import { loadSdk } from './client.ts';
 import type { McpConnection, OpenClient } from './connection.ts';
 import { toMcpError } from './errors.ts';
 
-/** What calling the tools of a server needs. */
+/** A server, as the calls of its tools need it. */
 export interface ToolServer {
   readonly server: string;
   readonly connection: McpConnection;
@@ -134,7 +134,7 @@ export class FollowedTask {
     );
   }
 
-  /** What the task asks, in the shape that the result of a call has. */
+  /** The questions of the task, in the shape that the result of a call has. */
   questionsIn({ inputRequests = {} }: TaskState): InputRequiredResult {
     return { resultType: 'input_required', inputRequests } as InputRequiredResult;
   }

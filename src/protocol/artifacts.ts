@@ -9,7 +9,7 @@ import type { ArtifactPatch, Chunk } from './turn.ts';
  */
 const fileUrl = /^waymark-file:([0-9a-f]{64})$/;
 
-/** What a media part says of a file. */
+/** The facts about a file in a media part. */
 export interface FileFacts {
   /** SHA-256 of the bytes, in lower-case hex. */
   readonly hash: string;

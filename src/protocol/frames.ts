@@ -24,7 +24,7 @@ export interface SseEvents {
 const ref = v.optional(v.union([v.string(), v.number()]));
 
 /**
- * What a client sends over a WebSocket, each frame one JSON text. `init` comes first, once; its `authorization` stands
+ * The frames that a client sends over a WebSocket, each one JSON text. `init` comes first, once; its `authorization` stands
  * in for the header that browsers cannot set. A frame with a `ref` is answered by `accepted`, or `error` with that ref.
  */
 export const clientFrame = v.variant('type', [
@@ -48,7 +48,7 @@ export const clientFrame = v.variant('type', [
 export type ClientFrame = v.InferOutput<typeof clientFrame>;
 
 /**
- * What the server sends over a WebSocket; `seq` counts the frames of this connection from 0. `id` as for SSE.
+ * The frames that the server sends over a WebSocket; `seq` counts the frames of this connection from 0. `id` as for SSE.
  * `output`, and `error` without a `ref`, are final: the server closes the socket after them. An `error` with a `ref`
  * refuses that frame only. A socket that closes without a final frame was cut.
  */

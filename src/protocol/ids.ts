@@ -123,7 +123,7 @@ export function notAName(name: string, what: string): WaymarkError {
   );
 }
 
-// What is wrong with it may be its length.
+// It may be refused for its length.
 function quote(id: string): string {
   return JSON.stringify(id.length > 40 ? `${id.slice(0, 40)}…` : id);
 }

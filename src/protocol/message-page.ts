@@ -50,7 +50,7 @@ interface Paged {
   readonly messageRange?: { readonly from: number; readonly total: number } | undefined;
 }
 
-/** What was read with a page of its messages, also where the store has read all of them. */
+/** The result of a read with a page of its messages, also where the store has read all of them. */
 export function withPage<Read extends Paged>(read: Read, page: MessagePage | undefined): Read {
   if (page === undefined || read.state === undefined || read.messageRange !== undefined) {
     return read;

@@ -30,7 +30,7 @@ function parseOnce<Schema extends v.GenericSchema>(
   value: unknown,
   what: string,
 ): v.InferOutput<Schema> {
-  // What came through here before is frozen, so still valid.
+  // A value that came through here before is frozen, so still valid.
   if (typeof value === 'object' && value !== null && hasShape(value, schema)) return value;
   const frozen = toJson(parseShape(schema, value, what), what) as object;
   setShape(frozen, schema);

@@ -37,7 +37,7 @@ export const restoreRequest = v.object({
 /** Body of `fork`, which may be left out: the id that the new session is to have. */
 export const forkRequest = v.object({ sessionId: v.optional(v.string()), ifHead });
 
-/** What an edit changes; what is left out stays. */
+/** The changes of an edit; omitted fields are unchanged. */
 export const stateEdit = v.object({
   /** The new custom state. */
   custom: v.optional(jsonValue),
@@ -67,14 +67,14 @@ export const steerRequest = v.object({ input, requestId: v.optional(v.string()) 
 export const steerResult = v.object({
   /** The id of the message. */
   id: v.string(),
-  /** What became of the message. */
+  /** The state of the message. */
   status: v.picklist(['queued', 'taken', 'next']),
 });
 
 export const toolInfo = v.object({
   /** The name of the tool. */
   name: v.string(),
-  /** What the tool does. */
+  /** The purpose of the tool. */
   description: v.optional(v.string()),
   /** JSON Schema of the arguments. */
   inputSchema: jsonObject,
@@ -180,7 +180,7 @@ export interface WaitingSession extends v.InferOutput<typeof waitingSession> {}
 export interface SteerResult extends v.InferOutput<typeof steerResult> {}
 /** The run that replaces a dead one. */
 export interface RetryResult extends v.InferOutput<typeof retryResult> {}
-/** What was spent in a session, or in all sessions of an agent. */
+/** The usage of a session, or of all sessions of an agent. */
 export interface UsageReport extends v.InferOutput<typeof usageReport> {}
 /** A tool that an agent can call. */
 export interface ToolInfo extends v.InferOutput<typeof toolInfo> {}
@@ -211,5 +211,5 @@ export const diff = v.object({
 
 /** How one artifact differs between two snapshots. */
 export interface ArtifactDiff extends v.InferOutput<typeof artifactDiff> {}
-/** What changed from one snapshot to another. */
+/** The changes from one snapshot to another. */
 export interface Diff extends v.InferOutput<typeof diff> {}

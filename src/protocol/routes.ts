@@ -35,7 +35,7 @@ export const routes = {
   /** Adds a message to a running turn. */
   steer: { method: 'POST', path: '/agents/:agent/snapshots/:snapshot/steer' },
   watch: { method: 'GET', path: '/agents/:agent/snapshots/:snapshot/events' },
-  /** What was spent in a session (`?session=`) or in all sessions of the agent. */
+  /** The usage of a session (`?session=`) or of all sessions of the agent. */
   getUsage: { method: 'GET', path: '/agents/:agent/usage' },
   /** The sessions that wait for the answer of a person. */
   listInterrupts: { method: 'GET', path: '/agents/:agent/interrupts' },
@@ -49,5 +49,5 @@ export const routes = {
   retryRun: { method: 'POST', path: '/agents/:agent/snapshots/:snapshot/retry' },
 } as const satisfies Record<string, Route>;
 
-/** What a caller wants to do; the same names in every dialect. */
+/** The operation of a request; the same names in every protocol. */
 export type Operation = keyof typeof routes;

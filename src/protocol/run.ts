@@ -46,7 +46,7 @@ export const deadRun = v.object({
 });
 
 /**
- * What happens to a run when its process dies. `attached`: the caller in that process waits for it; it does not continue.
+ * The fate of a run whose process dies. `attached`: the caller in that process waits for it; it does not continue.
  * `accepted`: a server accepted it, and any process may continue it. `detached`: as accepted, and no caller waits.
  */
 export type RunMode = v.InferOutput<typeof runMode>;

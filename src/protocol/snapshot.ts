@@ -38,7 +38,7 @@ export const snapshot = v.object({
   finishReason: v.optional(finishReason),
   /** Why the turn failed. */
   error: v.optional(errorBody),
-  /** Of an `edit`. */
+  /** The author and reason of an `edit`. */
   edit: v.optional(editNote),
   /** Tokens and cost of the turn. */
   usage: v.optional(usage),

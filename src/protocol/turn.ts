@@ -7,7 +7,7 @@ import { artifact, state } from './state.ts';
 export const errorBody = v.object({
   /** The status, such as `NOT_FOUND`. */
   status: v.string(),
-  /** What failed, why, and what to do. */
+  /** The failure, its cause, and how to fix it. */
   message: v.string(),
   /** Facts for programs. */
   details: v.optional(jsonValue),
@@ -67,7 +67,7 @@ export const resume = v.object({
 const callerTool = v.object({
   /** The name, by which the model calls it. */
   name: v.string(),
-  /** What the tool does, for the model. */
+  /** The purpose of the tool, for the model. */
   description: v.optional(v.string()),
   /** JSON Schema of the arguments. */
   inputSchema: jsonObject,
@@ -102,7 +102,7 @@ const turnSettings = v.object({
 /** An input as an agent takes it. Clients cannot send the settings: what parses their input drops them. */
 export const agentInput = v.object({
   ...input.entries,
-  /** What this turn overrides of the agent's definition. */
+  /** Overrides of the agent's definition, for this turn. */
   settings: v.optional(turnSettings),
 });
 
@@ -227,7 +227,7 @@ export interface Init extends v.InferOutput<typeof init> {}
 export interface Resume extends v.InferOutput<typeof resume> {}
 /** A tool that the caller executes, for one turn: a call of the model interrupts the turn and is answered by `resume`. */
 export interface CallerToolInfo extends v.InferOutput<typeof callerTool> {}
-/** What one turn overrides of the agent's definition. */
+/** Overrides of the agent's definition, for one turn. */
 export interface TurnSettings extends v.InferOutput<typeof turnSettings> {}
 /** The input of a turn. */
 export interface Input extends v.InferOutput<typeof agentInput> {}

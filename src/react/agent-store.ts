@@ -38,7 +38,7 @@ export interface SendOptions {
   readonly tools?: readonly CallerTool[];
 }
 
-/** What can be done with a conversation. Actions never reject; check the view's `error`. */
+/** The actions on a conversation. They never reject; check the view's `error`. */
 export interface AgentActions<Types extends AgentTypes = WireTypes> {
   /** Runs a turn; resolves to its output, or to `undefined` if there is none. */
   send(input: string | Input, options?: SendOptions): Promise<OutputOf<Types> | undefined>;
@@ -89,7 +89,7 @@ export interface AgentActions<Types extends AgentTypes = WireTypes> {
 export interface AgentStore<Types extends AgentTypes = WireTypes> {
   /** The agent of the conversation. */
   readonly agent: StoreAgent<Types>;
-  /** What can be done with the conversation. */
+  /** The actions on the conversation. */
   readonly actions: AgentActions<Types>;
   /** The current view: a new object after each change. */
   getView(): AgentView<Types>;

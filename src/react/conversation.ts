@@ -12,7 +12,7 @@ import { MessageViews } from './message-view.ts';
 import { emptySessionData, type SessionData } from './session-data.ts';
 import { type AgentView, emptyView } from './view.ts';
 
-/** What of a view is not worked out from the messages. */
+/** The part of a view that does not follow from the messages. */
 export type Facts<Types extends AgentTypes> = Omit<
   AgentView<Types>,
   | 'sessionId'

@@ -47,7 +47,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
   // The current flow; aborted when another takes its place.
   #flow = new AbortController();
   #loaded: Promise<void> = Promise.resolve();
-  // What is shown must be read again before it can be relied on.
+  // Whether the shown state must be read again before it can be relied on.
   #stale: boolean;
   // Whether the current flow is a turn that was sent from here.
   #isOwnTurn = false;

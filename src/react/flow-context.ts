@@ -10,7 +10,7 @@ import type { AgentView } from './view.ts';
 
 /** A value that is read at any time and announced not more often than its readers can use. */
 export interface Publisher<T> {
-  /** What was announced last. */
+  /** The value that was announced last. */
   get(): T;
   subscribe(listener: () => void): () => void;
   /** Announces the value at once. */
@@ -54,7 +54,7 @@ export function createPublisher<T>(options: {
   };
 }
 
-/** What the flows of a store share. A flow is whatever changes the conversation over time; one is current. */
+/** The shared parts of a store's flows. A flow is whatever changes the conversation over time; one is current. */
 export interface FlowContext<Types extends AgentTypes> {
   readonly agent: StoreAgent<Types>;
   readonly conversation: Conversation<Types>;

@@ -13,7 +13,7 @@ interface Place {
 }
 
 /**
- * What is known of a turn while it runs: what was sent, and the messages its chunks add up to so far. Every change makes
+ * A running turn: the messages that were sent, and those that its chunks add up to so far. Every change makes
  * a new array and a new last message; the messages before it stay the objects they were.
  */
 export class LiveTurn {
@@ -59,7 +59,7 @@ export class LiveTurn {
     const id = steeredId(message);
     if (id !== undefined) this.#keep((_, other) => steeredId(other) !== id);
     const last = this.#places.at(-1);
-    // What earlier turns have left comes before the messages of this one.
+    // Messages of earlier turns come before those of this one.
     const index = last?.turnIndex === this.#turnIndex ? (last?.index ?? -1) + 1 : -1;
     this.#push(message, index);
     this.#isOpen = false;

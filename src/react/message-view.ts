@@ -13,7 +13,7 @@ export interface FileView {
 }
 
 /**
- * What became of a tool call. `running`: the turn waits for it. `waiting`: for the answer of a person, see `interrupt`.
+ * The status of a tool call. `running`: the turn waits for it. `waiting`: for the answer of a person, see `interrupt`.
  * `stopped`: the turn ended before the tool did.
  */
 export type ToolCallStatus = 'running' | 'waiting' | 'done' | 'failed' | 'declined' | 'stopped';
@@ -24,11 +24,11 @@ export interface ToolCallView {
   readonly key: string;
   /** The name of the tool. */
   readonly name: string;
-  /** What the model called it with. */
+  /** The input from the model. */
   readonly input: Json | undefined;
-  /** What the tool answered: so far while it runs, and the text of the error if it failed. */
+  /** The output: so far while the tool runs, and the text of the error if it failed. */
   readonly output: Json | undefined;
-  /** What became of the call. */
+  /** The status of the call. */
   readonly status: ToolCallStatus;
   /** Files in the tool's answer. */
   readonly files: readonly FileView[];
@@ -44,7 +44,7 @@ export interface MessageView {
   readonly role: 'system' | 'user' | 'model';
   /** The text. */
   readonly text: string;
-  /** What the model thought before it answered. */
+  /** The reasoning before the answer. */
   readonly reasoning: string;
   /** Files in the message. */
   readonly files: readonly FileView[];
@@ -54,7 +54,7 @@ export interface MessageView {
   readonly metadata: JsonObject | undefined;
 }
 
-/** What only the view knows about the tool calls at the end of a conversation. */
+/** The facts about the tool calls at the end of a conversation that only the view knows. */
 export interface OpenCalls {
   readonly running: boolean;
   readonly interrupts: readonly Interrupt[];

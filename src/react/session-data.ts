@@ -17,7 +17,7 @@ import type { Artifact } from '../protocol/state.ts';
 /** The agent a store works with: one on a server, or one in the same process. */
 export type StoreAgent<Types extends AgentTypes = WireTypes> = Omit<RemoteAgent<Types>, 'describe'>;
 
-/** What of a conversation is saved. */
+/** The saved part of a conversation. */
 export interface SessionData<Types extends AgentTypes = WireTypes> {
   readonly sessionId: string | undefined;
   /** The snapshot that the next turn continues from. */
@@ -74,7 +74,7 @@ export function sessionDataOfSnapshot<Types extends AgentTypes>(
 }
 
 /**
- * What is saved after a turn. Of a long conversation only the difference is fetched; where that cannot be had, all of it.
+ * The saved part after a turn. Of a long conversation only the difference is fetched; where that cannot be had, all of it.
  */
 export async function addTurn<Types extends AgentTypes>(
   agent: StoreAgent<Types>,
@@ -184,7 +184,7 @@ export function snapshotBefore(messages: readonly Message[], index: number): str
   return undefined;
 }
 
-/** What a store needs to know of a session. */
+/** The fields of a session that a store needs. */
 export type ReadSession<Types extends AgentTypes> = Pick<
   SessionOf<Types>,
   'sessionId' | 'headId' | 'title' | 'running' | 'state' | 'messageRange'
@@ -212,7 +212,7 @@ export async function readSession<Types extends AgentTypes>(
   };
 }
 
-/** What was sent to a run that is still open, as far as it can be read: the first of what it has added. */
+/** The messages that were sent to an open run, as far as they can be read: the first ones that it has added. */
 export async function readSent<Types extends AgentTypes>(
   agent: StoreAgent<Types>,
   runId: string,

@@ -12,7 +12,7 @@ export type TimelineActions<Types extends AgentTypes> = Pick<
   'restore' | 'fork' | 'label' | 'view' | 'loadTimeline' | 'loadEarlierSnapshots'
 >;
 
-/** What can be done with the past of a conversation. */
+/** The actions on the past of a conversation. */
 export function createTimelineActions<Types extends AgentTypes>(
   flowContext: FlowContext<Types>,
   load: AgentActions<Types>['load'],

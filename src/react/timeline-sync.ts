@@ -108,7 +108,7 @@ interface Kept<Types extends AgentTypes> {
   readonly sessionId: string;
   readonly pages: TimelinePages<Types>;
   refreshing?: Promise<void> | undefined;
-  /** What has to be read again after that. */
+  /** The part that has to be read again after that. */
   next?: What | undefined;
   /** Whether the snapshots before the first one have to be read. */
   wantsEarlier?: boolean;

@@ -12,7 +12,7 @@ export interface TimelineNode<Shot extends TimelineShot = Snapshot> {
   readonly lane: number;
 }
 
-/** What of a snapshot its place depends on. */
+/** The fields of a snapshot that its place depends on. */
 export type TimelineShot = Pick<
   Snapshot,
   'snapshotId' | 'parentId' | 'index' | 'orphaned' | 'status'

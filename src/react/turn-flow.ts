@@ -11,7 +11,7 @@ export interface OwnTurn<Types extends AgentTypes> {
   readonly input: Input;
   /** Where it starts, and its tools. */
   readonly init: RemoteRunOptions<Types>;
-  /** What to show as sent. */
+  /** The messages to show as sent. */
   readonly sent: readonly Message[];
   readonly stop: AbortSignal;
 }
@@ -145,7 +145,7 @@ function endRun<Types extends AgentTypes>(
   announceEnd(flowContext, before);
 }
 
-/** What is saved, as far as the chunks told; for when it cannot be read, and reading it again later will tell. */
+/** The saved part as the chunks told it, for when it cannot be read. */
 function asSeen<Types extends AgentTypes>(
   { conversation }: FlowContext<Types>,
   {

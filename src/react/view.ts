@@ -19,7 +19,7 @@ export interface SubAgentView {
   readonly agent: string;
   /** The `ref` of the tool call that it works on; `undefined` with a server of version 0.1. */
   readonly ref: string | undefined;
-  /** What it has said so far, with its tool calls. */
+  /** Its messages so far, with its tool calls. */
   readonly messages: readonly MessageView[];
   /** The text of the answer that it is writing. */
   readonly text: string;

@@ -13,7 +13,7 @@ export interface NamedState {
   readonly state: SessionState;
 }
 
-/** What changed from one state to another. */
+/** The changes from one state to another. */
 export function diffStates(from: NamedState, to: NamedState): Diff {
   const common = from.state.history.commonLength(to.state.history);
   return {
@@ -74,7 +74,7 @@ export type HistoryDelta =
   | { readonly kind: 'rewrite'; readonly pieces: readonly HistoryPiece[] };
 
 /**
- * What is new in `next`. Appending, the usual case, costs what was appended. Otherwise the common beginning comes first, as
+ * The difference of `next`. Appending, the usual case, costs what was appended. Otherwise the common beginning comes first, as
  * one range, and behind it messages of the base are recognised by identity, so that a window sliding over the history is a
  * few ranges and not a copy.
  */

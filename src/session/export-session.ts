@@ -23,7 +23,7 @@ export interface SessionExport {
 export interface ExportRow {
   /** Without its state. Pending and expired ones are left out by the store: they are no data yet, or never will be. */
   readonly snapshot: Snapshot;
-  /** What the session has used up to it. */
+  /** The usage of the session up to it. */
   readonly totals?: Totals | undefined;
   /** The state. */
   readonly state: SessionState;

@@ -55,7 +55,7 @@ type Metadata = Omit<
 export interface ImportRow {
   /** The snapshot, without its state. */
   readonly snapshot: Metadata;
-  /** What the session has used up to it. */
+  /** The usage of the session up to it. */
   readonly totals?: Totals;
   /** The state. */
   readonly state: SessionState;

@@ -5,7 +5,7 @@ import { hashState, type SessionState, toPlainState } from './session-state.ts';
 
 /** A chance to make a snapshot, as a policy sees it. */
 export interface SnapshotCandidate<Custom = unknown> {
-  /** What happened. */
+  /** The event. */
   readonly event: SnapshotEvent;
   /** The state that would be kept; made when it is read. */
   readonly state: Omit<State, 'custom'> & { custom?: Custom };

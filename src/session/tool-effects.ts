@@ -27,7 +27,7 @@ export class ToolEffects {
     return current.run(this, fn);
   }
 
-  /** What the call has changed; `undefined` for a call that changed nothing. */
+  /** The changes of the call; `undefined` if there are none. */
   record(): ToolRecord | undefined {
     const artifacts = this.#artifacts.length > 0 || this.#replacesAll;
     if (this.#custom.length === 0 && !artifacts && !this.#changesMessages) return undefined;

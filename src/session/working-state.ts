@@ -155,7 +155,7 @@ export class WorkingState {
       const before = next[place];
       if (before === undefined) next.push(artifact);
       else {
-        // Of a long text, only what differs from the former version is hashed.
+        // Only the difference of a long text from its former version is hashed.
         carryHashes(before as unknown as Json, artifact as unknown as Json);
         next[place] = artifact;
       }

@@ -21,7 +21,7 @@ export function lifelongController(): {
 } {
   const signal = new LifelongSignal();
   return {
-    // What is missing of an AbortSignal is of no use here.
+    // The missing members of an AbortSignal are of no use here.
     signal: signal as unknown as AbortSignal,
     abort: (reason) => signal.abort(reason),
   };

@@ -1,12 +1,12 @@
 import { Branded } from '../private-field.ts';
 
-/** What is remembered of the hash of a frozen container. */
+/** The remembered hash of a frozen container. */
 export interface HashNote {
   /** Its text, or `#` and the hash of a long one: its part of the hash of the value that holds it. */
   readonly token: string;
   /** Characters of its canonical JSON. */
   readonly length: number;
-  /** Of a wide container: its members in groups, and the sorted keys of an object. */
+  /** The members of a wide container in groups, and the sorted keys of an object. */
   readonly groups?: readonly { readonly token: string; readonly length: number }[] | undefined;
   readonly keys?: readonly string[] | undefined;
 }
@@ -52,7 +52,7 @@ export function isFrozenJson(value: object): boolean {
   return Mark.has(value);
 }
 
-/** What is remembered of the hash of a sealed object, if it was computed before. */
+/** The remembered hash of a sealed object, if it was computed before. */
 export function hashNote(value: object): HashNote | undefined {
   const note = Mark.note(value);
   return typeof note === 'string' ? { token: note, length: note.length } : note;

@@ -158,7 +158,7 @@ interface Carried {
   readonly keys: readonly string[] | undefined;
 }
 
-// What was carried over for documents that are not hashed yet.
+// Hashes that were carried over for documents that are not hashed yet.
 const carried = new WeakMap<object, Carried>();
 
 // Texts of JSON never begin with `#`, so a hash cannot be taken for a value.

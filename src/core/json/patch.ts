@@ -46,7 +46,7 @@ function patched(working: WorkingCopy, patch: JsonPatch): Json {
 
 type Container = Json[] | Record<string, Json>;
 
-/** What is done with the values that a patch brings, and with the copies that it makes. */
+/** How the values of a patch are converted, and the copies that it makes are frozen. */
 interface Handling {
   toValue(value: Json, what: string): Json;
   freeze(value: object): void;

@@ -177,7 +177,7 @@ export class WeakPool<Item extends WeakKey> {
   }
 }
 
-/** What is remembered of a long text: its chunks, the hash over them, and its length as JSON. */
+/** A long text that was cut before: its chunks, the hash over them, and its length as JSON. */
 export interface ChunkedText {
   readonly chunks: readonly TextChunk[];
   /** Lists of about 32 chunks. */

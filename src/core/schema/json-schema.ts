@@ -24,7 +24,7 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** What is wrong with a value, and where: `path` is a JSON Pointer. */
+/** A fault of a value, and its place: `path` is a JSON Pointer. */
 export type SchemaIssue = { readonly path: string; readonly message: string };
 
 const validators = {
@@ -45,7 +45,7 @@ export function jsonSchemaIssues(
   try {
     return toIssues(validator.validate(instance).errors);
   } catch (cause) {
-    // What the check of its form does not see, such as a $ref that leads back to itself.
+    // A fault that the check of its form does not see, such as a $ref that leads back to itself.
     throw new WaymarkError('INVALID_ARGUMENT', `The JSON Schema of ${what} cannot be applied.`, {
       cause,
     });

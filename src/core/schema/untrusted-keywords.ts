@@ -20,7 +20,7 @@ export interface Issue {
   readonly at: Place;
 }
 
-/** What a keyword can do in the evaluation of a value. */
+/** The calls that a keyword can make while a value is evaluated. */
 export interface Evaluation {
   /** Checks a value against a schema, and notes its issues. */
   check(schema: Json, value: Json, at: Place): void;

@@ -94,7 +94,7 @@ function isWithin(value: Json, depth: number): boolean {
   return Object.values(value).every((child) => isWithin(child as Json, depth - 1));
 }
 
-/** What a reference within the schema leads to: `#`, or `#` and a JSON Pointer, with or without the `$id` of the schema. */
+/** The target of a reference within the schema: `#`, or `#` and a JSON Pointer, with or without the `$id` of the schema. */
 function targetOf(root: JsonObject, ref: string): Json | undefined {
   const { $id } = root;
   const local = typeof $id === 'string' && ref.startsWith(`${$id}#`) ? ref.slice($id.length) : ref;

@@ -14,7 +14,7 @@ import type { Compaction } from '../prompt/request.ts';
 import type { Answer, Progress } from './response.ts';
 import { runModel } from './run-model.ts';
 
-/** What a model call needs from the generate call around it. */
+/** The parts of a generate call that a model call needs. */
 export interface ModelCallScope extends AnswerScope {
   readonly newId: NewId;
   readonly use: readonly Middleware[];
@@ -92,7 +92,7 @@ function withRefs(message: Message, newId: NewId): Message {
   return changed ? { ...message, content } : message;
 }
 
-/** What the stream of an answer needs from the generate call around it. */
+/** The parts of a generate call that the stream of an answer needs. */
 export interface AnswerScope {
   readonly clock: Clock;
   readonly model: Model;

@@ -14,7 +14,7 @@ export interface PricedModel {
 }
 
 /**
- * What a model call costs, in integer micro-units by currency: `{ USD: 1500 }` is $0.0015. `undefined`: there is no price
+ * The cost of a model call, in integer micro-units by currency: `{ USD: 1500 }` is $0.0015. `undefined`: there is no price
  * for the model.
  */
 export type Price = (model: PricedModel, usage: Usage) => Cost | undefined;
@@ -52,7 +52,7 @@ export function checkCost(cost: Cost, what: string): void {
   );
 }
 
-/** What a model call may use and cost. */
+/** The tokens and cost that a model call may reach. */
 export interface CallBound {
   readonly tokens: number;
   readonly cost: Cost;
@@ -127,7 +127,7 @@ function dearest(model: Model, ...usages: readonly Usage[]): Cost {
   return cost;
 }
 
-/** What AI SDK providers call themselves, up to the first dot or dash where that is enough, and the conventional names. */
+/** The names of AI SDK providers, up to the first dot or dash where that is enough, with the conventional names. */
 const names: readonly (readonly [start: string, name: string])[] = [
   ['google.vertex', 'gcp.vertex_ai'],
   ['googlevertex', 'gcp.vertex_ai'],

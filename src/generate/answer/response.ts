@@ -35,7 +35,7 @@ export interface GenerateResponse<Output = unknown> {
   readonly output: Output | undefined;
   /** The unanswered tool requests of the last message. */
   readonly toolRequests: readonly ToolRequestPart[];
-  /** Those of them that wait for an answer from outside. */
+  /** The tool requests that wait for an answer from outside. */
   readonly interrupts: readonly ToolRequestPart[];
   /** Why the model stopped. */
   readonly finishReason: FinishReason;
@@ -43,9 +43,9 @@ export interface GenerateResponse<Output = unknown> {
   readonly usage: Usage;
   /** The name of the model that answered last. */
   readonly model: string;
-  /** What the model did not do as told. */
+  /** Instructions that the model did not follow. */
   readonly warnings: readonly Json[];
-  /** What else the provider said about the last answer. */
+  /** Other facts from the provider about the last answer. */
   readonly metadata: JsonObject;
 }
 
@@ -95,7 +95,7 @@ function toResponse(
   };
 }
 
-/** What a generate call has produced so far: whole messages, and what is being worked on. */
+/** The progress of a generate call: whole messages, and the answer or tool calls under way. */
 export class Progress implements GenerateProgress {
   readonly #whole: Message[] = [];
   #usage: Usage = {};

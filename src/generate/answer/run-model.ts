@@ -104,7 +104,7 @@ export function tracedModel(model: Model): {
   return { id, provider: provider === undefined ? undefined : providerName(provider) };
 }
 
-/** What is known of a model call before it is made. */
+/** The attributes of a model call that are known before it is made. */
 function requestAttributes(model: Model, { config, output }: ModelRequest): SpanAttributes {
   const { id, provider } = tracedModel(model);
   return {

@@ -1,6 +1,6 @@
 import { isWaymarkError, messageOf, type Status, WaymarkError } from '../../core/error.ts';
 
-/** What went wrong in a provider as our error: the right status, and in `details` whether trying again may help. */
+/** The error of a provider as ours: the right status, and in `details` whether trying again may help. */
 export function fromProviderError(thrown: unknown, model: string): WaymarkError {
   if (isWaymarkError(thrown)) return thrown;
   // A provider's own retries hide what happened in their last error.
@@ -141,7 +141,7 @@ function reasonOf(error: unknown): string {
   return messageOf(isBody ? inner : error);
 }
 
-// What a provider or its driver says names accounts, hosts and keys: it is not for the client.
+// The message of a provider or its driver names accounts, hosts and keys: it is not for the client.
 function publicReasonOf(error: unknown, status: Status): string {
   if (isNetworkError(error)) return 'the connection to the provider failed or broke off.';
   return publicReasons[status] ?? 'an unexpected error occurred.';

@@ -147,7 +147,7 @@ function checkApiKey(languageModel: LanguageModel): void {
   }
 }
 
-/** What the classes of the providers hold besides what their interface says. */
+/** The internal fields of providers' classes. */
 type Configured = LanguageModel & { readonly config?: { readonly headers?: unknown } };
 
 function isMissingKey(error: unknown): error is Error {

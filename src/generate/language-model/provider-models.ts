@@ -6,7 +6,7 @@ import { fromLanguageModel, isLanguageModel } from './language-model.ts';
 /** A provider's package, and the names by which other libraries refer to the provider. */
 interface Provider {
   readonly package: string;
-  /** What the package exports to make a model. */
+  /** The export of the package that creates a model. */
   readonly create: string;
   /** The first part of names such as `openai/gpt-5` and `googleai/gemini-2.5-flash`. */
   readonly prefixes: readonly string[];

@@ -52,7 +52,7 @@ export async function readStream(
 // A notice of one provider that an answer begins; it has no content, and the provider does not want it back.
 const messageStart = 'anthropic.message_start';
 
-/** What a stream has said so far. */
+/** The answer that the parts of a stream add up to. */
 class Answer {
   readonly #model: string;
   readonly #content = new ContentBuilder();

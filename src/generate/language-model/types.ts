@@ -74,7 +74,7 @@ export type PromptMessage = HasProviderOptions &
     | { readonly role: 'user' | 'assistant' | 'tool'; readonly content: readonly PromptPart[] }
   );
 
-/** What a call gives a model; the settings of `ModelConfig` are spread into it. */
+/** The options of a call; the settings of `ModelConfig` are spread into it. */
 export interface CallOptions extends HasProviderOptions {
   readonly prompt: readonly PromptMessage[];
   readonly responseFormat?: {

@@ -17,7 +17,7 @@ import {
 export interface ModelStep {
   /** The model to call. */
   readonly model: Model;
-  /** What it is asked. */
+  /** The request. */
   readonly request: ModelRequest;
   /** The signal and the stream of the call. */
   readonly call: ModelCall;
@@ -35,7 +35,7 @@ export interface ToolStep {
   readonly tool: Tool;
   /** The request of the model. */
   readonly request: ToolRequest;
-  /** What the tool gets besides its input. */
+  /** The second argument of the tool. */
   readonly context: ToolContext;
 }
 
@@ -132,7 +132,7 @@ export function checkResolvedNames(
       if (perUser === undefined) throw error;
       if (report === undefined) continue;
       const before = entry(reported, middleware, () => new WeakMap());
-      // A selection may be made anew for each call.
+      // Each call may have a new selection.
       const names = entry(before, perUser.base ?? perUser, () => new Set());
       if (!names.has(name)) report(error, name);
       names.add(name);

@@ -113,7 +113,7 @@ export function fallback(models: readonly ModelRef[], options: FallbackOptions =
   };
 }
 
-// What is wrong with the request is wrong for every model.
+// A request that is not valid is refused by every model.
 function isTheirs({ status }: WaymarkError): boolean {
   return status !== 'INVALID_ARGUMENT' && status !== 'CANCELLED';
 }

@@ -57,7 +57,7 @@ export function parsePartialJson(text: string, start = 0): PartialJson | undefin
 const nothing = Symbol('nothing');
 type Read = Json | typeof nothing;
 
-// What walks over values later is recursive as well.
+// Code that walks over values later is recursive as well.
 const maxDepth = 512;
 
 const escapes: Readonly<Record<string, string>> = {
@@ -76,7 +76,7 @@ class Reader {
   at: number;
   /** The text ended before the value did. */
   cut = false;
-  /** What was read is not JSON. */
+  /** The text is not JSON. */
   broken = false;
 
   constructor(text: string, at: number) {

@@ -8,7 +8,7 @@ import { findJson, findPartialJson } from './find-json.ts';
 /** A way in which an answer can be structured: the instructions for the model, and how its text is parsed. */
 export interface OutputFormat {
   readonly name: OutputFormatName;
-  /** What a model that constrains its output itself is asked for. */
+  /** The request to a model that constrains its output itself. */
   request(schema: JsonSchema | undefined): OutputRequest | undefined;
   /** The instructions for a model that does not. */
   instructions(schema: JsonSchema | undefined): string | undefined;
@@ -33,7 +33,7 @@ function badOutput(format: string, text: string, problem: string, cause?: unknow
     {
       details: { format, retryable: true },
       cause,
-      // What the model said is content, which an agent may hide from its callers.
+      // The answer is content, which an agent may hide from its callers.
       publicMessage: `The model was asked for ${format} output, but its answer does not have that form. Send the message again, or use a model with structured output.`,
     },
   );

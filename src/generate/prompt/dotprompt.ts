@@ -12,7 +12,7 @@ import type { OutputFormatName } from '../output/output.ts';
 import type { PromptOptions } from './prompt.ts';
 import { historyPlace, type TemplateEngine, type TemplateScope } from './template.ts';
 
-/** What a prompt file says about itself, before its template. */
+/** The front matter of a prompt file. */
 interface FrontMatter {
   readonly [field: string]: unknown;
 }
@@ -210,7 +210,7 @@ export async function loadPromptFiles(
   return Promise.all(prompts.map((file) => fromPromptFile(file, engine, findSchema)));
 }
 
-/** What a file declares; its schemas are known only when it is read. */
+/** The options in a file; its schemas are known only when it is read. */
 type FilePrompt = PromptOptions<Schema | undefined, Schema | undefined>;
 
 // The name a partial has in templates; none for a file that is a prompt itself.

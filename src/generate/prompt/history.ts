@@ -7,7 +7,7 @@ import { runModel } from '../answer/run-model.ts';
 import type { Model } from '../model.ts';
 import { systemMessage, userMessage } from './template.ts';
 
-/** What a history selection may use. */
+/** The second argument of a history selection. */
 export interface HistoryScope {
   /** The model that is going to see the selection. */
   readonly model: Model;
@@ -100,7 +100,7 @@ export interface CompactOptions {
   readonly count?: TokenCounter;
 }
 
-/** What of a conversation the model gets. */
+/** The messages of a conversation that the model gets. */
 export interface Compacted {
   readonly messages: readonly Message[];
   /** A summary that was made just now, to be stored with the answer. */
@@ -210,7 +210,7 @@ function remember(options: CompactOptions, hash: string, text: string): void {
   remembered.set(options, known);
 }
 
-/** What is to be put into a summary: what came before in brief, and the messages that followed. */
+/** The content of a summary: the summary before it, and the messages that followed. */
 export interface SummaryRequest {
   /** The summary so far, if there is one. */
   readonly previous: string | undefined;

@@ -38,7 +38,7 @@ export interface PromptOptions<
 > extends GenerateSettings<Output, State> {
   /** The name, unique in the app. */
   readonly name: string;
-  /** What the prompt is for. */
+  /** The purpose of the prompt. */
   readonly description?: string;
   /** The schema of the input. */
   readonly input?: Input;
@@ -54,10 +54,10 @@ export interface PromptOptions<
   readonly metadata?: JsonObject;
 }
 
-/** What the templates of a prompt get for its input schema. */
+/** The input of a prompt's templates, for its input schema. */
 type PromptInput<Input> = Input extends Schema ? InferSchema<Input> : JsonObject | undefined;
 
-/** What the caller of a prompt passes for its input schema. */
+/** The argument of a prompt's caller, for its input schema. */
 export type PromptArgument<Input> = Input extends Schema
   ? InferSchemaInput<Input>
   : JsonObject | undefined;
@@ -73,7 +73,7 @@ export interface RenderedPrompt<Output extends Schema | undefined = Schema | und
   readonly after: readonly Message[];
 }
 
-/** What a prompt is rendered for. */
+/** Options of rendering a prompt. */
 interface RenderOptions {
   /** @default the custom state of the session around the call */
   readonly state?: unknown;
@@ -81,7 +81,7 @@ interface RenderOptions {
   readonly context?: ActionContext;
 }
 
-/** What the arguments of a prompt's functions are: the input may be left out where there is nothing to say. */
+/** The arguments of a prompt's functions: the input is optional where its type allows `undefined`. */
 type PromptArguments<Argument, Options> = undefined extends Argument
   ? [input?: Argument, options?: Options]
   : [input: Argument, options?: Options];
@@ -94,7 +94,7 @@ export interface Prompt<
 > extends Pick<GenerateSettings<Output, State>, 'model' | 'tools' | 'use'> {
   /** The name. */
   readonly name: string;
-  /** What the prompt is for. */
+  /** The purpose of the prompt. */
   readonly description?: string;
   /** Your own data about the prompt. */
   readonly metadata?: JsonObject;
@@ -114,15 +114,15 @@ export interface Prompt<
   stream(...args: PromptArguments<Argument, PromptCallOptions>): GenerateStream<OutputOf<Output>>;
 }
 
-/** What a call with a prompt can say for itself: everything but what the prompt renders. */
+/** Options of a call with a prompt: everything but what the prompt renders. */
 type PromptCallOptions = Omit<GenerateOptions, 'system' | 'before' | 'after' | 'output'> & {
   readonly state?: unknown;
 };
 
-/** What a prompt needs from the app around it. */
+/** The functions of the app that a prompt needs. */
 export interface PromptEnv {
   readonly engine: TemplateEngine;
-  /** What `@state` and `context` are when a call does not say. */
+  /** The defaults of `@state` and `context`. */
   ambientScope(): Pick<TemplateScope, 'state' | 'context'>;
   generate(options: GenerateOptions): Promise<GenerateResponse>;
   stream(options: Promise<GenerateOptions>, output: GenerateSettings['output']): GenerateStream;

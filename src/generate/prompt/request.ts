@@ -10,7 +10,7 @@ import { compactMessages, type HistoryScope } from './history.ts';
 import { type Resource, withResources } from './resource.ts';
 import { systemMessage, toParts, userMessage } from './template.ts';
 
-/** What the messages of a request are made from, besides the options. */
+/** The parts of a generate call that the messages of a request depend on. */
 export interface RequestScope extends HistoryScope {
   readonly output: ResolvedOutput;
   readonly resources: readonly Resource[];

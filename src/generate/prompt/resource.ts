@@ -8,15 +8,15 @@ export interface ResourceOptions {
   readonly name: string;
   /** The URI, or a URI template: `file:///docs/{name}`. */
   readonly uri: string;
-  /** What the resource contains. */
+  /** The content of the resource, in one sentence. */
   readonly description?: string;
 }
 
-/** What the reader of a resource is asked for. */
+/** The request to the reader of a resource. */
 export interface ResourceRequest {
   /** The address that was asked for. */
   readonly uri: string;
-  /** What the template's placeholders stand for. */
+  /** The values of the template's placeholders. */
   readonly params: Readonly<Record<string, string>>;
   /** Aborts when the turn is stopped. */
   readonly signal: AbortSignal;

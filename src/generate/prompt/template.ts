@@ -1,7 +1,7 @@
 import type { ActionContext } from '../../core/action.ts';
 import type { Message, Part, Role } from '../../protocol/message.ts';
 
-/** What a message may be written as: a text, a part, or several parts. */
+/** The content of a message: a text, a part, or several parts. */
 export type Content = string | Part | readonly Part[];
 
 /** Content as the parts of a message. */
@@ -34,7 +34,7 @@ function messageOf(role: Role, content: Content): Message {
   return { role, content: toParts(content) };
 }
 
-/** What a template can use. */
+/** The values that a template can use. */
 export interface TemplateScope<Input = unknown, State = unknown> {
   /** The input of the prompt. */
   readonly input: Input;

@@ -8,7 +8,7 @@ import { type Tool, tool } from './tool.ts';
 /** How many tools a call may bring, and how long they may be as JSON, all together. */
 const callerToolLimits = { count: 128, length: 262_144 } as const;
 
-/** What the request of such a tool is interrupted with. */
+/** The data of the interrupt of such a tool. */
 const executedByCaller = { executedBy: 'caller' } as const;
 
 /** Whether a call waits for a result from its caller, not for an approval or the answer to a question of the agent's own tools. */

@@ -17,7 +17,7 @@ import type { Resume } from '../../protocol/turn.ts';
 import { toolMessage } from '../prompt/template.ts';
 import type { Tool } from './tool.ts';
 
-/** What is done about one open request: it has its response, or its tool runs again, perhaps with edited input. */
+/** The plan for one open request: it has its response, or its tool runs again, perhaps with edited input. */
 export type ResumeStep =
   | {
       readonly request: ToolRequestPart;
@@ -70,7 +70,7 @@ export function checkAnswers(
   });
 }
 
-/** What is done about each open request. Also refuses answers that do not fit the tools. */
+/** The plan for each open request. Also refuses answers that do not fit the tools. */
 export async function planResume(
   messages: readonly Message[],
   resume: Resume,

@@ -24,13 +24,13 @@ import {
   unrecorded,
 } from './tool-context.ts';
 
-/** What a tool call is, for those who add to its context. */
+/** The identity of a tool call, for code that adds to its context. */
 export interface ToolCallInfo {
   readonly name: string;
   readonly ref: string;
 }
 
-/** What tool calls need from the generate call around them. */
+/** The parts of a generate call that its tool calls need. */
 export interface ToolScope {
   readonly tools: ReadonlyMap<string, Tool>;
   /** The tool sources whose tools are missing. */
@@ -41,7 +41,7 @@ export interface ToolScope {
   readonly context: ActionContext;
   readonly signal: AbortSignal;
   readonly progress: Progress;
-  /** What an app adds to the context of its tools. */
+  /** The app's additions to the context of its tools. */
   toolExtras(call: ToolCallInfo): object;
   /** Hands a chunk to the reader. */
   emit(chunk: ModelChunk): void | Promise<void>;
@@ -144,7 +144,7 @@ function toContext(
   scope: ToolScope,
   call: ToolCallInfo & {
     readonly resumed: Json | undefined;
-    /** What was stored with the call while it waited. */
+    /** The metadata that was stored with the call while it waited. */
     readonly before: JsonObject | undefined;
     readonly index: number;
     readonly interrupt: Interrupt;

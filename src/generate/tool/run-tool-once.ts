@@ -9,7 +9,7 @@ import {
   unrecorded,
 } from './tool-context.ts';
 
-/** What a call of a tool came to: its result, or what it asks the user. */
+/** The outcome of a tool call: its result, or its question to the user. */
 export type ToolAttempt =
   | { readonly output: Json; readonly content: readonly JsonObject[] }
   | { readonly interrupted: Json };
@@ -18,9 +18,9 @@ export type ToolAttempt =
 export interface ToolOnceOptions {
   readonly ref: string;
   readonly signal?: AbortSignal;
-  /** What the call before this one asked, and the answer. */
+  /** The question of the call before this one, and the answer. */
   readonly answer?: { readonly interrupted: Json; readonly resumed: Json } | undefined;
-  /** What the context has besides, such as the session. */
+  /** Additions to the context, such as the session. */
   readonly extras?: object;
   readonly stream?: ToolContext['stream'];
 }
@@ -64,7 +64,7 @@ export async function runToolOnce(
   }
 }
 
-// Whoever answers a question of the tool itself has approved the call, or need not.
+// A call that asked its own question was approved before, or needs no approval.
 function approvalBefore(interrupted: Json | undefined): ApprovalState | undefined {
   if (interrupted === undefined) return undefined;
   return isJsonObject(interrupted) && 'approval' in interrupted ? 'asked' : 'given';

@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.t
 import type { Clock } from '../../core/time/clock.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
 
-/** What a tool gets along with its input; an app adds to it, such as the session. */
+/** The second argument of a tool; an app adds to it, such as the session. */
 export interface ToolContext {
   /** Aborts when the call is cancelled. */
   readonly signal: AbortSignal;
@@ -38,7 +38,7 @@ export interface ToolContext {
 /** A checkpoint outside of a run, where nothing is recorded. */
 export const unrecorded: ToolContext['checkpoint'] = async (_, fn) => datesAsText(await fn());
 
-/** What happens to a tool call that gets no answer before its deadline. */
+/** The fate of a tool call that gets no answer before its deadline. */
 export type OnExpiry = 'decline' | 'fail';
 
 /** Until when a tool call waits for the answer of a person. Without `expiresIn` and `expiresAt` it waits forever. */
@@ -95,7 +95,7 @@ export function deadlineOf(requests: readonly ToolRequestPart[]): InterruptDeadl
 /** The latest time that a date can have. */
 const latestTime = 8.64e15;
 
-/** How far the approval of a call is: somebody was asked, or has given it. */
+/** The progress of a call's approval: a person was asked, or has approved it. */
 export type ApprovalState = 'asked' | 'given';
 
 const progressKey = Symbol('approval');

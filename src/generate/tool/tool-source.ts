@@ -4,7 +4,7 @@ import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import { kindOf } from '../../core/options.ts';
 import type { Tool } from './tool.ts';
 
-/** What a tool source is asked for. */
+/** The argument of a tool source. */
 export interface ToolSourceScope {
   /** The caller's context, such as the user. */
   readonly context: ActionContext;
@@ -57,7 +57,7 @@ export interface ToolSourceStatus {
 /** An entry of `tools`: a registered name, the tool itself, or a source of tools. `never`: whatever its state. */
 export type ToolRef<State = never> = string | Tool<unknown, unknown, State> | ToolSource;
 
-/** What the entries of `tools` came to. */
+/** The tools behind the entries of `tools`. */
 export interface ResolvedTools {
   readonly tools: ReadonlyMap<string, Tool>;
   /** The sources that did not answer, for the message to a model that asks for one of their tools. */
@@ -66,7 +66,7 @@ export interface ResolvedTools {
   readonly sources?: ReadonlyMap<string, ToolSource>;
 }
 
-/** What resolving the entries of `tools` needs. */
+/** The functions that resolving the entries of `tools` needs. */
 export interface ToolsScope extends Omit<ToolSourceScope, 'report'> {
   resolveTool(ref: string | Tool): Tool;
   /** Refuses a tool that cannot be used here. */

@@ -53,7 +53,7 @@ export interface ToolState<Custom> {
 export interface Tool<Input = unknown, Output = unknown, State = unknown> {
   /** The name. */
   readonly name: string;
-  /** What the tool does. */
+  /** The purpose of the tool. */
   readonly description: string;
   /** Your own data about the tool. */
   readonly metadata?: JsonObject;
@@ -71,21 +71,21 @@ export interface Tool<Input = unknown, Output = unknown, State = unknown> {
   parseOutput(value: unknown): Promise<Json>;
 }
 
-/** What a tool's session has as its custom state, for its state schema. */
+/** The custom state of a tool's session, for its state schema. */
 export type ToolCustom<State> = State extends Schema ? InferSchema<State> : unknown;
 
-/** What a tool's function gets for its input schema. */
+/** The input of a tool's function, for its input schema. */
 export type ToolInput<Input> = Input extends Schema ? InferSchema<Input> : JsonObject;
 
-/** What a tool's function may return for its output schema. */
+/** The return value of a tool's function, for its output schema. */
 export type ToolReturn<Output> = Output extends Schema ? InferSchemaInput<Output> : unknown;
 
-/** What the result of a tool is: what its output schema gives, or else what its function returned. */
+/** The result of a tool: the output of its schema, or else the return value of its function. */
 export type ToolResult<Output, Returned> = Output extends Schema
   ? InferSchema<Output>
   : DatesAsText<Returned>;
 
-/** What the caller of a tool passes for its input schema. */
+/** The argument of a tool's caller, for its input schema. */
 export type ToolArgument<Input> = Input extends Schema ? InferSchemaInput<Input> : JsonObject;
 
 const optionNames: OptionNames<ToolOptions> = {
@@ -181,7 +181,7 @@ export function providerTool({
   id,
   args = {},
 }: {
-  /** What it is called in this conversation. */
+  /** The name in this conversation. */
   readonly name: string;
   /** `provider.tool`, such as `openai.web_search`. */
   readonly id: string;

@@ -27,7 +27,7 @@ const toolRecord = v.object({
 });
 
 /**
- * What a tool call did to its session, and how it was restarted after an interrupt. It is stored with the response, so that
+ * The effects of a tool call on its session, and how it was restarted after an interrupt. They are stored with the response, so that
  * a replay can answer the call the same way without running the tool.
  */
 export interface ToolRecord extends v.InferOutput<typeof toolRecord> {}

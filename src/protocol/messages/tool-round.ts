@@ -21,7 +21,7 @@ export function toolRequestsOf({
 export interface ToolRound {
   /** All requests of the latest model message, in its order; one that was interrupted again as it is now. */
   readonly requests: readonly ToolRequestPart[];
-  /** What has been answered in messages behind it, by request key. */
+  /** The requests that were answered in messages behind it, by request key. */
   readonly answered: ReadonlySet<string>;
 }
 

@@ -5,7 +5,7 @@ import { FaultText } from '../ui/fault-text.tsx';
 import { JsonTree } from '../ui/json-tree.tsx';
 import { SentMessage } from './sent-message.tsx';
 
-/** What a model call received, or why it received nothing. */
+/** The answer of a model call, or why there is none. */
 export function Answer({
   call: { response },
   span,

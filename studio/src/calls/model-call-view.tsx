@@ -13,7 +13,7 @@ import { Sent } from './sent.tsx';
 const forms = ['Readable', 'JSON', 'Code'] as const;
 type Form = (typeof forms)[number];
 
-/** What a model call sent and received. */
+/** The request and response of a model call. */
 export function ModelCallView({
   call,
   before,

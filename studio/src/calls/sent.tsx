@@ -6,7 +6,7 @@ import { Icon } from '../ui/icon.tsx';
 import { JsonTree } from '../ui/json-tree.tsx';
 import { SentMessage } from './sent-message.tsx';
 
-/** What a model call sent: instructions, messages, tools and settings. */
+/** The request of a model call: instructions, messages, tools and settings. */
 export function Sent({
   call: { request, omitted = 0 },
   fresh,

@@ -19,7 +19,7 @@ export function AnswerForm({
   onAnswer,
 }: {
   readonly schema: JsonRecord | undefined;
-  /** What the button says. */
+  /** The label of the button. */
   readonly submit: string;
   readonly isBusy: boolean;
   readonly onAnswer: (output: Json) => void;

@@ -132,7 +132,7 @@ function partWays(
   return { common, before: a.slice(common), after: b.slice(common) };
 }
 
-// Of two sessions with a common past only the snapshots' names differ.
+// Two sessions with a common past differ only in the names of their snapshots.
 function isSameMessage(a: Message | undefined, b: Message | undefined): boolean {
   return a?.role === b?.role && jsonEqual(a?.content, b?.content);
 }

@@ -62,7 +62,7 @@ export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactN
       .send({ message: { role: 'user', content } }, { detach, afresh })
       .then((isTaken) => {
         if (isTaken) return;
-        // What the server did not take stays with the user, unless they have written something else meanwhile.
+        // A refused text stays in the field, unless the user has written something else meanwhile.
         setText((now) => now || text);
         setFiles((now) => (now.length > 0 ? now : files));
       });
@@ -193,7 +193,7 @@ export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactN
   );
 }
 
-/** What was added to the running turn and waits to be taken; after its end, what the turn has not taken. */
+/** Messages that wait to be taken by the running turn; after its end, those that it has not taken. */
 function Steering(): ReactNode {
   const { store } = useWorkbench();
   const waiting = useAgentValue(store, (view) => view.steering);

@@ -10,7 +10,7 @@ import { openDialog } from '../shell/dialogs.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
 import { Icon } from '../ui/icon.tsx';
 
-/** What the session is called, where it comes from and what it has used. */
+/** The title, origin and usage of the session. */
 export function ConversationHeader(): ReactNode {
   const { store, session } = useWorkbench();
   const sessionId = useAgentValue(store, (view) => view.sessionId);

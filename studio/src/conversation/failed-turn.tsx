@@ -59,7 +59,7 @@ export function SnapshotFault({
   asked,
 }: {
   readonly snapshot: Snapshot;
-  /** What was asked, to ask again. */
+  /** The message of the failed turn, to send it again. */
   readonly asked: Message | undefined;
 }): ReactNode {
   const { spans, commands } = useWorkbench();

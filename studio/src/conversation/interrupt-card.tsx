@@ -153,7 +153,7 @@ function Decline({ interrupt, actions, isBusy }: Omit<CardProps, 'tool'>): React
   );
 }
 
-/** What the tool was asked to do, field by field. */
+/** The input of the tool, field by field. */
 function Asked({ interrupt, tool }: Pick<CardProps, 'interrupt' | 'tool'>): ReactNode {
   const { interrupts } = interrupt;
   if (interrupts.length > 0) {

@@ -28,7 +28,7 @@ export const MessageView = memo(function MessageView({
   const { message, index } = placed;
   const [isEditing, setEditing] = useState(false);
   const isUser = message.role === 'user';
-  // What tools answered stands with what they were asked.
+  // Results of tools are shown with their calls.
   if (message.role === 'tool' || message.content.length === 0) return null;
   return (
     <article

@@ -8,7 +8,7 @@ import { FaultText } from '../ui/fault-text.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { MarkIcon } from '../ui/mark.tsx';
 
-/** What the running turn is doing. */
+/** The activity of the running turn. */
 export function RunningNote(): ReactNode {
   const { store } = useWorkbench();
   const phase = useAgentValue(store, (view) => view.phase);

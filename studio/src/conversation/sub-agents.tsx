@@ -5,7 +5,7 @@ import { Markdown } from '../markdown/markdown.tsx';
 import { useWorkbench } from '../shell/workbench.tsx';
 import { MarkIcon } from '../ui/mark.tsx';
 
-/** What an agent's helpers say, while the turn waits for them. Afterwards it stands in the tool that asked them. */
+/** The messages of sub-agents, while the turn waits for them. Afterwards they are in the tool calls. */
 export function SubAgents(): ReactNode {
   const { store } = useWorkbench();
   const subAgents = useAgentValue(store, (view) => view.subAgents);

@@ -2,7 +2,7 @@ import { type ReactNode, useMemo } from 'react';
 import type { Message } from '../../../src/client/index.ts';
 import { summaryOf } from '../../../src/protocol/messages/summary.ts';
 
-/** What the model gets in place of the older messages, which are all still here. */
+/** The summary that the model gets in place of the older messages, which are all still here. */
 export function SummaryNote({ messages }: { readonly messages: readonly Message[] }): ReactNode {
   const summary = useMemo(() => summaryOf(messages), [messages]);
   if (summary === undefined) return null;

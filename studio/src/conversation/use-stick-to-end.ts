@@ -14,7 +14,7 @@ export function useStickToEnd(): {
     let top = 0;
     const onScroll = (): void => {
       const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < 60;
-      // What grows below moves the end away as well; only who scrolls up has left it.
+      // Content that grows moves the end away as well; only scrolling up leaves it.
       if (isNear || element.scrollTop < top) isAtEnd.current = isNear;
       top = element.scrollTop;
     };

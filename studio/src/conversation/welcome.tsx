@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { useWorkbench } from '../shell/workbench.tsx';
 
-/** What stands in an empty session: what to type, and what will happen then. */
+/** The content of an empty session: what to type, and what will happen then. */
 export function Welcome(): ReactNode {
   const { info, commands } = useWorkbench();
   const examples = examplesIn(info.description ?? '');
@@ -44,7 +44,7 @@ export function Welcome(): ReactNode {
   );
 }
 
-/** What a description offers to try, in quotation marks. */
+/** The texts to try in a description, in quotation marks. */
 function examplesIn(description: string): readonly string[] {
   return [...description.matchAll(/[“"]([^”"]{3,60})[”"]/g)]
     .map(([, text = '']) => text)

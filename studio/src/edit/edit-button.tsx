@@ -11,7 +11,7 @@ export function EditButton({
   what,
   subject,
 }: {
-  /** What is edited, for the label of the button. */
+  /** The edited thing, for the label of the button. */
   readonly what: string;
   readonly subject: () => EditSubject | undefined;
 }): ReactNode {

@@ -2,7 +2,7 @@ import type { Artifact, EditChange } from '../../../src/client/index.ts';
 import { diffJson } from '../../../src/core/json/diff.ts';
 import type { Json } from '../lib/json.ts';
 
-/** What a dialog edits, as text. */
+/** The subject of an edit dialog, as text. */
 export interface EditSubject {
   readonly title: string;
   /** Names the text field. */

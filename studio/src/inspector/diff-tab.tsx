@@ -7,7 +7,7 @@ import { Empty } from '../ui/empty.tsx';
 import { StateChanges } from './state-changes.tsx';
 import type { Subject } from './use-subject.ts';
 
-/** What a turn changed; or how its state differs from that of another one. */
+/** The changes of a turn, or the difference of its state from another one. */
 export function DiffTab({ subject }: { readonly subject: Subject }): ReactNode {
   const { agent, store } = useWorkbench();
   const timeline = useAgentValue(store, (view) => view.timeline);

@@ -12,7 +12,7 @@ import { LineDiff } from './line-diff-view.tsx';
 
 const signs = { added: '+', removed: '−', changed: '~' } as const;
 
-/** What differs from one state to another: custom state by path, files by line, messages by count. */
+/** The differences from one state to another: custom state by path, files by line, messages by count. */
 export function StateChanges({
   before,
   after,

@@ -10,7 +10,7 @@ import { FaultText } from '../ui/fault-text.tsx';
 import { Icon } from '../ui/icon.tsx';
 import type { Subject } from './use-subject.ts';
 
-/** What a turn did and how long each part took. */
+/** The steps of a turn and their durations. */
 export function TraceTab({ subject }: { readonly subject: Subject }): ReactNode {
   const { spans } = useWorkbench();
   const rows = useMemo(() => rowsFor(spans ?? [], subject), [spans, subject]);

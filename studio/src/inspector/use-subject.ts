@@ -7,7 +7,7 @@ import { alignStates, lastPage, type PagedState } from '../lib/message-pages.ts'
 import { useSnapshot } from '../lib/use-snapshot.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
 
-/** What the inspector is about: a snapshot, or the state as a running turn changes it. */
+/** The subject of the inspector: a snapshot, or the state as a running turn changes it. */
 export interface Subject {
   /** Its metadata; absent while a turn runs, and before the first. */
   readonly snapshot: Snapshot | undefined;

@@ -3,7 +3,7 @@ import { jsonEqual } from '../../../src/core/json/json.ts';
 import { fileHashOf } from '../../../src/protocol/artifacts.ts';
 import { bytes } from './format.ts';
 
-/** What an artifact is called; one without a name by its place. */
+/** The label of an artifact; without a name, its place. */
 export function artifactName({ name }: Artifact, place: number): string {
   return name ?? `#${place}`;
 }

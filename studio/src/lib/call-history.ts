@@ -35,7 +35,7 @@ export function newMessages(call: ModelCall, before: ModelCall | undefined): Rea
   return new Set([...messages.keys()].filter((at) => !same.has(at)));
 }
 
-// What a model reads of a message; its metadata may have changed since.
+// The part of a message that a model reads; its metadata may have changed since.
 function keyOf({ role, content }: Message): string {
   return JSON.stringify([role, content.map(({ metadata: _, ...part }) => part)]);
 }

@@ -1,6 +1,6 @@
 import type { SpanError, TraceSpan } from './traces.ts';
 
-/** What was thrown in the latest invocation of a session, as this machine's server recorded it. */
+/** The errors of the latest invocation of a session, as this machine's server recorded them. */
 export function latestFault(
   spans: readonly TraceSpan[] | undefined,
   sessionId: string | undefined,
@@ -11,7 +11,7 @@ export function latestFault(
   )?.error;
 }
 
-/** What was thrown in the turn that ended with a snapshot. */
+/** The errors of the turn that ended with a snapshot. */
 export function faultOfSnapshot(
   spans: readonly TraceSpan[] | undefined,
   snapshotId: string,

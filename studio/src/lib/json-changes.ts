@@ -18,7 +18,7 @@ export function changesBetween(
   path: Change['path'] = [],
 ): readonly Change[] {
   if (jsonEqual(before, after)) return [];
-  // What was set as a whole for the first time is news field by field.
+  // A value that is set for the first time is shown field by field.
   if (before === undefined && path.length === 0 && isRecord(after))
     return changesBetween({}, after);
   if (before === undefined) return [{ path, kind: 'added', after }];

@@ -10,7 +10,7 @@ export interface EndedRun {
   readonly endedAt: number;
 }
 
-/** What is known of the server at this moment. */
+/** The state of the server at this moment. */
 export interface Pulse {
   /** Whether it answered the last time it was asked; unknown before the first answer. */
   readonly online: boolean | undefined;

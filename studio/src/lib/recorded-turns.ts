@@ -83,7 +83,7 @@ async function readTurns(search: string): Promise<RecordedTurns | 'none'> {
   return await response.json();
 }
 
-/** What a turn was given: its whole input, and the snapshot that it continued from. */
+/** The input of a turn: all of it, and the snapshot that it continued from. */
 export interface TurnInput {
   readonly input: Input;
   readonly from?: string;

@@ -56,7 +56,7 @@ function words(name: string): string {
   return spaced.charAt(0).toUpperCase() + spaced.slice(1).toLowerCase();
 }
 
-/** What a form's texts say as JSON, or what is wrong with a field. */
+/** The texts of a form as JSON, or the fault of a field. */
 export function readForm(
   fields: readonly FormField[],
   texts: Readonly<Record<string, string>>,

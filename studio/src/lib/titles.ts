@@ -2,7 +2,7 @@ import type { Message, RemoteAgent } from '../../../src/client/index.ts';
 import { createSource, type Observable } from './observable.ts';
 import { titleOf, titlesOf, toTurns } from './turns.ts';
 
-/** What the turns of a session are about, by snapshot. */
+/** The titles of a session's turns, by snapshot. */
 export interface Titles extends Observable<ReadonlyMap<string, string>> {
   /** Reads the titles off a conversation that is at hand. */
   learn(messages: readonly Message[]): void;

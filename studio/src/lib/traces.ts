@@ -43,7 +43,7 @@ export function useTraces(
       isCurrent = false;
     };
   }, [sessionId, version]);
-  // Those of the session before do not count.
+  // Traces of the session before do not count.
   return read === undefined || read.sessionId !== sessionId ? none : read.spans;
 }
 

@@ -10,7 +10,7 @@ export function addUsage(usages: Iterable<Usage | undefined>): Usage {
   return sum;
 }
 
-/** What a turn or session cost: `$0.0123`; empty if it is not known. */
+/** The cost of a turn or session: `$0.0123`; empty if it is not known. */
 export function costText({ cost = {} }: Usage): string {
   return Object.entries(cost)
     .map(([currency, micros]) => money(currency, micros / 1e6))

@@ -8,7 +8,7 @@ export function openPalette(changeTheme: () => void): void {
   openDialog.set({ type: 'palette', commands: pageCommands(changeTheme) });
 }
 
-/** What can be done on every page. */
+/** The commands of every page. */
 function pageCommands(changeTheme: () => void): readonly PageCommand[] {
   return [
     ...pages.map(({ view, name }) => ({ name: `Go to ${name}`, run: () => goTo({ view }) })),

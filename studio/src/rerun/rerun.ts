@@ -1,6 +1,6 @@
 import { serverUrl, studioHeaders } from '../lib/server.ts';
 
-/** What is run again, and with what. */
+/** The turn that is run again, and its changes. */
 export interface RerunChanges {
   readonly scope: 'turn' | 'conversation';
   readonly tools: 'recorded' | 'live';

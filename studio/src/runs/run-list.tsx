@@ -9,7 +9,7 @@ import { MarkIcon } from '../ui/mark.tsx';
 import { abortRun } from './run-actions.ts';
 import { RunProgress } from './run-progress.tsx';
 
-/** What is worked on outside of the conversation one is in. */
+/** The runs outside of the open conversation. */
 export function RunList({ sessionId }: { readonly sessionId: string | undefined }): ReactNode {
   const { runs } = useSource(pulse);
   const shown = runs.filter((run) => run.mode === 'detached' || run.sessionId !== sessionId);

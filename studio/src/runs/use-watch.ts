@@ -3,7 +3,7 @@ import type { Chunk, Reset, RunInfo } from '../../../src/client/index.ts';
 import { textOf } from '../../../src/protocol/messages/text.ts';
 import { agentOf } from '../lib/server.ts';
 
-/** What a run has said so far, while it is watched. */
+/** The messages of a run so far, while it is watched. */
 export interface Watched {
   readonly text: string;
   readonly resets: number;

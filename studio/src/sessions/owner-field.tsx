@@ -45,7 +45,7 @@ export function OwnerField(): ReactNode {
   );
 }
 
-/** Of more owners than a list can show, any can be typed. */
+/** A field for an owner: if there are more than a list can show, any can be typed. */
 function OwnerInput({
   owner = '',
   items,

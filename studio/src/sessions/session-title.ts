@@ -1,7 +1,7 @@
 import type { SessionInfo } from '../../../src/client/index.ts';
 import { shortId } from '../lib/format.ts';
 
-/** What a session is called: its title, where it comes from, what was asked in a first turn that still runs, or its id. */
+/** The label of a session: its title, its origin, the message of a first turn that still runs, or its id. */
 export function sessionTitle(
   session: SessionInfo,
   others: readonly SessionInfo[] = [],

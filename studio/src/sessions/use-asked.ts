@@ -4,7 +4,7 @@ import { titleOf } from '../lib/turns.ts';
 import { useSnapshot } from '../lib/use-snapshot.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
 
-/** What was asked in the first turn of a session, while it runs in the background: the session gets its title at the end. */
+/** The message of a session's first turn, while it runs in the background: the session gets its title at the end. */
 export function useAsked({ title, running, turnCount }: SessionInfo): string | undefined {
   const { agent } = useWorkbench();
   const isNew = title === undefined && turnCount === 0;

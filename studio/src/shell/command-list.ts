@@ -6,7 +6,7 @@ export interface PageCommand {
   /** Works anywhere but where one writes. */
   readonly key?: string;
   readonly run: () => void;
-  /** What must be selected first; the palette leaves such a command out. */
+  /** The required selection; the palette leaves such a command out. */
   readonly needs?: string | undefined;
 }
 
@@ -21,5 +21,5 @@ export const commandNames = {
   help: { key: '?', name: 'Show keyboard shortcuts' },
 } as const;
 
-/** What can be done with the session that is shown; empty where none is. */
+/** The commands for the open session; empty if there is none. */
 export const sessionCommands = createSource<readonly PageCommand[]>([]);

@@ -18,7 +18,7 @@ import { dropToasts, toast } from '../ui/toasts.tsx';
 import { openDialog } from './dialogs.ts';
 import { closeSheet } from './panels.ts';
 
-/** What can be done from anywhere on the page: by buttons and by keys. */
+/** The commands of the whole page: by buttons and by keys. */
 export interface Commands {
   /** Shows the session as it was at a snapshot, or with `undefined` as it is now. Changes nothing. */
   look(snapshotId: string | undefined): void;

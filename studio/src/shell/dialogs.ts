@@ -8,7 +8,7 @@ export type OpenDialog =
   | { readonly type: 'help' }
   | {
       readonly type: 'palette';
-      /** What can be done on every page. */
+      /** The commands of every page. */
       readonly commands: readonly PageCommand[];
     }
   | {

@@ -45,7 +45,7 @@ function useLooking(store: AgentStore, snapshot: string | undefined): void {
   }, [store, snapshot, head]);
 }
 
-/** What the server last said about a session. */
+/** The last known facts about a session. */
 function useSessionInfo(
   agent: RemoteAgent,
   sessionId: string | undefined,

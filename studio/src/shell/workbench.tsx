@@ -6,7 +6,7 @@ import type { Titles } from '../lib/titles.ts';
 import type { TraceSpan } from '../lib/traces.ts';
 import type { Commands } from './commands.ts';
 
-/** What all parts of the page about one agent share. */
+/** The shared state of the page about one agent. */
 export interface Workbench {
   readonly info: AgentInfo;
   readonly agent: RemoteAgent;

@@ -14,7 +14,7 @@ export interface ToolAnswer {
   readonly resumed: Json;
 }
 
-/** What a call came to. */
+/** The outcome of a call. */
 export type ToolOutcome =
   | {
       readonly output: Json;

@@ -72,7 +72,7 @@ export function ToolForm({
 
 const notAnObject: Fault = { field: 'input', fault: 'Input must be a JSON object.' };
 
-/** What is written in the fields. It survives a reload. */
+/** The texts of the fields. They survive a reload. */
 function useTexts(
   { agent, source, tool }: ToolName,
   fields: readonly FormField[],

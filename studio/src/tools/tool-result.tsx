@@ -6,7 +6,7 @@ import { Icon } from '../ui/icon.tsx';
 import { JsonTree } from '../ui/json-tree.tsx';
 import type { ToolAnswer, ToolOutcome } from './tool-calls.ts';
 
-/** What a call of a tool came to: the result, the error with its stack, or a question. */
+/** The outcome of a tool call: the result, the error with its stack, or a question. */
 export function ToolResult({
   tool,
   outcome,

@@ -9,7 +9,7 @@ export interface ListedTool {
   readonly name: string;
   readonly description?: string | undefined;
   readonly inputSchema?: JsonRecord;
-  /** What an MCP server says about its effects. */
+  /** The annotations of an MCP server about the tool's effects. */
   readonly hints?: JsonRecord;
 }
 

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** What stands where there is nothing yet: what it would be, and what to do. */
+/** The placeholder of an empty list: what it would show, and what to do. */
 export function Empty({
   title,
   isPage = false,

@@ -6,7 +6,7 @@ export function FormButtons({
   disabled = false,
   onCancel,
 }: {
-  /** What the button that submits the form says. */
+  /** The label of the button that submits the form. */
   readonly children: ReactNode;
   readonly disabled?: boolean;
   readonly onCancel: () => void;

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { Snapshot } from '../../../src/client/index.ts';
 
-/** What a snapshot is, as its mark shows it: told apart by shape first, colour second. */
+/** The kind of a snapshot, as its mark shows it: told apart by shape first, colour second. */
 export type MarkKind =
   | 'head'
   | 'done'

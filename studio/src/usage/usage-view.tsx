@@ -19,7 +19,7 @@ const periods = { '7': 'Last 7 days', '30': 'Last 30 days', all: 'All time' } as
 
 type Period = keyof typeof periods;
 
-/** What was spent in all sessions of all agents, by day, agent, model or session. */
+/** The usage of all sessions of all agents, by day, agent, model or session. */
 export function UsageView({ agents }: { readonly agents: readonly AgentInfo[] }): ReactNode {
   const [by, setBy] = useState<UsageGroup>('day');
   const [period, setPeriod] = useState<Period>('30');
@@ -168,7 +168,7 @@ function RowName({ row: { name, session } }: { readonly row: UsageRow }): ReactN
   );
 }
 
-/** What the length of the bars shows: the cost where all have the same single currency, else the tokens. */
+/** The measure of the bars: the cost where all have the same single currency, else the tokens. */
 function weigher(rows: readonly UsageRow[]): (usage: Usage) => number {
   const [currency, ...others] = new Set(rows.flatMap(({ usage }) => Object.keys(usage.cost ?? {})));
   if (currency === undefined || others.length > 0) return (usage) => totalTokens(usage) ?? 0;

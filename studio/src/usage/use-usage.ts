@@ -4,20 +4,20 @@ import { agentOf } from '../lib/server.ts';
 import { addUsage } from '../lib/usage.ts';
 import { sessionTitle } from '../sessions/session-title.ts';
 
-/** What the sums are made by. */
+/** The grouping of the sums. */
 export type UsageGroup = 'day' | 'agent' | 'model' | 'session';
 
-/** What was spent by one day, agent, model or session. */
+/** The usage of one day, agent, model or session. */
 export interface UsageRow {
   readonly key: string;
   readonly name: string;
   readonly calls: number;
   readonly usage: Usage;
-  /** Of a row about a session. */
+  /** The session of a row about one. */
   readonly session?: SessionInfo;
 }
 
-/** What was spent in all sessions of all agents. */
+/** The usage of all sessions of all agents. */
 export interface UsageSums {
   readonly rows: readonly UsageRow[];
   readonly calls: number;
@@ -27,7 +27,7 @@ export interface UsageSums {
 /** Sessions are summed up one by one, so only the latest are. */
 export const mostSessions = 30;
 
-/** What was spent since a day; `none` where no store counts it, `undefined` until it is known. */
+/** The usage since a day; `none` where no store counts it, `undefined` until it is known. */
 export function useUsage(
   agents: readonly AgentInfo[],
   by: UsageGroup,
