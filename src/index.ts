@@ -108,13 +108,14 @@ export type { Recovery } from './engine/recovery.ts';
 export type { WorkResult, WorkUntilIdleOptions } from './engine/work-until-idle.ts';
 export type { Price, PricedModel } from './generate/answer/price.ts';
 export type { GenerateResponse } from './generate/answer/response.ts';
+export type { GenerateCall } from './generate/generate.ts';
 export type {
   DocumentLike,
   GenerateOptions,
   GenerateSettings,
   Limits,
 } from './generate/generate-options.ts';
-export type { GenerateCall, GenerateChunk, GenerateStream } from './generate/generate-stream.ts';
+export type { GenerateChunk, GenerateStream } from './generate/generate-stream.ts';
 export type { LanguageModel, SpecificationVersion } from './generate/language-model/types.ts';
 export type { Middleware, ModelStep, ToolStep } from './generate/middleware/middleware.ts';
 export {

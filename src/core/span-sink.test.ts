@@ -1,7 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { WaymarkError } from './error.ts';
-import { addSpanSink, type SpanRecord } from './span-sink.ts';
-import { inSpan } from './trace.ts';
+import { addSpanSink, inSpan, type SpanRecord } from './trace.ts';
 
 const log: string[] = [];
 const ended: SpanRecord[] = [];

@@ -1,40 +1,19 @@
 import { createChannel } from '../core/async/channel.ts';
 import { forCaller } from '../core/async/promises.ts';
 import type { Schema } from '../core/schema/schema.ts';
-import type { Message, Part, Role, ToolRequestPart } from '../protocol/message.ts';
+import type { Part, Role, ToolRequestPart } from '../protocol/message.ts';
 import { reasoningOf, textOf } from '../protocol/messages/text.ts';
 import { toolRequestsOf } from '../protocol/messages/tool-round.ts';
-import type { ModelChunk, Usage } from '../protocol/turn.ts';
-import { type GenerateResponse, type OutputOf, Progress } from './answer/response.ts';
-import { type GenerateEnv, runGenerate } from './generate.ts';
+import type { ModelChunk } from '../protocol/turn.ts';
+import type { GenerateResponse, OutputOf, Progress } from './answer/response.ts';
+import { type GenerateCall, type GenerateEnv, runGenerate, StartedCall } from './generate.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { type OutputSetting, resolveOutput } from './output/output.ts';
-
-/** A generate call that is under way. */
-export interface GenerateCall<Output = unknown> {
-  /** The complete response; rejects when the call fails. */
-  readonly response: Promise<GenerateResponse<Output>>;
-  /**
-   * The messages that the call has added so far, valid for every provider at any moment: of an answer that was stopped what
-   * there is of it, and no tool request without a response. This is what is left when the call fails.
-   */
-  readonly messages: readonly Message[];
-  /** The tokens so far. */
-  readonly usage: Usage;
-}
 
 /** A running generate call with its streaming answer. */
 export interface GenerateStream<Output = unknown> extends GenerateCall<Output> {
   /** The pieces as they come; leaving it early does not end the call. It throws what the call failed with. */
   readonly stream: AsyncIterable<GenerateChunk<Output>>;
-}
-
-/** Starts a generate call whose pieces go to its `onChunk` alone. */
-export function startGenerate<Output extends Schema | undefined>(
-  env: GenerateEnv,
-  options: GenerateOptions<Output>,
-): GenerateCall<OutputOf<Output>> {
-  return new StartedCall((progress) => runGenerate(env, options, progress));
 }
 
 /** Starts a generate call and gives its pieces as they come; its options may still be in the making. */
@@ -53,27 +32,6 @@ export function streamGenerate<Output extends Schema | undefined>(
     };
     return await runGenerate(env, { ...settled, onChunk: observe }, progress);
   });
-}
-
-// Classes, as one of them is made for each turn: an object literal with accessors would stay in the heap until the next
-// full collection, with all that it can reach.
-class StartedCall<Value> implements GenerateCall<Value> {
-  readonly response: Promise<GenerateResponse<Value>>;
-  readonly #progress: Progress;
-
-  constructor(run: (progress: Progress) => Promise<GenerateResponse>) {
-    this.#progress = new Progress();
-    // The output of the call is read by the schema that its type comes from.
-    this.response = run(this.#progress) as Promise<GenerateResponse<Value>>;
-  }
-
-  get messages(): readonly Message[] {
-    return this.#progress.messages;
-  }
-
-  get usage(): Usage {
-    return this.#progress.usage;
-  }
 }
 
 class StreamedCall<Value> extends StartedCall<Value> implements GenerateStream<Value> {

@@ -1,16 +1,20 @@
 import type { ActionContext } from '../core/action.ts';
 import { linkSignals, type StopSignal, toStopSignal } from '../core/async/signal.ts';
 import type { NewId } from '../core/id.ts';
+import type { Schema } from '../core/schema/schema.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { timeoutSignal } from '../core/time/timers.ts';
+import type { Message } from '../protocol/message.ts';
 import { toolRequestsOf } from '../protocol/messages/tool-round.ts';
+import type { Usage } from '../protocol/turn.ts';
 import { callModel, type ModelCallScope } from './answer/call-model.ts';
 import {
   type Answer,
   finished,
   type GenerateResponse,
   interruptedResponse,
-  type Progress,
+  type OutputOf,
+  Progress,
 } from './answer/response.ts';
 import { isRefusal } from './answer/run-model.ts';
 import {
@@ -51,6 +55,50 @@ export interface GenerateEnv {
   resolveResource(ref: ResourceRef): Resource;
   /** The app's additions to the context of its tools. */
   toolExtras(call: ToolCallInfo): object;
+}
+
+/** A generate call that is under way. */
+export interface GenerateCall<Output = unknown> {
+  /** The complete response; rejects when the call fails. */
+  readonly response: Promise<GenerateResponse<Output>>;
+  /**
+   * The messages that the call has added so far, valid for every provider at any moment: of an answer that was stopped what
+   * there is of it, and no tool request without a response. This is what is left when the call fails.
+   */
+  readonly messages: readonly Message[];
+  /** The tokens so far. */
+  readonly usage: Usage;
+}
+
+/** Starts a generate call whose pieces go to its `onChunk` alone. */
+export function startGenerate<Output extends Schema | undefined>(
+  env: GenerateEnv,
+  options: GenerateOptions<Output>,
+): GenerateCall<OutputOf<Output>> {
+  return new StartedCall((progress) => runGenerate(env, options, progress));
+}
+
+/**
+ * A class, as one is made for each turn: an object literal with accessors would stay in the heap until the next full collection,
+ * with all that it can reach.
+ */
+export class StartedCall<Value> implements GenerateCall<Value> {
+  readonly response: Promise<GenerateResponse<Value>>;
+  readonly #progress: Progress;
+
+  constructor(run: (progress: Progress) => Promise<GenerateResponse>) {
+    this.#progress = new Progress();
+    // The output of the call is read by the schema that its type comes from.
+    this.response = run(this.#progress) as Promise<GenerateResponse<Value>>;
+  }
+
+  get messages(): readonly Message[] {
+    return this.#progress.messages;
+  }
+
+  get usage(): Usage {
+    return this.#progress.usage;
+  }
 }
 
 /** One generate call: what it was asked, and what it works with. */

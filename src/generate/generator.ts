@@ -14,14 +14,9 @@ import {
   promptAction,
   toolAction,
 } from './definitions.ts';
-import { type GenerateEnv, runGenerate } from './generate.ts';
+import { type GenerateCall, type GenerateEnv, runGenerate, startGenerate } from './generate.ts';
 import { type GenerateOptions, generateOptionNames } from './generate-options.ts';
-import {
-  type GenerateCall,
-  type GenerateStream,
-  startGenerate,
-  streamGenerate,
-} from './generate-stream.ts';
+import { type GenerateStream, streamGenerate } from './generate-stream.ts';
 import { generateScope } from './hooks.ts';
 import { fromLanguageModel, isLanguageModel } from './language-model/language-model.ts';
 import {

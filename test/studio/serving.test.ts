@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { hasSpanSink } from '../../src/core/span-sink.ts';
+import { hasSpanSink } from '../../src/core/trace.ts';
 import { memoryStore, waymark } from '../../src/index.ts';
 import { type ServeOptions, serve } from '../../src/server/index.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';

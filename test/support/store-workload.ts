@@ -3,7 +3,7 @@ import { toJson } from '../../src/core/json/json.ts';
 import { produce } from '../../src/core/json/produce.ts';
 import { systemClock } from '../../src/core/time/clock.ts';
 import type { Message } from '../../src/protocol/message.ts';
-import { historyDelta } from '../../src/session/diff.ts';
+import { historyDelta } from '../../src/session/history.ts';
 import { emptyState, hashState, type SessionState } from '../../src/session/session-state.ts';
 import type { Claim, Scope, StateBase, StateWrite, Store } from '../../src/store/contract/store.ts';
 

@@ -154,7 +154,7 @@ export class Connection implements AgentConnection {
     checkRequestId(this.#spec, input);
     this.#spec.checkInput(input);
     // Refused here, an invalid tool leaves no run behind.
-    callerTools(input.tools);
+    if (input.tools !== undefined) callerTools(input.tools);
     this.#checkSetup();
     if (this.#invocation?.state.request.remote !== true) return input;
     const { message, resume } = input;

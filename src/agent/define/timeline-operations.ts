@@ -1,6 +1,6 @@
 import type { AgentOperations } from '../../api/calls.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { reportDeletedSession } from '../../core/span-sink.ts';
+import { reportDeletedSession } from '../../core/trace.ts';
 import { checkId } from '../../protocol/ids.ts';
 import { checkMessagePage, withPage } from '../../protocol/message-page.ts';
 import type { Page, SessionInfo } from '../../protocol/session.ts';

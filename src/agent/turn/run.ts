@@ -7,7 +7,7 @@ import type { Message } from '../../protocol/message.ts';
 import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
 import type { Usage } from '../../protocol/turn.ts';
 import { addUsage } from '../../protocol/usage.ts';
-import { ToolEffects } from '../../session/tool-effects.ts';
+import { ToolEffects } from '../../session/working-state.ts';
 import { checkCustomSize, maxCustomLength } from '../../store/rules/size-limits.ts';
 import { transformState } from '../persistence/transform.ts';
 import type { RunningTurn, TurnFunction, TurnResult } from '../spec/handler.ts';

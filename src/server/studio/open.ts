@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { isWaymarkError } from '../../core/error.ts';
-import { addSpanSink } from '../../core/span-sink.ts';
 import type { Clock } from '../../core/time/clock.ts';
+import { addSpanSink } from '../../core/trace.ts';
 import type { HandlerOptions } from '../http/handler-options.ts';
 import { describeError, type Log } from '../http/log.ts';
 import type { ServedApp } from '../http/served-app.ts';

@@ -1,4 +1,4 @@
-import type { SpanError, SpanRecord } from '../../core/span-sink.ts';
+import type { SpanError, SpanRecord } from '../../core/trace.ts';
 import { genAi, attributes as names, operations } from '../../core/trace-names.ts';
 import type { Cost } from '../../protocol/turn.ts';
 import { addUsage } from '../../protocol/usage.ts';

@@ -1,5 +1,5 @@
 import type { TurnSpanContent } from '../../agent/turn/telemetry.ts';
-import type { SpanRecord } from '../../core/span-sink.ts';
+import type { SpanRecord } from '../../core/trace.ts';
 import { operations } from '../../core/trace-names.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import type { Cost, Input } from '../../protocol/turn.ts';

@@ -1,5 +1,5 @@
-import type { SpanRecord, SpanSink } from '../../core/span-sink.ts';
 import type { Clock } from '../../core/time/clock.ts';
+import type { SpanRecord, SpanSink } from '../../core/trace.ts';
 import { genAi, attributes as names } from '../../core/trace-names.ts';
 import { type RecordedTurn, recordedTurns } from './recorded-turns.ts';
 import { isModelCall, type SpanFacts, toStored } from './span-facts.ts';

@@ -5,8 +5,7 @@ import { applyPatch, isKnownPatch, type JsonPatch } from '../../core/json/patch.
 import { privateField } from '../../core/private-field.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import { historyDelta } from '../../session/diff.ts';
-import type { History } from '../../session/history.ts';
+import { type History, historyDelta } from '../../session/history.ts';
 import { LazyState } from '../../session/lazy-state.ts';
 import { emptyState, type SessionState } from '../../session/session-state.ts';
 

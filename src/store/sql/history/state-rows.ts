@@ -1,5 +1,4 @@
-import { historyDelta } from '../../../session/diff.ts';
-import { type History, messageHash } from '../../../session/history.ts';
+import { type History, historyDelta, messageHash } from '../../../session/history.ts';
 import type { StateBase, StateWrite } from '../../contract/store.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { type DocumentWrite, writeDocument } from '../content/document.ts';

@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
-import { historyDelta } from './diff.ts';
-import { History } from './history.ts';
+import { History, historyDelta } from './history.ts';
 
 const pool = Array.from(
   { length: 8 },
