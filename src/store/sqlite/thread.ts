@@ -12,7 +12,7 @@ const code = `
   const { pathToFileURL } = require('node:url');
   const { crc32 } = require('node:zlib');
   const { file, readOnly, rowSum, statements } = workerData;
-  // One that is gone meanwhile is not made again.
+  // A file that is gone meanwhile is not made again.
   const address = pathToFileURL(file);
   address.searchParams.set('mode', readOnly ? 'ro' : 'rw');
   const db = new DatabaseSync(address, { readOnly, timeout: 10_000 });
@@ -22,20 +22,17 @@ const code = `
   parentPort.postMessage(results);
 `;
 
-export interface ThreadOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** Whether the statements may change the file. Default `false`. */
-  readonly writes?: boolean;
-}
-
 /**
  * Runs statements on a whole file in a thread of their own, because SQLite cannot cut them into steps: its check of a file, and
- * writing its log back. Gives `undefined` where no such thread can be started, or if one of them fails.
+ * writing its log back. They may change the file only with `writes`. Gives `undefined` where no such thread can be started, or if one of them fails.
  */
 export async function runInThread(
   file: string,
   statements: readonly string[],
-  { signal, writes = false }: ThreadOptions = {},
+  {
+    signal,
+    writes = false,
+  }: { readonly signal?: AbortSignal | undefined; readonly writes?: boolean } = {},
 ): Promise<readonly Rows[] | undefined> {
   throwIfAborted(signal);
   const ended = new AbortController();

@@ -8,7 +8,7 @@ const insertTrash = statement(
   'INSERT INTO @trash(kind, row_id) VALUES($1, $2) ON CONFLICT DO NOTHING',
 );
 
-/** Where a row that is removed, or moved, pointed to. */
+/** The branch and the documents that a row names, which is removed or moved. */
 export interface Pointers {
   readonly branch: number | null;
   readonly custom: number | null;
@@ -27,17 +27,15 @@ const deleteRow = statement<Pointers>(
   `DELETE FROM @snapshots WHERE row_id = $1 RETURNING ${pointerColumns}`,
 );
 
-/** Notes what a row pointed to, in the transaction that removes the row, so that nothing is forgotten in a crash. */
+/** Notes the branch and documents of a row in the transaction that removes it, so that nothing is forgotten in a crash. */
 export function* discard(
   gone: Pointers | undefined,
   kept: Pointers | undefined = undefined,
 ): Plan<void> {
-  if (gone === undefined) return;
-  const { branch, custom, artifacts } = gone;
-  if (branch !== null && branch !== kept?.branch) yield* run(insertTrash, trashKind.branch, branch);
-  if (custom !== null && custom !== kept?.custom) yield* run(insertTrash, trashKind.blob, custom);
-  if (artifacts !== null && artifacts !== kept?.artifacts) {
-    yield* run(insertTrash, trashKind.blob, artifacts);
+  for (const column of ['branch', 'custom', 'artifacts'] as const) {
+    const row = gone?.[column] ?? null;
+    const kind = column === 'branch' ? trashKind.branch : trashKind.blob;
+    if (row !== null && row !== kept?.[column]) yield* run(insertTrash, kind, row);
   }
 }
 

@@ -1,3 +1,4 @@
+import { Mutex } from '../../../core/async/mutex.ts';
 import { letOthersRun } from '../../../core/platform.ts';
 import type { Clock } from '../../../core/time/clock.ts';
 import { after } from '../../../core/time/timers.ts';
@@ -8,7 +9,7 @@ import { forgetEvents } from '../runs/events.ts';
 import { forgetRequests } from '../runs/requests.ts';
 import { releaseSome, sweepSome } from './gc-sweep.ts';
 
-// Long enough that a burst of turns is followed by one round of tidying.
+// Long enough that a burst of turns is followed by one collection.
 const restBefore = 200;
 
 // Request ids are kept for a day: a minute more does no harm.
@@ -21,11 +22,11 @@ interface Options {
   readonly cipher: Cipher;
 }
 
-/** Removes what nothing holds any more: soon after it may have become so, in small steps, and never in a turn's way. */
+/** Collects garbage soon after turns may have left some, in small steps between turns. */
 export class GcScheduler {
   readonly #options: Options;
   #stop: (() => void) | undefined;
-  #running: Promise<void> | undefined;
+  readonly #rounds = new Mutex();
   #forgetAt = 0;
   #forgetRequestsAt = 0;
   #isClosed = false;
@@ -34,7 +35,7 @@ export class GcScheduler {
     this.#options = options;
   }
 
-  /** Tidies after a while. A failure is left to the next round: what is to be looked at stays noted. */
+  /** Collects garbage after a while. A failure is left to the next round: the queue stays. */
   later(): void {
     if (this.#stop !== undefined || this.#isClosed) return;
     this.#stop = after(this.#options.clock, restBefore, () => {
@@ -45,12 +46,10 @@ export class GcScheduler {
 
   /** Collects garbage until the queue is empty. Maintenance does it through its own connection. */
   now(db: Database = this.#options.db): Promise<void> {
-    const round = (this.#running ?? Promise.resolve()).catch(() => {}).then(() => this.#round(db));
-    const tracked = round.finally(() => {
-      if (this.#running === tracked) this.#running = undefined;
+    return this.#rounds.run(async () => {
+      do await this.#sweep(db);
+      while (await this.#release(db));
     });
-    this.#running = tracked;
-    return tracked;
   }
 
   /** Forgets the events of runs that ended long enough ago; looked at now and then. */
@@ -72,12 +71,7 @@ export class GcScheduler {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#endTimer();
-    await this.#running?.catch(() => {});
-  }
-
-  async #round(db: Database): Promise<void> {
-    do await this.#sweep(db);
-    while (await this.#release(db));
+    await this.#rounds.after(() => {});
   }
 
   async #sweep(db: Database): Promise<void> {
@@ -93,7 +87,7 @@ export class GcScheduler {
     }
   }
 
-  /** Gives up what runs have stored that are over. Gives whether there was something. */
+  /** Releases files of runs that are over. Gives whether there were any. */
   async #release(db: Database): Promise<boolean> {
     if (!(await db.read(() => areUploadsReleased()))) return false;
     await db.write(() => releaseSome(), { durable: false });
