@@ -66,7 +66,7 @@ export function claim(tx: Transaction, scope: Scope, request: ClaimRequest): Cla
   return toClaim(ref, { ...decision, failedTotals });
 }
 
-/** What is kept of a request. */
+/** The kept part of a request. */
 export function toRunRequest({ mode, init, inputs, context, version }: RunRequest): RunRequest {
   return {
     mode,

@@ -1,4 +1,5 @@
-import { type Clock, checkedStore, createIds, type Store, systemClock } from 'waymark/store';
+import { systemClock } from 'waymark';
+import { type Clock, checkedStore, createIds, type Store } from 'waymark/store';
 import { abortSupport } from './abort.ts';
 import { eventSupport } from './events.ts';
 import { JsonFile } from './json-file.ts';

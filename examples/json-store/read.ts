@@ -115,7 +115,7 @@ function toPending(tx: Transaction, run: RunRow): Snapshot {
   };
 }
 
-/** What a lookup names: its description, its state, and the snapshot whose path the state is on. */
+/** The target of a lookup: its description, its state, and the snapshot whose path the state is on. */
 interface Found {
   readonly snapshot: Snapshot;
   readonly stored: StoredState;

@@ -1,3 +1,4 @@
+import { WaymarkError } from 'waymark';
 import {
   handedOverHint,
   type QueueHandoff,
@@ -9,7 +10,6 @@ import {
   type Snapshot,
   toJson,
   toPlainState,
-  WaymarkError,
   waitingTtl,
 } from 'waymark/store';
 import { claim, endRun, toRunRequest } from './claim.ts';

@@ -1,3 +1,4 @@
+import { WaymarkError } from 'waymark';
 import {
   checkScope,
   checkSessionId,
@@ -11,7 +12,6 @@ import {
   savedPendingTtl,
   taken,
   toPlainState,
-  WaymarkError,
 } from 'waymark/store';
 import { displace } from './claim.ts';
 import { readSnapshot } from './read.ts';

@@ -44,10 +44,10 @@ export interface SnapshotRow extends StoredState {
   label?: string;
   readonly createdAt: number;
   updatedAt: number;
-  /** Of a pending snapshot without a run. */
+  /** The last heartbeat of a pending snapshot without a run. */
   heartbeatAt?: number;
   ttl?: number;
-  /** Of an aborted one: the attempt that may still attach its partial state. */
+  /** The attempt that may still attach its partial state, if it was aborted. */
   partialFrom?: number;
 }
 
@@ -130,7 +130,7 @@ export const noData = (): Data => ({
   requests: {},
 });
 
-/** What a piece of work on the store gets. */
+/** The data and helpers that work on the store gets. */
 export interface Transaction {
   readonly data: Data;
   readonly now: number;

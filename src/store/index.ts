@@ -1,22 +1,18 @@
 export { createKeyedEmitter, type KeyedEmitter } from '../core/async/emitter.ts';
-export {
-  type ErrorBody,
-  isWaymarkError,
-  type Status,
-  WaymarkError,
-  type WaymarkErrorOptions,
+export type {
+  ErrorBody,
+  Status,
+  WaymarkErrorOptions,
 } from '../core/error.ts';
 export { createIds, type FillRandom, type NewId } from '../core/id.ts';
 export { type Json, type JsonObject, toJson } from '../core/json/json.ts';
 export type { JsonPatch, JsonPatchOperation } from '../core/json/patch.ts';
-export { type Clock, systemClock } from '../core/time/clock.ts';
-export { fileHashesIn, fileHashOf } from '../protocol/artifacts.ts';
+export type { Clock } from '../core/time/clock.ts';
+export { fileHashesIn } from '../protocol/artifacts.ts';
 export {
   checkScope,
   checkSessionId,
   checkSnapshotId,
-  isName,
-  isSnapshotId,
 } from '../protocol/ids.ts';
 export type { Message } from '../protocol/message.ts';
 export type { Page, SessionInfo } from '../protocol/session.ts';
@@ -25,7 +21,7 @@ export type { Artifact, State } from '../protocol/state.ts';
 export type { Chunk, FinishReason, Init, Input, Usage } from '../protocol/turn.ts';
 export type { Totals } from '../protocol/usage.ts';
 export { type ExportRow, type SessionExport, toSessionExport } from '../session/export-session.ts';
-export { History, type HistoryPiece } from '../session/history.ts';
+export type { History, HistoryPiece } from '../session/history.ts';
 export {
   fromSessionExport,
   type ImportedSession,
@@ -73,7 +69,6 @@ export {
   type FilePlace,
   type FileSupport,
   handedOverHint,
-  isWithinTurn,
   type ListOptions,
   type LoadedState,
   type Lookup,
@@ -125,7 +120,6 @@ export {
   type ClaimFacts,
   decideClaim,
   type RequestFact,
-  refuseHead,
   refuseHolder,
   type SessionFact,
   type StartFact,
@@ -139,15 +133,11 @@ export {
   type RestoreDecision,
   refuseFork,
 } from './rules/decide-timeline.ts';
-export { accepted, type Decided, listedParent, type SnapshotFact } from './rules/decision.ts';
+export { accepted, type Decided, type SnapshotFact } from './rules/decision.ts';
 export {
-  busy,
-  headMoved,
   notFound,
   notHeld,
-  notSucceeded,
   sessionExists,
-  stillRunning,
   storeFault,
   taken,
 } from './rules/errors.ts';
