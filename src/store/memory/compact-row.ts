@@ -7,11 +7,7 @@ import { LazyState } from '../../session/lazy-state.ts';
 import { hashState, type SessionState } from '../../session/session-state.ts';
 import type { SessionRow, SnapshotRow } from './tables.ts';
 
-/**
- * A snapshot as the memory store keeps it. Most sessions in a store are idle, so the state is at rest, its hash is worked out
- * from the chain that rests with it, and times count from the session's own: V8 keeps a small whole number in the object, and
- * any other in 16 bytes elsewhere. What few snapshots have is not there in the others.
- */
+/** A snapshot as the memory store keeps it. Most sessions are idle, so its state is at rest and its hash is computed on demand. */
 export class CompactRow implements SnapshotRow {
   readonly id: string;
   readonly session: SessionRow;
@@ -20,8 +16,10 @@ export class CompactRow implements SnapshotRow {
   turnIndex: number;
   event: SnapshotRow['event'];
   status: SnapshotRow['status'];
-  finishReason?: NonNullable<SnapshotRow['finishReason']>;
-  usage?: NonNullable<SnapshotRow['usage']>;
+  readonly createdAt: number;
+  updatedAt: number;
+  declare finishReason?: NonNullable<SnapshotRow['finishReason']>;
+  declare usage?: NonNullable<SnapshotRow['usage']>;
   declare error?: NonNullable<SnapshotRow['error']>;
   declare edit?: NonNullable<SnapshotRow['edit']>;
   declare totals?: NonNullable<SnapshotRow['totals']>;
@@ -29,41 +27,24 @@ export class CompactRow implements SnapshotRow {
   declare heartbeatAt?: number;
   declare ttl?: number;
   declare partialFrom?: number;
-  readonly #age: number;
-  #updatedAge: number;
   #history: CompactMessage | undefined;
   #custom: Json | undefined;
   #artifacts: readonly Artifact[] | RestingArtifacts;
 
-  constructor(row: SnapshotRow) {
-    const { id, session, createdAt, updatedAt, state } = row;
-    const { parent, index, turnIndex, event, status } = row;
-    this.id = id;
-    this.session = session;
-    this.parent = parent;
-    this.index = index;
-    this.turnIndex = turnIndex;
-    this.event = event;
-    this.status = status;
-    this.#age = small(createdAt - session.createdAt);
-    this.#updatedAge = small(updatedAt - session.createdAt);
+  constructor({ state, stateHash: _, ...row }: SnapshotRow) {
+    this.id = row.id;
+    this.session = row.session;
+    this.parent = row.parent;
+    this.index = row.index;
+    this.turnIndex = row.turnIndex;
+    this.event = row.event;
+    this.status = row.status;
+    this.createdAt = row.createdAt;
+    this.updatedAt = row.updatedAt;
+    Object.assign(this, row);
     this.#history = state.history.rest();
     this.#custom = state.custom;
     this.#artifacts = restArtifacts(state.artifacts);
-    const own: Record<string, unknown> = this as never;
-    for (const name of rare) if (row[name] !== undefined) own[name] = row[name];
-  }
-
-  get createdAt(): number {
-    return this.session.createdAt + this.#age;
-  }
-
-  get updatedAt(): number {
-    return this.session.createdAt + this.#updatedAge;
-  }
-
-  set updatedAt(time: number) {
-    this.#updatedAge = small(time - this.session.createdAt);
   }
 
   get state(): SessionState {
@@ -85,24 +66,6 @@ export class CompactRow implements SnapshotRow {
     return hashState(this.state);
   }
 
-  /** It is that of the state; there is nothing to keep. */
+  /** Does nothing: the hash is that of the state. */
   set stateHash(_hash: string) {}
-}
-
-const rare = [
-  'finishReason',
-  'usage',
-  'error',
-  'edit',
-  'totals',
-  'label',
-  'heartbeatAt',
-  'ttl',
-  'partialFrom',
-] as const;
-
-/** The same number, in the form in which V8 keeps it in the object: a difference of two large ones is not, however small. */
-function small(value: number): number {
-  const whole = value | 0;
-  return whole === value ? whole : value;
 }
