@@ -46,7 +46,6 @@ describe('the files of a store', () => {
     expect(names).toEqual([
       '.gitignore',
       'lock',
-      'runs/trip-to-oslo~<hash>.jsonl',
       'runs/trip-to-rome~<hash>.jsonl',
       'sessions/_/chat/trip-to-pisa.json',
       'sessions/_/chat/trip-to-rome/journal.jsonl',

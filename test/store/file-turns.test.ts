@@ -1,10 +1,21 @@
-import { appendFile, mkdir, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createLiveRuns } from '../../src/agent/persistence/host.ts';
 import { StopControl } from '../../src/agent/turn/stop.ts';
 import { letOthersRun } from '../../src/core/platform.ts';
 import { systemClock } from '../../src/core/time/clock.ts';
+import { emptyState, hashState } from '../../src/session/session-state.ts';
+import { readTree } from '../support/read-tree.ts';
 import { failWritesOf } from './file-intercept.ts';
 import { setUpFileStores } from './file-support.ts';
 
@@ -16,27 +27,17 @@ const names = (count: number, of: string): readonly string[] =>
   Array.from({ length: count }, (_, no) => `${of}-${no}`);
 
 describe('the file of a run', () => {
-  test('is left to the next run of its session, and says nothing meanwhile', async () => {
+  test('is removed when the run ends', async () => {
     const { turn, claim, commit, runs } = open();
     await turn('s', { text: 'something private' });
-    const [file = ''] = await runFiles();
-    expect(await readFile(join(files.directory, 'runs', file), 'utf8')).toBe('\n');
-    expect(await open().runs.listRuns()).toEqual([]);
+    expect(await runFiles()).toEqual([]);
     const held = await claim('s');
+    expect(await runFiles()).toHaveLength(1);
     expect(await runs.listRuns()).toMatchObject([{ runId: held.runId }]);
     expect(await open().runs.listRuns()).toMatchObject([{ runId: held.runId }]);
     await commit(held, { text: 'more' });
-    expect(await open().textsOf({ sessionId: 's' })).toHaveLength(4);
-  });
-
-  test('is kept of the sessions that were used last, and whoever opens the store removes it', async () => {
-    const { turn, textsOf } = open({ durability: 'normal' });
-    for (const name of names(80, 's')) await turn(name);
-    expect(await runFiles()).toHaveLength(64);
-    await open().timeline.listSessions({ agent: 'chat' });
     expect(await runFiles()).toEqual([]);
-    await turn('s-79', { text: 'on' });
-    expect(await textsOf({ sessionId: 's-79' })).toHaveLength(4);
+    expect(await open().textsOf({ sessionId: 's' })).toHaveLength(4);
   });
 
   test('is not removed while another process has a run in it', async () => {
@@ -121,6 +122,44 @@ test('a session whose first line was cut short has never been, and can be begun'
     expect(await textsOf({ sessionId: 's' })).toEqual(['hello', 'HELLO']);
     expect(await open().maintenance.verify()).toEqual([]);
     await rm(dirname(journal), { recursive: true });
+  }
+});
+
+test('files of a new session that were cut anywhere, as by a process that dies, are not damaged', async () => {
+  const { claim, runs, turn } = open();
+  const held = await claim('s', {
+    mode: 'accepted',
+    requests: [{ key: 'a'.repeat(64), digest: 'd' }],
+  });
+  await runs.checkpoint(held, {
+    state: emptyState,
+    stateHash: hashState(emptyState),
+    inputsDone: 0,
+    midTurn: false,
+    events: [{ attempt: 1, seq: 0, chunk: {} }],
+  });
+  await turn('t');
+  const written = [...(await readTree(files.directory)).keys()].filter((name) =>
+    /^(sessions|runs|events|requests)\//.test(name),
+  );
+  expect(new Set(written.map((name) => name.split('/', 1)[0])).size).toBe(4);
+  for (const name of written) {
+    const path = join(files.directory, name);
+    const whole = await readFile(path);
+    for (let size = whole.length - 1; size >= 0; size -= 1 + Math.floor(size / 40)) {
+      await writeFile(path, whole.subarray(0, size));
+      const next = open();
+      const faults = await next.maintenance.verify();
+      expect(
+        faults.filter(({ kind }) => kind !== 'unfinished'),
+        `${name} at ${size}`,
+      ).toEqual([]);
+      await next.timeline.listSessions({ agent: 'chat' });
+      await next.runs.listRuns();
+      await next.runs.getRequest('a'.repeat(64));
+      await next.events.read({ agent: 'chat' }, held.runId, { limit: 10 });
+      await writeFile(path, whole);
+    }
   }
 });
 

@@ -46,7 +46,7 @@ export interface Claim extends RunRef {
   readonly headId?: string;
   /** The index that the session's next listed snapshot will have. */
   readonly nextIndex: number;
-  /** What failed turns have used that started from the parent, with all before them. Looked up for `limited` requests only. */
+  /** The usage of failed turns that started from the parent, with all before them. Looked up for `limited` requests only. */
   readonly failedTotals?: Totals;
   /** With `keepInbox`: an earlier run has left messages, which the inbox begins with. */
   readonly steered?: true;
@@ -54,7 +54,7 @@ export interface Claim extends RunRef {
   readonly detached?: true;
 }
 
-/** What a turn must know of the snapshot it continues from. */
+/** The snapshot that a turn continues from. */
 export interface ParentRef {
   /** The id of the snapshot. */
   readonly snapshotId: string;
@@ -66,7 +66,7 @@ export interface ParentRef {
   readonly answered?: boolean;
   /** `false`: it is the latest saved state only, not a snapshot. */
   readonly listed?: boolean;
-  /** What the session has used up to it. */
+  /** The usage of the session up to it. */
   readonly totals?: Totals;
 }
 
@@ -90,6 +90,6 @@ export interface TakenRun {
   readonly base?: StateBase;
   /** The state of the last checkpoint; absent when there is none and the run starts from `base`. */
   readonly checkpoint?: SessionState;
-  /** What the run had used at its last checkpoint. */
+  /** The usage of the run at its last checkpoint. */
   readonly used?: RunUsage;
 }

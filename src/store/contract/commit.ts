@@ -15,7 +15,7 @@ export interface CommitWrite extends StateWrite {
   readonly parentId?: string;
   /** The index of the turn. */
   readonly turnIndex: number;
-  /** What caused the snapshot. */
+  /** The cause of the snapshot. */
   readonly event: SnapshotEvent;
   /** How the turn ended. */
   readonly status: Exclude<SnapshotStatus, 'pending' | 'expired'>;
@@ -23,15 +23,15 @@ export interface CommitWrite extends StateWrite {
   readonly finishReason?: FinishReason;
   /** Why the turn failed. */
   readonly error?: ErrorBody;
-  /** Of an `edit`, which is always a succeeded one and so has no error. */
+  /** The note of an `edit`, which always succeeds and so has no error. */
   readonly edit?: EditNote;
   /** Tokens and cost of the turn. */
   readonly usage?: Usage;
   /** The tool calls of the turn so far; only needed where the run continues. */
   readonly toolCalls?: number;
-  /** What the session has used up to it. */
+  /** The usage of the session up to it. */
   readonly totals?: Totals;
-  /** What was spent and is not recorded yet; recorded in the same step. */
+  /** The spend that is not recorded yet; recorded in the same step. */
   readonly spend?: Spend;
   /** The hash of the state. */
   readonly stateHash: string;
@@ -69,9 +69,9 @@ export function isWithinTurn({ event, end }: Pick<CommitWrite, 'event' | 'end'>)
   return event === 'toolIterationEnd' && !end;
 }
 
-/** What a commit gave. A succeeded snapshot that ends a turn has become the head. */
+/** The result of a commit. A succeeded snapshot that ends a turn has become the head. */
 export interface Committed {
-  /** What the next turn starts from. */
+  /** The state that the next turn starts from. */
   readonly base: StateBase;
   /** The stored snapshot, without its state. */
   readonly snapshot: Snapshot;

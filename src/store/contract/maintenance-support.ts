@@ -10,7 +10,7 @@ export interface Fault {
   readonly sessionId?: string;
   /** The snapshot, if it is known. */
   readonly snapshotId?: string;
-  /** What is wrong. */
+  /** A description of the fault. */
   readonly message: string;
 }
 
@@ -18,7 +18,7 @@ export interface Fault {
 export interface MaintenanceProgress {
   /** About how many items there are in all, where the store knows it at the start. */
   readonly total?: number;
-  /** Of `verify`: continues from here when it is passed to the next call. */
+  /** A position of `verify`, which continues from it when it is passed to the next call. */
   readonly cursor?: string;
 }
 
@@ -65,7 +65,7 @@ export interface MaintenanceSupport {
   ): Promise<SessionInfo>;
 }
 
-/** What to keep. A snapshot goes when `olderThan` or `keepLast` says so and nothing below keeps it. */
+/** The snapshots to keep. A snapshot is removed if `olderThan` or `keepLast` says so and no other option keeps it. */
 export interface RetentionPolicy {
   /** Keeps the newest n snapshots of each session. */
   readonly keepLast?: number;
@@ -79,7 +79,7 @@ export interface RetentionPolicy {
   readonly dropSessions?: boolean;
 }
 
-/** What was deleted. */
+/** The numbers of deleted items. */
 export interface PruneReport {
   /** Number of snapshots. */
   readonly snapshots: number;

@@ -113,7 +113,7 @@ export interface RunSupport {
    * run has not taken stays when it ends: see {@link CommitWrite.steered}. Otherwise it is deleted with the run.
    */
   readInbox?(run: RunRef): Promise<readonly SteeringMessage[]>;
-  /** What the runs of a session have left in their inboxes, oldest first. A run that takes it ends before it is deleted. */
+  /** The messages that the runs of a session have left in their inboxes, oldest first. They are deleted after the run that takes them has ended. */
   readLeftInbox?(scope: Scope, sessionId: string): Promise<readonly SteeringMessage[]>;
   /** The open run with this reserved id. */
   getRun(scope: Scope, runId: string): Promise<RunRecord | undefined>;

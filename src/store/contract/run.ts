@@ -13,11 +13,11 @@ export interface RunRef {
   readonly attempt: number;
 }
 
-/** What is needed to start a run over, in this or another process. */
+/** The data that starts a run over, in this or another process. */
 export interface RunRequest {
   /** Whether a caller waits for it. */
   readonly mode: RunMode;
-  /** What it starts from. */
+  /** The state that it starts from. */
   readonly init?: Init;
   /** The inputs, in order. */
   readonly inputs: readonly Input[];
@@ -25,7 +25,7 @@ export interface RunRequest {
   readonly context?: JsonObject;
   /** The version of the agent that accepted it. */
   readonly version?: string;
-  /** What the run leaves in its inbox stays for the session's next run that keeps its inbox. @default false */
+  /** Keeps messages that the run leaves in its inbox for the session's next run that keeps its inbox. @default false */
   readonly keepInbox?: boolean;
 }
 
@@ -92,27 +92,27 @@ export const requestTtl = 86_400_000;
 
 /** An idempotency key that a run is claimed under. Both are SHA-256 in lower-case hex. */
 export interface RequestMark {
-  /** Of owner, agent and the caller's request id; unique in the store. */
+  /** A hash of owner, agent and the caller's request id; unique in the store. */
   readonly key: string;
-  /** Of what was asked for, to tell a retry from another request under the same id. */
+  /** A hash of the request, to tell a retry from another request under the same id. */
   readonly digest: string;
 }
 
-/** What a store knows of a request. */
+/** A request that the store knows. */
 export interface RequestRecord {
   /** The id of the run. */
   readonly runId: string;
   /** The session. */
   readonly sessionId: string;
-  /** What the run came to; absent while it is open, and when it ended without its worker. */
+  /** The result of the run; absent while it is open, and when it ended without its worker. */
   readonly receipt?: Json;
 }
 
-/** What a run came to, for those who ask again under its keys. Kept for {@link requestTtl}. */
+/** The result of a run, for repeated requests under its keys. Kept for {@link requestTtl}. */
 export interface RequestOutcome {
   /** The idempotency keys that the run answers. */
   readonly keys: readonly string[];
-  /** What a repeated request gets. */
+  /** The result that a repeated request gets. */
   readonly receipt: Json;
 }
 

@@ -1,6 +1,6 @@
 import type { Usage } from '../../protocol/turn.ts';
 
-/** What calls of one model by one agent have used. */
+/** The usage of one model by one agent. */
 export interface SpendEntry {
   /** The agent that made the calls: that of the session, or a sub-agent inside it. */
   readonly agent: string;
@@ -12,7 +12,7 @@ export interface SpendEntry {
   readonly usage: Usage;
 }
 
-/** What was spent in a session, its sub-agents included. */
+/** The spend of a session, its sub-agents included. */
 export interface Spend {
   /** The owner. */
   readonly owner?: string;
@@ -20,7 +20,7 @@ export interface Spend {
   readonly agent: string;
   /** The session. */
   readonly sessionId: string;
-  /** What was spent, by model. */
+  /** The spend by model. */
   readonly entries: readonly SpendEntry[];
   /** Ids of reservations that are removed in the same step, because their calls have ended. */
   readonly settles?: readonly string[];
@@ -50,7 +50,7 @@ export interface SpendAmount {
   readonly isBound: boolean;
 }
 
-/** What may be counted at most when a reservation is made: what was spent, and the reservations that are not settled. */
+/** A limit when a reservation is made, for the spend and the reservations that are not settled. */
 export interface SpendBound {
   /** Whether the session of the reservation counts, or all sessions of its owner. */
   readonly of: 'session' | 'owner';
@@ -66,7 +66,7 @@ export interface SpendBound {
 
 /** The counts that a bound refers to. */
 export interface SpendCount {
-  /** What was spent, and the reservations of lost calls. */
+  /** The spend, and the reservations of lost calls. */
   readonly spent: number;
   /** The reservations of calls that are under way. */
   readonly reserved: number;
@@ -84,7 +84,7 @@ export interface SpendFilter {
   readonly sinceDay?: number;
 }
 
-/** What sums are made by. */
+/** The field that sums are grouped by. */
 export type SpendGroup = 'owner' | 'agent' | 'model' | 'day';
 
 /** One sum. */
@@ -98,7 +98,7 @@ export interface SpendSum {
 }
 
 /**
- * What was spent. It only ever grows: restoring an earlier snapshot or deleting a session takes nothing back. Only
+ * The spend. It only ever grows: restoring an earlier snapshot or deleting a session takes nothing back. Only
  * `eraseOwner` removes what an owner has spent.
  */
 export interface SpendSupport {

@@ -28,7 +28,7 @@ export interface LoadedState extends StateBase {
 
 /** A state to be written, as it grew from the one before. */
 export interface StateWrite {
-  /** What `state` grew from; absent when the session was empty. */
+  /** The state that `state` grew from; absent when the session was empty. */
   readonly base?: StateBase;
   /** The state to write. */
   readonly state: SessionState;
@@ -36,17 +36,17 @@ export interface StateWrite {
   readonly customPatch?: JsonPatch;
 }
 
-/** What an aborted run had come to. */
+/** The partial result of an aborted run. */
 export interface PartialWrite extends StateWrite {
   /** The hash of the state. */
   readonly stateHash: string;
   /** Tokens and cost so far. */
   readonly usage?: Usage;
-  /** What the session has used so far. */
+  /** The usage of the session so far. */
   readonly totals?: Totals;
 }
 
-/** What one turn has used. */
+/** The usage of one turn. */
 export interface Spent {
   /** Tokens and cost. */
   readonly usage: Usage;
@@ -54,7 +54,7 @@ export interface Spent {
   readonly toolCalls: number;
 }
 
-/** What a run has used up to a checkpoint, so that a takeover continues the count. */
+/** The usage of a run up to a checkpoint, so that a takeover continues the count. */
 export interface RunUsage {
   /** The turn that the checkpoint lies in. */
   readonly turn: Spent;

@@ -35,7 +35,7 @@ export interface SessionFilter {
   readonly labelled?: boolean;
 }
 
-/** What can be changed about a session. */
+/** A change of a session. */
 export interface SessionChange {
   /** `null` removes the title. */
   readonly title?: string | null;

@@ -1,4 +1,3 @@
-import * as v from 'valibot';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import type { Lookup, Scope } from '../contract/store.ts';
 import { type RunRow, type SessionRow, sessionKey, type Tables } from '../memory/tables.ts';
@@ -24,20 +23,17 @@ import type { SpendFiles } from './spend.ts';
 /** Bytes of journals whose states may be in memory. */
 const maxLoaded = 64 * 1024 * 1024;
 
-/** Number of empty run files that are kept for the next runs of their sessions. */
-const maxEmptyRunFiles = 64;
-
 /** A session and the tree that it belongs to. */
 export interface Home {
   readonly tree: SessionTree;
   readonly session: SessionRow;
 }
 
-const pointer = v.object({
-  waymark: v.number(),
-  session: v.string(),
-  folder: v.pipe(v.string(), v.regex(/^[a-z0-9_~-]+$/)),
-});
+/** The session and the folder that a pointer names. */
+interface Pointer {
+  readonly session: string;
+  readonly folder: string;
+}
 
 /**
  * The files of a store and the tables of a memory store, which have the rows of the files that were read. To `refresh` something is
@@ -58,8 +54,6 @@ export class Directory {
   /** Sessions that were deleted from the tables in this hold of the lock, in that order. */
   readonly gone = new Set<SessionRow>();
   readonly #runFiles = new Map<string, RunFile>();
-  /** Empty run files, the least recently used first. */
-  readonly #emptyRunFiles = new Set<RunFile>();
   /** Trees with states in memory and the sizes of their journals, the least recently used first. */
   readonly #loaded = new Map<SessionTree, number>();
   #loadedBytes = 0;
@@ -75,7 +69,7 @@ export class Directory {
       onUse: (tree) => this.#use(tree),
       onForget: (session) => {
         for (const set of [this.used, this.added, this.gone]) set.delete(session);
-        this.#runFiles.get(fileOf(session))?.forget();
+        this.#runFiles.get(runFile(session.scope, session.id))?.forget();
       },
     };
     this.files = new SavedFiles(this);
@@ -158,10 +152,7 @@ export class Directory {
     const names = new Set(this.disk.list(runsFolder).map((name) => `${runsFolder}/${name}`));
     for (const [name, file] of this.#runFiles) {
       if (file.run !== undefined || names.has(name)) names.add(name);
-      else {
-        this.#runFiles.delete(name);
-        this.#emptyRunFiles.delete(file);
-      }
+      else this.#runFiles.delete(name);
     }
     for (const name of names) {
       attempt(() => {
@@ -228,7 +219,7 @@ export class Directory {
 
   /** The file of the run that works on a session. */
   runFile(session: Pick<SessionRow, 'scope' | 'id'>): RunFile {
-    return this.#runFileAt(fileOf(session));
+    return this.#runFileAt(runFile(session.scope, session.id));
   }
 
   #runFileAt(name: string): RunFile {
@@ -239,42 +230,9 @@ export class Directory {
     return file;
   }
 
-  /** Whether the file of a run or of events seems unchanged. This needs no lock and proves nothing. */
-  isAsLeft(name: string): boolean {
-    const journal = this.#runFiles.get(name)?.journal ?? this.events.journalAt(name);
-    try {
-      return journal?.isAsLeft() ?? false;
-    } catch {
-      return false;
-    }
-  }
-
-  /** Empties the file of a run that has ended. A limited number of such files is kept, because turns should not create files. */
-  endRunFile(file: RunFile): void {
-    file.journal.clear();
-    this.#emptyRunFiles.delete(file);
-    this.#emptyRunFiles.add(file);
-    const [oldest] = this.#emptyRunFiles;
-    if (oldest === undefined || this.#emptyRunFiles.size <= maxEmptyRunFiles) return;
-    attempt(() => {
-      this.#emptyRunFiles.delete(oldest);
-      // Another process may have put a run into it.
-      oldest.refresh();
-      if (!oldest.journal.exists) this.removeRunFile(oldest);
-    });
-  }
-
   removeRunFile(file: RunFile): void {
     file.journal.remove();
     this.#runFiles.delete(file.journal.name);
-    this.#emptyRunFiles.delete(file);
-  }
-
-  /** Removes empty run files of all processes. */
-  removeEmptyRunFiles(): void {
-    for (const name of this.disk.list(runsFolder).map((each) => `${runsFolder}/${each}`)) {
-      if (this.disk.stat(name)?.size === 1) this.disk.unlink(name);
-    }
   }
 
   /** Says in which folder a fork is. */
@@ -300,9 +258,9 @@ export class Directory {
   }
 
   /** The session and the folder that a pointer names. */
-  readPointer(name: string): v.InferOutput<typeof pointer> | undefined {
+  readPointer(name: string): Pointer | undefined {
     const text = this.disk.readText(name);
-    return text === undefined ? undefined : parseFile(pointer, text, name);
+    return text === undefined ? undefined : (parseFile(text, name) as unknown as Pointer);
   }
 
   /** Refreshes a session, but not its run. It is in its own folder or, being a fork, in that of the session it was forked from. */
@@ -354,17 +312,6 @@ export class Directory {
       this.#loadedBytes -= size;
     }
   }
-}
-
-const runNames = new WeakMap<object, string>();
-
-/** The name of the run file of a session, which takes a hash to make. */
-function fileOf(session: Pick<SessionRow, 'scope' | 'id'>): string {
-  const known = runNames.get(session);
-  if (known !== undefined) return known;
-  const name = runFile(session.scope, session.id);
-  runNames.set(session, name);
-  return name;
 }
 
 // Lists start with the oldest run, which is the order of the claims but not of the file names.

@@ -35,12 +35,7 @@ export interface FileReader {
   size(): number;
   /** Reads bytes; fewer where the file ends. */
   read(from: number, length: number): Buffer;
-  /** Reads bytes in one call, which may return fewer. */
-  peek(from: number, length: number): Buffer;
 }
-
-/** Files and folders that are not on the disk yet; for some files, the descriptor that wrote them. */
-export type Unsynced = Map<string, number | undefined>;
 
 /**
  * The files below one directory, by names relative to it, which errors show. Only the holder of the lock writes. A write survives
@@ -53,7 +48,8 @@ export class Disk {
   /** Whether this hold may write. */
   isWritable = false;
   readonly #durable: boolean;
-  #unsynced: Unsynced = new Map();
+  /** Files and folders that are not on the disk yet. */
+  #unsynced = new Set<string>();
 
   constructor(root: string, { durable }: { readonly durable: boolean }) {
     this.root = root;
@@ -75,7 +71,6 @@ export class Disk {
       return use({
         size: () => this.#try(name, () => fstatSync(fd).size),
         read: (from, length) => this.#try(name, () => read(fd, from, length)),
-        peek: (from, length) => this.#try(name, () => peek(fd, from, length)),
       });
     } finally {
       closeSync(fd);
@@ -131,15 +126,6 @@ export class Disk {
         throw error;
       }
       if (size > at + data.length) ftruncateSync(fd, at + data.length);
-    });
-  }
-
-  /** Makes a few bytes the whole content of a file that exists. */
-  overwrite(name: string, data: Buffer): void {
-    this.#write(name, 'r+', false, (fd) => {
-      // An empty file between the two steps: the first byte of an old line would read as a line of its own.
-      ftruncateSync(fd, 0);
-      writeAll(fd, data, 0);
     });
   }
 
@@ -228,28 +214,28 @@ export class Disk {
     });
   }
 
-  /** Remembers that the names in a folder have changed and must be synced. */
-  note(folder: string): void {
-    if (this.#durable && !this.#unsynced.has(folder)) this.#unsynced.set(folder, undefined);
+  /** Remembers that a file, or the names in a folder, must be synced. */
+  note(name: string): void {
+    if (this.#durable) this.#unsynced.add(name);
   }
 
   /** The writes since the last call, for {@link Disk.sync}; `undefined`: none. */
-  takeUnsynced(): Unsynced | undefined {
+  takeUnsynced(): ReadonlySet<string> | undefined {
     const unsynced = this.#unsynced;
     if (unsynced.size === 0) return undefined;
-    this.#unsynced = new Map();
+    this.#unsynced = new Set();
     return unsynced;
   }
 
   /** Waits until files and folders are on the disk. */
-  async sync(unsynced: Unsynced): Promise<void> {
-    await Promise.all(Array.from(unsynced, ([name, fd]) => this.#sync(name, fd)));
+  async sync(names: ReadonlySet<string>): Promise<void> {
+    await Promise.all(Array.from(names, (name) => this.#sync(name)));
   }
 
-  async #sync(name: string, written: number | undefined): Promise<void> {
-    let fd = written;
+  async #sync(name: string): Promise<void> {
+    let fd: number | undefined;
     try {
-      fd ??= openSync(this.#path(name), 'r');
+      fd = openSync(this.#path(name), 'r');
       await dataSync(fd);
     } catch (error) {
       // Deleted files need no sync.
@@ -259,7 +245,7 @@ export class Disk {
     }
   }
 
-  /** Opens a file that only this process changes, and keeps it open for the sync: opening it again would cost more. */
+  /** Writes to a file that only this process changes. */
   #write(name: string, flags: 'wx' | 'r+', durable: boolean, write: (fd: number) => void): void {
     this.#try(name, (path) => {
       let fd: number;
@@ -271,9 +257,8 @@ export class Disk {
       try {
         write(fd);
       } finally {
-        const isKept = durable && this.#durable && this.#unsynced.get(name) === undefined;
-        if (isKept) this.#unsynced.set(name, fd);
-        else closeSync(fd);
+        closeSync(fd);
+        if (durable) this.note(name);
       }
     });
   }
@@ -319,11 +304,6 @@ function read(fd: number, from: number, length: number): Buffer {
     done += count;
   }
   return buffer.subarray(0, done);
-}
-
-function peek(fd: number, from: number, length: number): Buffer {
-  const buffer = Buffer.allocUnsafe(length);
-  return buffer.subarray(0, readSync(fd, buffer, 0, length, from));
 }
 
 function writeAll(fd: number, data: Buffer, at: number): void {

@@ -130,12 +130,6 @@ export class EventFiles {
     if (this.#tables.events.has(runId)) this.#file(runId).save();
   }
 
-  /** The journal with this name, if it was read. */
-  journalAt(name: string): Journal | undefined {
-    const runId = name.slice(eventsFolder.length + 1, -extension.length);
-    return this.#files.get(runId)?.journal;
-  }
-
   /** Removes files of runs whose events the tables have forgotten. */
   sweep(): void {
     if (this.#files.size === this.#tables.events.size) return;

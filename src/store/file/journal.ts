@@ -28,9 +28,6 @@ const newline = 0x0a;
 /** How much of a file is read at a time, at least. */
 const portion = 4 * 1024 * 1024;
 
-/** The length of a journal without lines. It is not 0, because ext4 writes out a file early that was emptied and filled again. */
-const clearedSize = 1;
-
 // An empty line follows the last one, and the next line overwrites it. A file without it was cut, or its writer died.
 const end = Buffer.from('\n');
 
@@ -101,11 +98,6 @@ export class Journal {
     }
   }
 
-  /** Whether the file looks unchanged. This needs no lock and proves nothing. */
-  isAsLeft(): boolean {
-    return this.#disk.stat(this.name)?.size === this.#size;
-  }
-
   /**
    * Appends lines, the head line first when the file is new. Call it under the lock, after a refresh. Lines that are not
    * durable survive the death of the process, but may not survive a power cut.
@@ -136,17 +128,6 @@ export class Journal {
     this.#reset();
   }
 
-  /** Removes all lines and leaves the file for the next ones: creating and removing files costs more than writing to them. */
-  clear(): void {
-    this.refresh();
-    const size = this.#size;
-    const isLong = size !== undefined && size > clearedSize;
-    if (isLong) this.#disk.overwrite(this.name, end);
-    this.#reset();
-    this.#size = isLong ? clearedSize : size;
-    this.#hasEmptyLine = size !== undefined && size > 0;
-  }
-
   /** Forgets what was read, so that the next refresh reads everything. */
   forget(): void {
     this.#reset();
@@ -157,7 +138,7 @@ export class Journal {
   #read(file: FileReader): boolean {
     const known = this.#end === 0 ? 0 : tailLength + end.length;
     // The end of the last line, the empty line, and a byte more if there is one.
-    const tail = file.peek(this.#end - known, known + end.length + 1);
+    const tail = file.read(this.#end - known, known + end.length + 1);
     const isContinued =
       known === 0 || (tail.length >= known && tailOf(tail.subarray(0, known)) === this.#tail);
     const isSame = this.isWhole && tail.length === known + end.length;

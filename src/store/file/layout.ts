@@ -9,7 +9,7 @@ import type { Scope } from '../contract/store.ts';
  *       journal.jsonl                                one line per change, and one per artifact
  *       files/<hash>.bin                             saved files that its snapshots name
  *     sessions/<owner, or _>/<agent>/<fork>.json     names the folder that contains a fork
- *     runs/<session>~<hash>.jsonl                    the open run of a session; one empty line while there is none
+ *     runs/<session>~<hash>.jsonl                    the open run of a session
  *     events/<run>.jsonl                             the events of a run, until shortly after its end
  *     requests/<key>.json                            the run that was claimed under a request id
  *     spend/<owner, or _>.jsonl                      what an owner has spent

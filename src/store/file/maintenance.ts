@@ -30,7 +30,6 @@ import {
   scopeFolder,
   sessionsFolder,
 } from './layout.ts';
-import { requestFile } from './requests.ts';
 import { hasLost, removeTree, rewriteTree } from './save-tree.ts';
 import type { SessionTree } from './session-tree.ts';
 import { readAhead } from './timeline.ts';
@@ -156,7 +155,8 @@ function cleanTree(directory: Directory, tree: SessionTree): void {
   const before = directory.tables.clock.now() - requestTtl;
   const isOld = [...tree.receipts.values()].some(({ at }) => at <= before);
   try {
-    if (isOld || tree.garbage > 0 || hasLost(directory.tables, tree)) rewriteTree(directory, tree);
+    if (isOld || tree.garbage() > 0 || hasLost(directory.tables, tree))
+      rewriteTree(directory, tree);
     else directory.files.sweep(tree);
   } catch (error) {
     // The tables have lost snapshots that the journal still has.
@@ -316,7 +316,7 @@ function requestFaults({ disk }: Directory, name: string): readonly Fault[] {
   const text = disk.readText(name);
   if (text === undefined) return [];
   if (!text.endsWith('\n')) return unfinished({ name, isWhole: false });
-  parseFile(requestFile, text, name);
+  parseFile(text, name);
   return [];
 }
 

@@ -1,22 +1,20 @@
-import * as v from 'valibot';
 import { systemClock } from '../../core/time/clock.ts';
-import { type RequestMark, requestTtl } from '../contract/store.ts';
+import { type RequestMark, requestTtl, type Scope } from '../contract/store.ts';
 import type { Tables } from '../memory/tables.ts';
 import { format, parseFile, toLine } from './checked-line.ts';
 import type { Disk } from './disk.ts';
 import { requestsFolder } from './layout.ts';
 import { iso } from './rows.ts';
 import type { FindHome } from './run-file.ts';
+import { toScope } from './session-tree.ts';
 
-export const requestFile = v.object({
-  waymark: v.number(),
-  agent: v.string(),
-  owner: v.optional(v.string()),
-  session: v.string(),
-  run: v.string(),
-  digest: v.string(),
-  at: v.string(),
-});
+/** The run that was claimed under a key. */
+interface RequestLine extends Scope {
+  readonly session: string;
+  readonly run: string;
+  readonly digest: string;
+  readonly at: string;
+}
 
 /** How often old files are removed, in milliseconds. */
 const sweepEvery = 3_600_000;
@@ -45,8 +43,9 @@ export class RequestFiles {
     const text = this.#disk.readText(name);
     // The power failed while it was written: the claim was not acknowledged.
     if (text === undefined || !text.endsWith('\n')) return;
-    const { agent, owner, session, run: runId, digest, at } = parseFile(requestFile, text, name);
-    const home = this.#find(owner === undefined ? { agent } : { agent, owner }, session);
+    const line = parseFile(text, name) as unknown as RequestLine;
+    const { session, run: runId, digest, at } = line;
+    const home = this.#find(toScope(line), session);
     if (home === undefined) return;
     const receipt = home.tree.receipts.get(runId);
     requests.set(key, {

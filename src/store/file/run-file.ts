@@ -19,7 +19,7 @@ import {
   toSaved,
 } from './rows.ts';
 import { type SessionTree, toScope } from './session-tree.ts';
-import { artifactHash, fromDelta, type NamedState, toDelta } from './state-delta.ts';
+import { artifactHash, fromDelta, toDelta, type WrittenState } from './state-delta.ts';
 
 /** Finds a session and its tree; `undefined` when there is no such session. */
 export type FindHome = (
@@ -37,7 +37,7 @@ interface SavedRun {
 
 const newRun: SavedRun = { fields: [], checkpoint: undefined, steps: 0, inbox: 0 };
 
-/** The journal of the run that works on a session. Between two runs it is empty. */
+/** The journal of the run that works on a session. It is removed when the run ends. */
 export class RunFile implements JournalReader {
   readonly journal: Journal;
   readonly #disk: Disk;
@@ -83,7 +83,8 @@ export class RunFile implements JournalReader {
 
   /** Writes a new run in place of one that has ended. */
   create(run: RunRow, tree: SessionTree): void {
-    this.journal.clear();
+    this.journal.refresh();
+    if (this.journal.isThere) this.journal.remove();
     this.#restore(run, tree);
   }
 
@@ -213,10 +214,9 @@ function toCheckpointLine(
   before: Checkpoint | undefined,
 ): CheckpointLine {
   if (stateHash === base?.stateHash) return place;
-  const bases: NamedState[] = [
-    ...(before === undefined ? [] : [{ name: 'checkpoint', state: before.state }]),
-    ...(base === undefined ? [] : [{ name: base.id, state: base.state }]),
-  ];
+  const bases: WrittenState[] = [];
+  if (before !== undefined) bases.push({ id: 'checkpoint', state: before.state });
+  if (base !== undefined) bases.push(base);
   const known = new Set(bases.flatMap((each) => each.state.artifacts.map(artifactHash)));
   const fresh = state.artifacts
     .map((artifact) => [artifactHash(artifact), artifact] as const)

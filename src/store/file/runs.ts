@@ -21,34 +21,45 @@ import { checkStored, readAhead } from './timeline.ts';
 import type { Transaction } from './transaction.ts';
 import type { Watch } from './watch.ts';
 
+/** Details of a call under a run. */
+interface RunTrace extends Trace {
+  readonly events?: readonly RunEvent[] | undefined;
+}
+
 /** Claims, and the writes under them. */
 export function runSupport(directory: Directory, transaction: Transaction): RunSupport {
   const { tables, requests: keys, files } = directory;
   const memory = memoryRuns(tables);
 
-  /** Changes a run. */
-  const under = <Result>(
-    { runId }: Pick<RunRef, 'runId'>,
-    work: () => Promise<Result>,
-    { events, ...trace }: Trace & { readonly events?: readonly RunEvent[] | undefined } = {},
-  ): Promise<Result> =>
-    transaction.write(() => {
-      directory.refreshRun(runId);
-      if (events !== undefined) directory.events.refresh(runId);
-      return work();
-    }, trace);
-  const read = <Result>({ runId }: RunRef, work: () => Promise<Result>): Promise<Result> =>
-    transaction.read(() => {
-      directory.refreshRun(runId);
-      return work();
-    });
-
+  /** A call that changes a run. */
+  const under =
+    <Args extends readonly unknown[], Result>(
+      call: (run: RunRef, ...args: Args) => Promise<Result>,
+      toTrace: (...args: Args) => RunTrace = () => ({}),
+    ) =>
+    (run: RunRef, ...args: Args): Promise<Result> => {
+      const { events, ...trace } = toTrace(...args);
+      return transaction.write(() => {
+        directory.refreshRun(run.runId);
+        if (events !== undefined) directory.events.refresh(run.runId);
+        return call(run, ...args);
+      }, trace);
+    };
+  /** A call that reads a run. */
+  const reading =
+    <Args extends readonly unknown[], Result>(
+      call: (run: RunRef, ...args: Args) => Promise<Result>,
+    ) =>
+    (run: RunRef, ...args: Args): Promise<Result> =>
+      transaction.read(() => {
+        directory.refreshRun(run.runId);
+        return call(run, ...args);
+      });
   return {
     claim: (scope, request) =>
       transaction.write(() => {
-        const { requests = [] } = request;
+        const { requests = [], from } = request;
         directory.refreshSession(scope, request.sessionId);
-        const { from } = request;
         if (from !== 'head' && from !== null) directory.refreshSnapshot(scope, from.snapshotId);
         for (const { key } of requests) keys.refresh(key);
         const claim = memory.claim(scope, request);
@@ -75,38 +86,30 @@ export function runSupport(directory: Directory, transaction: Transaction): RunS
         checkStored(directory, scope, lookup);
         return memory.load(scope, lookup);
       }),
-    heartbeat: (run) => under(run, () => memory.heartbeat(run)),
-    detach: (run, request, away, events) =>
-      under(run, () => memory.detach(run, request, away, events), { events, eventsFirst: true }),
-    checkpoint: (run, write) =>
-      under(run, () => memory.checkpoint(run, write), { events: write.events, eventsFirst: true }),
-    commit(run, write) {
-      const { snapshotId, base, customPatch, events } = write;
-      const trace = { snapshotId, base, customPatch, events, receipt: write.requests?.receipt };
-      return under(run, () => memory.commit(run, write), trace);
-    },
-    release: (run, events, requests) =>
-      under(run, () => memory.release(run, events, requests), {
-        events,
-        receipt: requests?.receipt,
-      }),
-    handOver: (run) => under(run, () => memory.handOver(run)),
+    heartbeat: under(memory.heartbeat),
+    detach: under(memory.detach, (_request, _away, events) => ({ events, eventsFirst: true })),
+    checkpoint: under(memory.checkpoint, ({ events }) => ({ events, eventsFirst: true })),
+    commit: under(memory.commit, ({ snapshotId, customPatch, events, requests }) => {
+      return { snapshotId, customPatch, events, receipt: requests?.receipt };
+    }),
+    release: under(memory.release, (events, requests) => ({ events, receipt: requests?.receipt })),
+    handOver: under(memory.handOver),
     async attachPartial(run, write) {
-      const trace = { snapshotId: run.runId, base: write.base };
-      await under(run, () => memory.attachPartial(run, write), trace);
+      await under(memory.attachPartial, () => ({ snapshotId: run.runId }))(run, write);
       await transaction.write(() => files.endUploads(run.runId));
     },
-    getStep: (run, key) => read(run, () => memory.getStep(run, key)),
-    saveStep: (run, key, value) => under(run, () => memory.saveStep(run, key, value)),
-    async steer(scope, runId, message) {
-      if (!isSnapshotId(runId)) return false;
-      return under({ runId }, async () => (await memory.steer?.(scope, runId, message)) ?? false);
-    },
-    readInbox: (run) => read(run, async () => (await memory.readInbox?.(run)) ?? []),
+    getStep: reading(memory.getStep),
+    saveStep: under(memory.saveStep),
+    steer: (scope, runId, message) =>
+      transaction.write(() => {
+        if (isSnapshotId(runId)) directory.refreshRun(runId);
+        return memory.steer(scope, runId, message);
+      }),
+    readInbox: reading(memory.readInbox),
     readLeftInbox: (scope, sessionId) =>
-      transaction.read(async () => {
+      transaction.read(() => {
         directory.refreshSession(scope, sessionId);
-        return (await memory.readLeftInbox?.(scope, sessionId)) ?? [];
+        return memory.readLeftInbox(scope, sessionId);
       }),
     takeOver: (request) =>
       transaction.write(() => {
@@ -125,13 +128,12 @@ export function runSupport(directory: Directory, transaction: Transaction): RunS
         return memory.listRuns(scope);
       }),
     async listDeadRuns(scope) {
-      const scopes = (): readonly string[] =>
-        scope === undefined ? directory.scopeFolders() : [scopeFolder(scope)];
       await transaction.open();
-      await readAhead(directory, transaction, scopes());
+      const scopes = scope === undefined ? directory.scopeFolders() : [scopeFolder(scope)];
+      await readAhead(directory, transaction, scopes);
       return transaction.read(async () => {
-        for (const folder of scopes()) directory.refreshScope(folder);
-        const dead = (await memory.listDeadRuns?.(scope)) ?? [];
+        for (const folder of scopes) directory.refreshScope(folder);
+        const dead = await memory.listDeadRuns(scope);
         return dead.toSorted((a, b) => (a.since < b.since ? -1 : 1));
       });
     },
@@ -139,7 +141,7 @@ export function runSupport(directory: Directory, transaction: Transaction): RunS
       transaction.write(() => {
         directory.refreshSnapshot(scope, runId);
         const session = tables.dead.get(runId)?.session;
-        const dropped = memory.dropDeadRun?.(scope, runId) ?? false;
+        const dropped = memory.dropDeadRun(scope, runId);
         if (session !== undefined && !tables.dead.has(runId)) {
           homeOf(session)?.write(session, { session: { id: session.id }, undead: [runId] });
         }

@@ -3,8 +3,7 @@ import type { JsonPatch } from '../../core/json/patch.ts';
 import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { type History, historyDelta } from '../../session/history.ts';
-import { isStateHash, type SessionState } from '../../session/session-state.ts';
-import { requestTtl, type StateBase } from '../contract/store.ts';
+import { requestTtl } from '../contract/store.ts';
 import { allRows } from '../memory/rows.ts';
 import {
   inScope,
@@ -28,24 +27,19 @@ import {
   toSnapshotLine,
 } from './rows.ts';
 import { homeOf, type SessionTree } from './session-tree.ts';
-import { artifactHash, type NamedState, toDelta } from './state-delta.ts';
+import { artifactHash, toDelta, type WrittenState } from './state-delta.ts';
 
 /** Details of an operation that the rows of its session do not show. */
 export interface Trace {
   /** The snapshot that it named. */
   readonly snapshotId?: string | undefined;
-  /** The state that the caller's state grew from. */
-  readonly base?: StateBase | undefined;
-  /** The change of the custom state since then. */
+  /** The change of the custom state. */
   readonly customPatch?: JsonPatch | undefined;
   /** The result of the run that it has ended, for repeated requests. */
   readonly receipt?: Json | undefined;
   /** A takeover must not send events of a checkpoint again, so they are written before it. */
   readonly eventsFirst?: boolean;
 }
-
-/** The size in bytes from which a journal is rewritten when more than half of it is artifacts that no snapshot has. */
-const smallestRewritten = 1024 * 1024;
 
 /** Writes the changes that an operation made to the tables. */
 export function saveChanges(directory: Directory, trace: Trace = {}): void {
@@ -94,12 +88,13 @@ function saveSession(directory: Directory, session: SessionRow, trace: Trace): v
   for (const run of new Set([former, open])) if (run !== undefined) directory.events.save(run.id);
   if (opened !== undefined) {
     if (!isListed) runFile.create(opened, tree);
-  } else if (ended?.request.mode === 'attached') directory.endRunFile(runFile);
-  else if (ended !== undefined) directory.removeRunFile(runFile);
+  } else if (ended !== undefined) directory.removeRunFile(runFile);
   if (ended !== undefined) directory.files.endUploads(ended.id);
-  if (tree.garbage > Math.max(smallestRewritten, tree.journal.size / 2)) {
-    rewriteTree(directory, tree);
-  }
+  const { size } = tree.journal;
+  if (size < tree.checkedFrom) return;
+  // The next time is when it has doubled, so that not every turn counts.
+  if (tree.garbage() < size / 2) tree.checkedFrom = 2 * size;
+  else rewriteTree(directory, tree);
 }
 
 /** Writes the result of a run that has ended before. */
@@ -133,12 +128,12 @@ function writeLine(
   line: TreeLine,
 ): void {
   const artifacts = newArtifacts(directory.tables, tree, line);
-  const before = tree.garbage;
+  const replaced = line.snapshots?.some(({ id, state }) => state && tree.rows.has(id)) ?? false;
   directory.files.adopt(tree, fileHashesIn([...artifacts.values()]), session.scope);
   const isFork = tree.folder !== sessionFolder(session.scope, session.id);
   if (isFork && !tree.sessions.has(session.id)) directory.writePointer(session, tree);
   tree.write(session, line, artifacts);
-  if (tree.garbage > before) directory.files.sweep(tree);
+  if (replaced || line.dropped !== undefined) directory.files.sweep(tree);
 }
 
 /** The artifacts of new states that the journal does not have. */
@@ -166,18 +161,18 @@ function changeOf(
   tables: Tables,
   tree: SessionTree,
   session: SessionRow,
-  { ended, receipt, ...trace }: Trace & { readonly ended: string | undefined },
+  { ended, receipt, snapshotId, customPatch }: Trace & { readonly ended: string | undefined },
 ): TreeLine | undefined {
   const saved = tree.saved.get(session.id);
   const line = { id: session.id, ...toChange(session, sessionFields, saved?.fields) };
-  const rows = candidates(tables, tree, session, [trace.snapshotId, ended]);
+  const rows = candidates(tables, tree, session, [snapshotId, ended]);
   const isThere = (row: SnapshotRow): boolean => tables.snapshots.get(row.id) === row;
   const snapshots: SnapshotLine[] = [];
   for (const row of rows.filter(isThere)) {
     if (row.isSaved) continue;
     const state = row.hasSavedState
       ? undefined
-      : toDelta(row.state, basesOf(tree, row, rows, trace));
+      : toDelta(row.state, basesOf(tree, row, rows), customPatch);
     snapshots.push({ ...toSnapshotLine(row), ...(state === undefined ? {} : { state }) });
   }
   const dropped = rows.filter((row) => !isThere(row)).map((row) => row.id);
@@ -226,8 +221,7 @@ function basesOf(
   tree: SessionTree,
   row: FileRow,
   writing: readonly FileRow[],
-  { base, customPatch }: Trace,
-): readonly NamedState[] {
+): readonly WrittenState[] {
   const { session, parent } = row;
   const before = writing.slice(0, writing.indexOf(row));
   const likely = new Set<SnapshotRow | undefined>([
@@ -237,34 +231,9 @@ function basesOf(
     tree.rows.get(session.forkedFrom?.snapshotId ?? ''),
   ]);
   const rows = [...likely].filter((each) => each instanceof FileRow);
-  const written = rows.filter(
+  return rows.filter(
     (each) => (tree.rows.get(each.id) === each && each.hasSavedState) || before.includes(each),
   );
-  const grown = isWritten(tree, base) ? [new Named(base.snapshotId, base, customPatch)] : [];
-  return [...grown, ...written.map((each) => new Named(each.id, each))];
-}
-
-/** Whether the journal has the state that a caller's state grew from. A checkpoint has the id of its run, but is not its snapshot. */
-function isWritten(tree: SessionTree, base: StateBase | undefined): base is StateBase {
-  const row = base && tree.rows.get(base.snapshotId);
-  return row?.hasSavedState === true && isStateHash(base?.state as SessionState, row.stateHash);
-}
-
-/** A state that is read when it is compared. A class, because a literal with an accessor is not collected young (decision 0092). */
-class Named implements NamedState {
-  readonly name: string;
-  readonly customPatch: JsonPatch | undefined;
-  readonly #holder: { readonly state: SessionState };
-
-  constructor(name: string, holder: { readonly state: SessionState }, customPatch?: JsonPatch) {
-    this.name = name;
-    this.customPatch = customPatch;
-    this.#holder = holder;
-  }
-
-  get state(): SessionState {
-    return this.#holder.state;
-  }
 }
 
 /** Whether snapshots of a journal are no longer in the tables. */
@@ -316,7 +285,8 @@ function* rewrittenLines(
   tree: SessionTree,
   sessions: readonly SessionRow[],
 ): Generator<Buffer | string, void> {
-  const written = new WrittenRows();
+  const written = new Set<SnapshotRow>();
+  let last: SnapshotRow | undefined;
   const artifacts = new Set<string>();
   yield `${tree.newHead()}\n`;
   for (const session of sessions) {
@@ -329,13 +299,11 @@ function* rewrittenLines(
         if (!artifacts.has(hash)) yield* artifactLine(tree, hash);
         artifacts.add(hash);
       }
-      const base = written.baseOf(row);
-      const state = toDelta(
-        row.state,
-        base === undefined ? [] : [{ name: base.id, state: base.state }],
-      );
+      const parent = row.parent !== undefined && written.has(row.parent) ? row.parent : undefined;
+      const state = toDelta(row.state, nearest(row, parent, last));
       yield toText({ session: { id }, snapshots: [{ ...toSnapshotLine(row), state }] });
       written.add(row);
+      last = row;
     }
     const ended = tree.lastEnded.get(id);
     const dead = [...tables.dead.values()].filter(
@@ -369,43 +337,14 @@ function* artifactLine(tree: SessionTree, hash: string): Generator<Buffer | stri
   yield '\n';
 }
 
-/** The rows that are written so far, to find the one that a state is a small difference to. */
-class WrittenRows {
-  readonly #rows = new Set<SnapshotRow>();
-  /** Rows by the chains of the beginnings of their histories. */
-  readonly #byChain = new Map<string, SnapshotRow>();
-  #last: SnapshotRow | undefined;
-
-  /** The row from which the fewest messages are new: the one with the longest common beginning, the parent, or the last one. */
-  baseOf({ state: { history }, parent }: SnapshotRow): SnapshotRow | undefined {
-    const known = parent !== undefined && this.#rows.has(parent) ? parent : undefined;
-    let nearest: SnapshotRow | undefined;
-    let least = Number.POSITIVE_INFINITY;
-    for (const row of new Set([known, this.#longest(history), this.#last])) {
-      const count = row === undefined ? least : newMessages(row.state.history, history);
-      if (count < least) [nearest, least] = [row, count];
-    }
-    return nearest;
-  }
-
-  add(row: SnapshotRow): void {
-    this.#rows.add(row);
-    this.#last = row;
-    const { history } = row.state;
-    for (let length = history.length; length > 0; length--) {
-      const chain = history.chain(length);
-      if (this.#byChain.has(chain)) return;
-      this.#byChain.set(chain, row);
-    }
-  }
-
-  #longest(history: History): SnapshotRow | undefined {
-    for (let length = history.length; length > 0; length--) {
-      const row = this.#byChain.get(history.chain(length));
-      if (row !== undefined) return row;
-    }
-    return undefined;
-  }
+/** The row from which the fewest messages are new. */
+function nearest(
+  { state: { history } }: SnapshotRow,
+  ...rows: readonly (SnapshotRow | undefined)[]
+): readonly WrittenState[] {
+  const known = rows.filter((row) => row !== undefined);
+  const counts = new Map(known.map((row) => [row, newMessages(row.state.history, history)]));
+  return known.toSorted((a, b) => (counts.get(a) ?? 0) - (counts.get(b) ?? 0)).slice(0, 1);
 }
 
 function newMessages(base: History, next: History): number {

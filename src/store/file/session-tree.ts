@@ -1,5 +1,4 @@
 import type { Json, JsonObject } from '../../core/json/json.ts';
-import { privateField } from '../../core/private-field.ts';
 import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { emptyState, type SessionState } from '../../session/session-state.ts';
@@ -55,13 +54,16 @@ export interface TreeContext {
 }
 
 /** The tree of each session. */
-const homes = privateField<SessionRow, SessionTree>();
+const homes = new WeakMap<SessionRow, SessionTree>();
 
 /** The tree of a session that has been written or read. */
 export function homeOf(session: SessionRow): SessionTree | undefined {
   const tree = homes.get(session);
   return tree?.sessions.get(session.id) === session ? tree : undefined;
 }
+
+/** The size in bytes from which a journal is rewritten when more than half of it is artifacts that no snapshot has. */
+const smallestRewritten = 1024 * 1024;
 
 const artifactStart = Buffer.from('{"artifact":');
 const contentStart = ',"content":';
@@ -84,10 +86,8 @@ export class SessionTree implements JournalReader, StateSource {
   readonly receipts = new Map<string, Receipt>();
   /** The artifacts in the journal, by hash. */
   readonly artifacts = new Map<string, StoredArtifact>();
-  /** Number of snapshots that have each artifact. */
-  readonly #uses = new Map<string, number>();
-  /** Bytes of artifacts that no snapshot has. */
-  garbage = 0;
+  /** The size of the journal from which {@link SessionTree.garbage} is looked for. */
+  checkedFrom = smallestRewritten;
   readonly #context: TreeContext;
   #head: TreeHead | undefined;
   #isLoaded: boolean;
@@ -150,7 +150,7 @@ export class SessionTree implements JournalReader, StateSource {
       const row = this.#context.tables.snapshots.get(id);
       if (row instanceof FileRow) this.#settleRow(row, state);
     }
-    for (const id of line.dropped ?? []) this.#dropRow(id);
+    for (const id of line.dropped ?? []) this.rows.delete(id);
     if (line.ended !== undefined) this.lastEnded.set(session.id, line.ended);
     this.#note(session, line);
     this.#settle(session);
@@ -177,8 +177,19 @@ export class SessionTree implements JournalReader, StateSource {
 
   /** The saved files that its snapshots name. */
   neededFiles(): ReadonlySet<string> {
-    const used = [...this.rows.values()].flatMap((row) => row.artifacts);
+    const used = [...this.#usedArtifacts()];
     return new Set(used.flatMap((hash) => this.artifacts.get(hash)?.files ?? []));
+  }
+
+  /** Number of bytes of artifacts that no snapshot has. */
+  garbage(): number {
+    const used = this.#usedArtifacts();
+    const unused = [...this.artifacts].filter(([hash]) => !used.has(hash));
+    return unused.reduce((bytes, [, { length }]) => bytes + length, 0);
+  }
+
+  #usedArtifacts(): ReadonlySet<string> {
+    return new Set([...this.rows.values()].flatMap((row) => row.artifacts));
   }
 
   loadStates(): void {
@@ -230,9 +241,9 @@ export class SessionTree implements JournalReader, StateSource {
       this.#context.onForget(session);
     }
     this.#head = undefined;
-    this.garbage = 0;
+    this.checkedFrom = smallestRewritten;
     for (const map of [this.sessions, this.saved, this.rows, this.lastEnded]) map.clear();
-    for (const map of [this.receipts, this.artifacts, this.#uses]) map.clear();
+    for (const map of [this.receipts, this.artifacts]) map.clear();
   }
 
   head(line: JsonObject): void {
@@ -260,7 +271,7 @@ export class SessionTree implements JournalReader, StateSource {
     applyChange(session, fields, [...sessionFields, 'nextIndex'], (of) => this.#rowOf(of));
     for (const snapshot of line.snapshots ?? []) this.#put(session, snapshot);
     for (const dropped of line.dropped ?? []) {
-      this.#dropRow(dropped);
+      this.rows.delete(dropped);
       tables.snapshots.delete(dropped);
     }
     if (head !== undefined) session.head = head === null ? undefined : this.#rowOf(String(head));
@@ -341,27 +352,8 @@ export class SessionTree implements JournalReader, StateSource {
   /** Notes that the journal has a snapshot as it is. */
   #settleRow(row: FileRow, state: SnapshotLine['state']): void {
     const base = this.rows.get(state === undefined ? row.id : (state.base ?? ''));
-    const artifacts = state?.artifacts ?? base?.artifacts ?? [];
-    this.#count(artifacts, 1);
-    this.#count(this.rows.get(row.id)?.artifacts ?? [], -1);
-    row.settle(this, artifacts);
+    row.settle(this, state?.artifacts ?? base?.artifacts ?? []);
     this.rows.set(row.id, row);
-  }
-
-  #dropRow(id: string): void {
-    this.#count(this.rows.get(id)?.artifacts ?? [], -1);
-    this.rows.delete(id);
-  }
-
-  #count(hashes: readonly string[], change: 1 | -1): void {
-    for (const hash of hashes) {
-      const length = this.artifacts.get(hash)?.length ?? 0;
-      const before = this.#uses.get(hash);
-      const after = (before ?? 0) + change;
-      this.#uses.set(hash, after);
-      if (after === 0) this.garbage += length;
-      else if (before === 0) this.garbage -= length;
-    }
   }
 
   #rowOf(id: string): SnapshotRow {

@@ -2,7 +2,6 @@ import { diffJson } from '../../core/json/diff.ts';
 import { contentHash, isContentHash } from '../../core/json/hash.ts';
 import { type Json, toJson } from '../../core/json/json.ts';
 import { applyPatch, isKnownPatch, type JsonPatch } from '../../core/json/patch.ts';
-import { privateField } from '../../core/private-field.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { type History, historyDelta } from '../../session/history.ts';
@@ -26,12 +25,10 @@ export interface StateDelta {
   readonly artifacts?: readonly string[];
 }
 
-/** A state that was written, with its name as a base. */
-export interface NamedState {
-  readonly name: string;
+/** A state that was written: a snapshot, or a checkpoint. */
+export interface WrittenState {
+  readonly id: string;
   readonly state: SessionState;
-  /** The change of the custom state since then, if it is known. */
-  readonly customPatch?: JsonPatch | undefined;
 }
 
 /** Loads the artifacts of a state, on demand. */
@@ -41,7 +38,7 @@ export type ReadArtifacts = (hashes: readonly string[]) => readonly Artifact[];
 const shortPatch = 1024;
 
 // The hashes of artifacts that have not been read are known by state, those of others by array.
-const hashesOfStates = privateField<SessionState, readonly string[]>();
+const hashesOfStates = new WeakMap<SessionState, readonly string[]>();
 const hashesOfArrays = new WeakMap<readonly Artifact[], readonly string[]>();
 
 /** The hashes of a state's artifacts. */
@@ -64,13 +61,20 @@ export function isArtifactHash(artifact: Artifact, hash: string): boolean {
   return isContentHash(artifact as unknown as Json, hash);
 }
 
-/** The difference of a state to the first base that it extends by appending, else to the first one. */
-export function toDelta(state: SessionState, bases: readonly NamedState[]): StateDelta {
+/**
+ * The difference of a state to the first base that it extends by appending, else to the first one. `customPatch` is a known change of the
+ * custom state, from any state.
+ */
+export function toDelta(
+  state: SessionState,
+  bases: readonly WrittenState[],
+  customPatch?: JsonPatch,
+): StateDelta {
   const base = bases.find((each) => each.state.history.isPrefixOf(state.history)) ?? bases[0];
   const from = base?.state ?? emptyState;
-  const custom = customDelta(from.custom, state.custom, base?.customPatch);
+  const custom = customDelta(from.custom, state.custom, customPatch);
   return {
-    ...(base === undefined ? {} : { base: base.name }),
+    ...(base === undefined ? {} : { base: base.id }),
     ...messagesDelta(from.history, state.history),
     ...(custom === undefined ? {} : { custom }),
     ...(sameArtifacts(from, state) ? {} : { artifacts: [...artifactHashes(state)] }),

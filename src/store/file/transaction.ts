@@ -90,7 +90,6 @@ async function openDirectory(directory: Directory, lock: Lock): Promise<void> {
       }
       if (!isHeld) return;
       disk.remove(trashFolder);
-      directory.removeEmptyRunFiles();
       directory.requests.sweep();
       directory.files.sweepUploads();
       if (disk.list(eventsFolder).length === 0) return;

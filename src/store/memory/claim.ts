@@ -152,7 +152,7 @@ function createRun(
   return run;
 }
 
-/** Of a run that has made progress. */
+/** The crashes of a run that has made progress. */
 export const noCrashes: readonly RunCrash[] = [];
 
 /** The inbox of most runs. */

@@ -19,7 +19,7 @@ import {
   type Tables,
 } from './tables.ts';
 
-/** What the rules of a commit have to know. */
+/** The facts for the rules of a commit. */
 export function commitFacts(
   tables: Tables,
   run: RunRow,
@@ -59,7 +59,7 @@ export function commitFacts(
   };
 }
 
-/** What the rules of a claim have to know. */
+/** The facts for the rules of a claim. */
 export function claimFacts(
   tables: Tables,
   scope: Scope,

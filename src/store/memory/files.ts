@@ -73,7 +73,7 @@ export class MemoryFiles implements FileTable {
     for (const hash of missing) if (!known.includes(hash)) throw missingFile(hash);
   }
 
-  /** What is wrong with a file; `undefined` when nothing is. */
+  /** The fault of a file; `undefined`: none. */
   problemOf(hash: string): string | undefined {
     const file = this.#files.get(hash);
     if (file === undefined) return damagedFile(hash, 'it is missing').message;

@@ -36,7 +36,7 @@ export class KeptEvents {
     }
   }
 
-  /** So many events after a place, and whether there are none behind them. */
+  /** At most `limit` events after a place, and whether they are the last. */
   read(
     after: EventCursor | undefined,
     limit: number,

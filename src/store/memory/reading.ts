@@ -110,7 +110,7 @@ function toPending(run: RunRow, now: number): Snapshot {
   };
 }
 
-/** What a lookup finds: a written snapshot, or the run under a reserved id. */
+/** The target of a lookup: a written snapshot, or the run under a reserved id. */
 function find(
   tables: Tables,
   scope: Scope,
@@ -214,7 +214,7 @@ export function loadState(tables: Tables, scope: Scope, lookup: Lookup): LoadedS
   };
 }
 
-/** What is known of a session. */
+/** A session as others see it. */
 export function toSessionInfo(session: SessionRow, now: number): SessionInfo {
   const run = holder(session, now);
   return {

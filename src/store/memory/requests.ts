@@ -48,7 +48,7 @@ export function replaceReceipt(tables: Tables, runId: string, outcome: RequestOu
   }
 }
 
-/** What is known of a request. */
+/** A request as others see it. */
 export function readRequest(tables: Tables, key: string): RequestRecord | undefined {
   forgetOldRequests(tables);
   const found = tables.requests.get(key);

@@ -47,7 +47,7 @@ import {
 } from './tables.ts';
 
 /** Claims, and the writes under them. */
-export function runSupport(tables: Tables): RunSupport {
+export function runSupport(tables: Tables): Required<Omit<RunSupport, 'transactional'>> {
   const now = (): number => tables.clock.now();
   return {
     claim: async (scope, request) => claim(tables, scope, request),

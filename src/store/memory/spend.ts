@@ -67,7 +67,7 @@ export class SpendCounters implements SpendTable {
   }
 }
 
-/** What was spent, by counters in memory. */
+/** Spend by counters in memory. */
 export function spendSupport(
   tables: Pick<Tables, 'spend' | 'clock'>,
   counters: SpendCounters,

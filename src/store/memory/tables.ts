@@ -33,7 +33,7 @@ export interface SpendTable {
 export interface FileTable {
   /** Refuses a state that names a file which the store does not have, unless the state before named it already. */
   check(scope: Scope, state: SessionState, before: () => SessionState): void;
-  /** What is wrong with a file; `undefined` when nothing is. */
+  /** The fault of a file; `undefined`: none. */
   problemOf(hash: string): string | undefined;
   /** Says that a run has ended. */
   runEnded(runId: string): void;
@@ -41,7 +41,7 @@ export interface FileTable {
   removed(rows: readonly SnapshotRow[]): void;
 }
 
-/** What a row says of a snapshot; `orphaned` and `expired` are worked out on reading. */
+/** The stored fields of a snapshot; `orphaned` and `expired` are computed on reading. */
 export interface SnapshotRow {
   readonly id: string;
   readonly session: SessionRow;
@@ -59,12 +59,12 @@ export interface SnapshotRow {
   label?: string;
   readonly createdAt: number;
   updatedAt: number;
-  /** Of a pending one without a run: its last heartbeat, and how long that is valid. */
+  /** The last heartbeat of a pending one without a run, and how long that is valid. */
   heartbeatAt?: number;
   ttl?: number;
   state: SessionState;
   stateHash: string;
-  /** Of an aborted one: the attempt that may still attach what it had reached. */
+  /** The attempt that may still attach its partial state, if it was aborted. */
   partialFrom?: number;
 }
 
@@ -105,7 +105,7 @@ export interface RunRow {
   ttl: number;
   readonly createdAt: number;
   heartbeatAt: number;
-  /** What it was claimed from. */
+  /** The snapshot that it was claimed from. */
   readonly start: SnapshotRow | undefined;
   /** The last committed snapshot it continues from: its own last one, else `start`. */
   base: SnapshotRow | undefined;
@@ -246,7 +246,7 @@ export function list(row: SnapshotRow, index: number = row.session.nextIndex): v
   else session.listed.push(row);
 }
 
-/** What a new snapshot hangs on: never a state that is not listed. */
+/** The parent of a new snapshot: never a state that is not listed. */
 export function nearestListed(row: SnapshotRow | undefined): SnapshotRow | undefined {
   return row === undefined || row.index >= 0 ? row : row.parent;
 }

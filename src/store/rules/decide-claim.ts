@@ -24,9 +24,9 @@ export interface StartFact<Key> extends SnapshotFact<Key> {
   readonly turnIndex: number;
   /** How its turn ended. */
   readonly finishReason: FinishReason | undefined;
-  /** What the session has used up to it. */
+  /** The usage of the session up to it. */
   readonly totals: Totals | undefined;
-  /** Of an interrupted one: a turn that succeeded continues from it already. */
+  /** Whether a turn that succeeded continues from an interrupted one already. */
   readonly isAnswered: boolean;
 }
 
@@ -40,11 +40,11 @@ export interface SessionFact<Key, Run> {
   readonly run: HolderFact<Run> | null;
 }
 
-/** What a claim depends on. */
+/** The facts that a claim depends on. */
 export interface ClaimFacts<Key, Run> {
   /** The time, in milliseconds. */
   readonly now: number;
-  /** What is known of each of the claim's keys, in their order. */
+  /** The facts of each of the claim's keys, in their order. */
   readonly requests: readonly (RequestFact<Run> | null)[];
   /** A snapshot or a run has the reserved id. */
   readonly isTaken: boolean;
@@ -58,7 +58,7 @@ export interface ClaimFacts<Key, Run> {
   } | null;
 }
 
-/** What a claim writes: a run, and the session when it is new. */
+/** The writes of a claim: a run, and the session when it is new. */
 export interface ClaimDecision<Key, Run> {
   /** The snapshot to start from; `null` for the first turn of a root. */
   readonly start: StartFact<Key> | null;
@@ -186,7 +186,7 @@ function toParent<Key>(start: StartFact<Key>, attempt: number): ParentRef {
   return parent;
 }
 
-/** What a store knows of an idempotency key. */
+/** The facts of an idempotency key. */
 export interface RequestFact<Run> {
   /** The id of the run. */
   readonly runId: string;
@@ -198,7 +198,7 @@ export interface RequestFact<Run> {
   readonly at: number;
   /** Whether the output is stored. */
   readonly hasReceipt: boolean;
-  /** Of the run's snapshot, if it has been written. */
+  /** The status of the run's snapshot, if it has been written. */
   readonly status: Exclude<SnapshotStatus, 'expired'> | null;
   /** The run, while it is open. */
   readonly run: HolderFact<Run> | null;

@@ -11,7 +11,7 @@ import { untaken } from './decide-steer.ts';
 import { type Decided, listedParent, type SnapshotFact } from './decision.ts';
 import { invalid, precondition, taken } from './errors.ts';
 
-/** What a commit depends on. The store reads it under the lock, or the condition, that it writes under. */
+/** The facts that a commit depends on. The store reads them under the lock, or the condition, that it writes under. */
 export interface CommitFacts<Key> {
   /** The id of the run. */
   readonly runId: string;
@@ -22,7 +22,7 @@ export interface CommitFacts<Key> {
     readonly key: Key;
     readonly index: number;
     readonly parent: Key | null;
-    /** What it hangs on when the run does not succeed: the listed snapshot that the run was claimed from. */
+    /** Its parent when the run does not succeed: the listed snapshot that the run was claimed from. */
     readonly claimedFrom: Key | null;
   } | null;
   /** The snapshot that the run was claimed from. */
@@ -46,7 +46,7 @@ export interface CommitFacts<Key> {
   readonly inbox?: number;
 }
 
-/** What a commit writes. */
+/** The writes of a commit. */
 export interface CommitDecision<Key> {
   /** The row to fill in: a detached run's own. `null`: a new one. */
   readonly row: Key | null;
@@ -68,7 +68,7 @@ export interface CommitDecision<Key> {
   readonly nextIndex: number;
   /** The run's checkpoint is obsolete. */
   readonly dropsCheckpoint: boolean;
-  /** What becomes of the run: it ends, stays as it is, or continues from this snapshot as its checkpoint. */
+  /** The change of the run: it ends, stays as it is, or continues from this snapshot as its checkpoint. */
   readonly run: 'ends' | 'stays' | { readonly inputsDone: number; readonly midTurn: boolean };
 }
 
@@ -85,7 +85,7 @@ export function decideCommit<Key>(
   // A snapshot within a turn leaves the head where it is, so that a turn that fails leaves the session where it was.
   const movesHead = succeeds && !isWithinTurn(write);
   const hasUnlistedHead = head !== null && !head.isListed;
-  // What was edited stays, so an edit does not replace it.
+  // An edited snapshot stays, so an edit does not replace it.
   const isFromHead =
     head !== null && (head.key === start || head.key === parent?.key) && write.event !== 'edit';
   // An unlisted head gets its place in the list before anything that does not continue from it, and before an edit of it.
@@ -152,7 +152,7 @@ function runAfter<Key>(
   return { inputsDone: midTurn ? inputsDone : inputsDone + 1, midTurn };
 }
 
-/** What a commit gave, with its snapshot described on demand, which no turn needs. */
+/** The result of a commit, with its snapshot described on demand, which no turn needs. */
 export class CommittedTurn implements Committed {
   readonly base: StateBase;
   readonly #describe: () => Snapshot;

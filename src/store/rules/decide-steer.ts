@@ -3,7 +3,7 @@ import { isJsonObject, type Json, jsonEqual } from '../../core/json/json.ts';
 import { inboxLimits, type SteeringMessage } from '../contract/store.ts';
 import { invalid } from './errors.ts';
 
-/** What is done about a message for a run: add it to the inbox, or nothing because it is there already. */
+/** Decides about a message for a run: add it to the inbox, or nothing because it is there already. */
 export function decideSteer(
   inbox: readonly SteeringMessage[],
   { id, message }: SteeringMessage,
@@ -26,7 +26,7 @@ function lengthOf({ message }: SteeringMessage): number {
   return JSON.stringify(message).length;
 }
 
-/** What stays for the session's next run of the inbox of one that ends with so many messages taken. */
+/** The part of an inbox that stays for the session's next run when a run ends that has taken some messages. */
 export function leftInbox(
   inbox: readonly SteeringMessage[],
   taken: number,

@@ -1,6 +1,6 @@
 import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
 
-/** What a rule gives: a decision as plain data, or the error that refuses the call. */
+/** The result of a rule: a decision as plain data, or the error that refuses the call. */
 export type Decided<Decision> = Decision | WaymarkError;
 
 /** The decision; throws the refusal. */

@@ -83,7 +83,7 @@ export function stillRunning(snapshotId: string): WaymarkError {
   );
 }
 
-/** What went wrong while stored rows were read. Our own code trusts them, so it stumbles over one that was damaged. */
+/** The error for damaged stored rows, which our own code trusts and fails on. */
 export function toReadError(error: unknown): unknown {
   const isStumble =
     error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError;

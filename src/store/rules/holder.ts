@@ -28,7 +28,7 @@ export function isHolder(run: Lease & { readonly mode: RunMode }, now: number): 
   return run.mode !== 'attached' || !isExpired(run, now);
 }
 
-/** What an abort does to an open run: it ends with an aborted snapshot, or is asked to stop and reads as `status` until it does. */
+/** The effect of an abort on an open run: it ends with an aborted snapshot, or is asked to stop and reads as `status` until it does. */
 export type AbortDecision =
   | { readonly kind: 'ends' }
   | { readonly kind: 'stops'; readonly status: 'pending' | 'expired' };

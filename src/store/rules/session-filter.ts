@@ -5,7 +5,7 @@ import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { FinishReason } from '../../protocol/turn.ts';
 import type { SessionFilter } from '../contract/timeline-support.ts';
 
-/** What a session is called and described by. */
+/** The texts of a session that a query can match. */
 export interface SearchedSession {
   /** The id. */
   readonly id: string;
@@ -17,7 +17,7 @@ export interface SearchedSession {
   readonly text: () => string;
 }
 
-/** What the filters of a list look at. */
+/** The facts that the filters of a list compare. */
 export interface FilteredSession {
   /** Whether it has an open run. */
   readonly isRunning: boolean;
@@ -67,9 +67,9 @@ export function passesFilter(
   return !labelled || isLabelled();
 }
 
-/** So many different words of a session can be found; the newest messages come first. */
+/** Number of different words of a session that can be found; the newest messages come first. */
 const maxWords = 20_000;
-/** So many characters of a session are read for them. */
+/** Number of characters of a session that are read for them. */
 const maxCharacters = 2_000_000;
 /** A longer word is found by its beginning. */
 const maxWordLength = 40;

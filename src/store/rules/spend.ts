@@ -39,7 +39,7 @@ export const spendCounters = [
   'micros',
 ] as const satisfies readonly (keyof SpendCounts)[];
 
-/** What distinguishes the rows of a spend, besides owner, session and day. */
+/** The fields that distinguish the rows of a spend, besides owner, session and day. */
 interface SpendKey {
   readonly by_agent: string;
   readonly model: string;
@@ -198,7 +198,7 @@ export function refusalOf(
   return isRefused ? counts : undefined;
 }
 
-/** What a row is summed up under. */
+/** The key that a row is summed up under. */
 export function spendKey(row: StoredSpend, by: SpendGroup): string {
   switch (by) {
     case 'owner':
@@ -227,7 +227,7 @@ export function parseDay(text: string): number {
   );
 }
 
-/** What a run has used whose last checkpoint is a snapshot within its only turn. */
+/** The usage of a run whose last checkpoint is a snapshot within its only turn. */
 export function spentInTurn(usage: Usage | undefined, toolCalls = 0): RunUsage {
   return { turn: { usage: usage ?? {}, toolCalls }, before: {} };
 }
