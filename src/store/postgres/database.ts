@@ -9,11 +9,9 @@ import { statement } from '../sql/database/query.ts';
 import { type Access, accessTo, give, ignore, take } from './access.ts';
 import { lockKey, postgresDialect } from './dialect.ts';
 import { toStoreError } from './errors.ts';
-import { Listener } from './listener.ts';
+import { Listener, OutgoingHints } from './listener.ts';
 import { MaintenanceConnection, type PoolParts } from './maintenance-connection.ts';
 import { migrate } from './migrate.ts';
-import { OutgoingHints } from './outgoing-hints.ts';
-import { goesThroughPooler } from './pooler.ts';
 import { Statements } from './statements.ts';
 
 export interface PostgresOptions {
@@ -183,3 +181,16 @@ function hearErrors(client: PoolClient): void {
 function closed(): WaymarkError {
   return new WaymarkError('FAILED_PRECONDITION', 'The store has been closed.');
 }
+
+/**
+ * Whether something between us and the server hands out the server's connections: PgBouncer, Supavisor, RDS Proxy. Such a
+ * pooler gives its clients its own keys for cancelling, so the process id that came with the connection is not that of
+ * the process which answers. A connection without a key counts as pooled, which is slower but always right.
+ */
+export async function goesThroughPooler(client: PoolClient): Promise<boolean> {
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  return (client as Keyed).processID !== rows[0]?.pid;
+}
+
+/** What a connection holds besides what its types say. */
+type Keyed = PoolClient & { readonly processID?: number | null };

@@ -6,7 +6,7 @@ import { homeIn, requestPlace } from '../sql/content/places.ts';
 import { statement } from '../sql/database/query.ts';
 import type { StateContext } from '../sql/history/state-rows.ts';
 import { startedByValues, toRequest } from '../sql/runs/claim.ts';
-import { hasLeftInbox } from '../sql/runs/left-inbox.ts';
+import { hasLeftInbox } from '../sql/runs/inbox.ts';
 import { type StartRow, startFact, toStartFact, totalsOfFailed } from '../sql/runs/start-row.ts';
 import { fromHex, uuidBytes } from '../sql/values/bytes.ts';
 import { code, toMode } from '../sql/values/codes.ts';

@@ -1,6 +1,6 @@
 import { dayLength, spendCounters } from '../rules/spend.ts';
 import { type Statement, statement } from '../sql/database/query.ts';
-import { addToSpend } from '../sql/spend-support.ts';
+import { addToSpend } from '../sql/spend.ts';
 import { now } from './dialect.ts';
 import { moreParameters, stateParameters, turnParameters } from './functions/commit-turn.ts';
 

@@ -16,10 +16,10 @@ import {
 } from '../sql/history/state-rows.ts';
 import { type CommitResult, locationAfter, positionOf } from '../sql/runs/commit.ts';
 import { readCommit } from '../sql/runs/commit-facts.ts';
-import { snapshotOf } from '../sql/runs/commit-row.ts';
 import type { KnownRun } from '../sql/runs/held-runs.ts';
 import { toReceipt } from '../sql/runs/requests.ts';
-import { sealTitle } from '../sql/sessions/title.ts';
+import { sealTitle } from '../sql/sessions/session-row.ts';
+import { snapshotOf } from '../sql/snapshots/snapshot-row.ts';
 import { fromHex, uuidText } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
 import type { CommitAnswer } from './functions/commit-turn.ts';

@@ -1,18 +1,36 @@
-import type { MaintenanceOptions, Store } from '../contract/store.ts';
+import { inGroups } from '../../core/async/groups.ts';
+import type { WaymarkError } from '../../core/error.ts';
+import { createSha256, letOthersRun } from '../../core/platform.ts';
+import type {
+  AbortSupport,
+  EventSupport,
+  FileSupport,
+  MaintenanceOptions,
+  OpenFile,
+  Store,
+  TimelineSupport,
+} from '../contract/store.ts';
 import { checkedStore } from '../rules/checked-store.ts';
-import { abortSupport } from './abort-support.ts';
-import { eventSupport } from './event-support.ts';
-import { fileSupport } from './file-support.ts';
+import { damagedFile, inPieces, neededPieces } from '../rules/file-pieces.ts';
+import { type FileHead, pieceMark, readHead, readPiece } from './content/files.ts';
+import { finishUpload, writePiece } from './content/uploads.ts';
 import type { StateContext } from './history/state-rows.ts';
 import { maintenanceSupport } from './maintenance-support.ts';
+import { eraseSession } from './retention/erase.ts';
 import { GcScheduler } from './retention/gc-scheduler.ts';
 import { runSupport } from './run-support.ts';
+import { abortSnapshot } from './runs/abort.ts';
+import { type AppendedEvents, appendAll, readEvents } from './runs/events.ts';
 import { HeldRuns } from './runs/held-runs.ts';
+import { indexSome, searchesText } from './sessions/search.ts';
+import { getSession, listOwners, listSessions, updateSession } from './sessions/sessions.ts';
+import { listSnapshots } from './snapshots/list-snapshots.ts';
 import { readSnapshot } from './snapshots/locate.ts';
 import { saveSnapshot } from './snapshots/save-snapshot.ts';
-import { spendSupport } from './spend-support.ts';
+import { fork, label, restore } from './snapshots/timeline.ts';
+import { spendSupport } from './spend.ts';
 import type { SqlContext, SqlParts } from './sql-context.ts';
-import { timelineSupport } from './timeline-support.ts';
+import { hexOf } from './values/bytes.ts';
 
 /** A store whose content can be encrypted again. */
 export interface SqlStore extends Store {
@@ -68,4 +86,149 @@ export function sqlStore(parts: SqlParts): SqlStore {
     files: fileSupport(context),
     rotateKeys: (options) => maintenance.rotateKeys(options),
   });
+}
+
+/** Stopping runs. */
+export function abortSupport({ db, state, gcScheduler }: SqlContext): AbortSupport {
+  return {
+    async abortSnapshot(scope, snapshotId) {
+      const status = await db.write(() => abortSnapshot(scope, snapshotId, state));
+      if (status === undefined) return undefined;
+      db.tell([
+        { kind: 'run', id: snapshotId },
+        { kind: 'events', id: snapshotId },
+      ]);
+      gcScheduler.later();
+      return status;
+    },
+    onChange: (snapshotId, listener) => db.listen({ kind: 'run', id: snapshotId }, listener),
+  };
+}
+
+/** Runs whose events are written in one transaction. */
+const maxRuns = 100;
+
+/** Events of runs, kept for a while after their end. */
+export function eventSupport(context: SqlContext): EventSupport {
+  const { db, cipher, gcScheduler } = context;
+  const append = inGroups<AppendedEvents, void>((group) => appendGroup(context, group), maxRuns);
+  return {
+    append: (run, events) => append({ run, events }),
+    async read(scope, runId, options) {
+      await gcScheduler.forget();
+      return db.read(() => readEvents(scope, runId, options, cipher));
+    },
+    onEvents: (runId, listener) => db.listen({ kind: 'events', id: runId }, listener),
+  };
+}
+
+/** Appends to the events of several runs. A run that is lost gets its own error, and the others are written. */
+async function appendGroup(
+  { db, state, turns }: SqlContext,
+  group: readonly AppendedEvents[],
+): Promise<readonly (WaymarkError | undefined)[]> {
+  const hintOf = ({ run }: AppendedEvents) => ({ kind: 'events', id: run.runId }) as const;
+  const written = await turns?.append?.(group);
+  const rest = written === undefined ? group : group.filter((each) => !written.has(each));
+  if (rest.length < group.length) db.tell(group.map(hintOf), 'process');
+  if (rest.length === 0) return [];
+  const lost = await db.write(() => appendAll(rest, state), { durable: false });
+  db.tell(rest.map(hintOf));
+  return group.map((each) => lost.get(each));
+}
+
+/** Sessions and their trees. */
+export function timelineSupport({ db, state, gcScheduler }: SqlContext): TimelineSupport {
+  return {
+    async getSession(scope, sessionId, options = {}) {
+      const info = await db.read(() => getSession(scope, sessionId, state));
+      if (options.state !== true || info?.headId === undefined) return info;
+      const head = await db.read(() => readSnapshot(scope, { sessionId }, state, options));
+      const { state: latest, messageRange } = head ?? {};
+      return { ...info, ...(latest && { state: latest }), ...(messageRange && { messageRange }) };
+    },
+    async listSessions(scope, options = {}) {
+      if (searchesText(options.query, state)) {
+        // It can be made again, so it need not outlive a power cut.
+        while (await db.write(() => indexSome(scope, state), { durable: false }));
+      }
+      return await db.read(() => listSessions(scope, options, state));
+    },
+    listOwners: (options = {}) => db.read(() => listOwners(options)),
+    updateSession: (scope, sessionId, change) =>
+      db.write(() => updateSession(scope, sessionId, change, state)),
+    async deleteSession(scope, sessionId) {
+      const erased = await db.write(() => eraseSession(scope, sessionId));
+      if (erased === undefined) return false;
+      db.tell(erased.hints);
+      await gcScheduler.now();
+      await db.scrub();
+      return true;
+    },
+    listSnapshots: (scope, sessionId, options = {}) =>
+      db.read(() => listSnapshots(scope, sessionId, options, state)),
+    async restore(scope, snapshotId, options = {}) {
+      const snapshot = await db.write(() => restore(scope, snapshotId, options, state));
+      db.tell([{ kind: 'run', id: snapshotId }]);
+      return snapshot;
+    },
+    fork: (scope, snapshotId, target) => db.write(() => fork(scope, snapshotId, target, state)),
+    async label(scope, snapshotId, text, { expectHead } = {}) {
+      const change = { text, expectHead };
+      const snapshot = await db.write(() => label(scope, snapshotId, change, state));
+      db.tell([{ kind: 'run', id: snapshotId }]);
+      return snapshot;
+    },
+  };
+}
+
+/** Files in pieces: a transaction for each, so that none is in memory, or locks anything, as a whole. */
+export function fileSupport(context: SqlContext): FileSupport {
+  const { db, cipher, uploading } = context;
+  return {
+    async write({ run }, data) {
+      if (run !== undefined) uploading.add(run.runId);
+      const sum = createSha256();
+      const pieces: string[] = [];
+      let size = 0;
+      // What is written before an error goes with the run.
+      for await (const piece of inPieces(data, 1)) {
+        sum.update(piece);
+        size += piece.length;
+        const marked = new Uint8Array(piece.buffer, 0, 1 + piece.length);
+        marked[0] = pieceMark;
+        // The row of the file makes them last.
+        const write = () => writePiece(run, marked, cipher);
+        pieces.push(hexOf(await db.write(write, { durable: false })));
+        // SQLite works on this thread.
+        await letOthersRun();
+      }
+      const hash = sum.hex();
+      await db.write(() => finishUpload(run, hash, { size, pieces }, cipher));
+      return { hash, size };
+    },
+    async open(_place, hash) {
+      const head = await db.read(() => readHead(hash, cipher));
+      return head && opened(context, hash, head);
+    },
+  };
+}
+
+function opened({ db, cipher }: SqlContext, hash: string, head: FileHead): OpenFile {
+  return {
+    size: head.size,
+    async *read(from, to) {
+      const sum = from === 0 && to === head.size ? createSha256() : undefined;
+      for (const needed of neededPieces(from, to)) {
+        const piece = await db.read(() => readPiece(hash, head, needed.number, cipher));
+        await letOthersRun();
+        sum?.update(piece);
+        const isLast = sum !== undefined && needed.number === head.pieces.length - 1;
+        // Before the last piece, so that a reader does not take a damaged file for a whole one.
+        if (isLast && sum.hex() !== hash)
+          throw damagedFile(hash, 'its content does not fit its hash');
+        yield piece.subarray(needed.from, needed.to) as Uint8Array<ArrayBuffer>;
+      }
+    },
+  };
 }

@@ -1,6 +1,5 @@
 import type { SqlValue } from '../sql/database/query.ts';
-import { type CheckedTable, checkedSpend, checkedTables } from './checked-tables.ts';
-import { rowSum, rowText } from './row-sums.ts';
+import { type CheckedTable, checkedSpend, checkedTables, rowSum, rowText } from './row-sums.ts';
 
 type Row = Readonly<Record<string, SqlValue>>;
 

@@ -1,7 +1,6 @@
 import { renamedColumns } from '../sql/database/renamed-columns.ts';
 import { code } from '../sql/values/codes.ts';
-import { checkedSpend } from './checked-tables.ts';
-import { rowSums, withSums } from './row-sums.ts';
+import { checkedSpend, rowSums, withSums } from './row-sums.ts';
 
 /**
  * The tables, one step a format; steps are only added, never changed. A later step renames some columns of the first: see

@@ -1,4 +1,4 @@
-import { insertReservation } from '../../sql/reserve-spend.ts';
+import { insertReservation } from '../../sql/spend.ts';
 import { postgresDialect } from '../dialect.ts';
 
 /**

@@ -17,7 +17,7 @@ import type { Dialect } from '../database/dialect.ts';
 import { all, type Plan, type SqlValue, statement } from '../database/query.ts';
 import { code } from '../values/codes.ts';
 import { type Level, viewOf } from './lineage.ts';
-import { type MarkRow, markRows } from './mark-rows.ts';
+import { type MarkRow, markRows } from './marks.ts';
 import { readArtifacts, undamaged } from './read-artifacts.ts';
 import { cut, type Segment, segmentsOf, type View } from './segments.ts';
 import type { StateContext } from './state-rows.ts';

@@ -1,8 +1,8 @@
 import type { Scope } from '../../contract/store.ts';
 import type { Hint } from '../database/database.ts';
 import { all, first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
-import { checkFree, type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
-import { eraseSpend } from '../spend-support.ts';
+import { checkFree, type HolderRow, holderColumns, isHeld } from '../runs/open-run.ts';
+import { eraseSpend } from '../spend.ts';
 import { uuidText } from '../values/bytes.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
 import { trashSessions } from './gc-queue.ts';

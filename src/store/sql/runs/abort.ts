@@ -9,10 +9,15 @@ import { type SnapshotRow, statusOf } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { code, fromMode } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
-import { type EndingRun, endingColumns, endRun } from './end-run.ts';
-import { expireRun } from './expire-run.ts';
-import { hangOnStart } from './hang-on-start.ts';
-import { type ReachedRow, reachedColumns, reachedTables, takenHash } from './reached.ts';
+import {
+  endRun,
+  expireRun,
+  type ReachedRow,
+  reachedColumns,
+  reachedTables,
+  takenHash,
+} from './end-run.ts';
+import { type EndingRun, endingColumns } from './journal.ts';
 
 interface AbortRow extends EndingRun, ReachedRow {
   readonly now: number;
@@ -112,4 +117,27 @@ function* takeReached(own: number, { checkpoint, base, session }: AbortRow): Pla
   if (checkpoint === base) return;
   yield* run(updateBranchEnd, checkpoint, own, session);
   yield* dropCheckpoint(checkpoint, { branch, custom, artifacts });
+}
+
+const updateParent = statement(
+  'run_hang_on_start',
+  `UPDATE @snapshots SET parent = (
+     SELECT CASE WHEN g.idx IS NULL THEN g.parent ELSE g.row_id END FROM @snapshots g WHERE g.row_id = $2)
+   WHERE row_id = $1`,
+);
+
+/**
+ * A detached run that comes to nothing: its snapshot hangs on what the run was claimed from, not on a snapshot within its
+ * turn, which nothing continues from.
+ */
+export function* hangOnStart({
+  own_snapshot: own,
+  start,
+  base,
+}: {
+  readonly own_snapshot: number | null;
+  readonly start: number | null;
+  readonly base: number | null;
+}): Plan<void> {
+  if (own !== null && base !== start) yield* run(updateParent, own, start);
 }

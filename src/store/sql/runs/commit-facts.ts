@@ -10,9 +10,9 @@ import type { FoundBase } from '../history/plan-state.ts';
 import { runHome, type StateContext } from '../history/state-rows.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, fromStatus } from '../values/codes.ts';
-import { type EndingRun, endingColumns } from './end-run.ts';
 import type { HeldPlace, KnownRun } from './held-runs.ts';
 import { inboxOf } from './inbox.ts';
+import { type EndingRun, endingColumns } from './journal.ts';
 
 /** The run of a commit with its session: what writing it has to know. */
 export interface HeldCommit extends EndingRun, FoundBase, HeldPlace {

@@ -13,12 +13,12 @@ import {
 } from '../history/plan-state.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
 import { dropCheckpoint, dropSnapshot, type Pointers } from '../retention/gc-queue.ts';
-import { nameUntitled, sealTitle } from '../sessions/title.ts';
+import { nameUntitled, sealTitle } from '../sessions/session-row.ts';
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
-import { addSpend } from '../spend-support.ts';
+import { outcomeOf, placeValues, snapshotOf } from '../snapshots/snapshot-row.ts';
+import { addSpend } from '../spend.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { compareCommit, type HeldCommit, parentIdOf, readCommit } from './commit-facts.ts';
-import { outcomeOf, placeValues, snapshotOf } from './commit-row.ts';
 import { bury } from './dead-runs.ts';
 import { endRun, withEvents } from './end-run.ts';
 import { appendEvents } from './events.ts';

@@ -1,7 +1,12 @@
-import { type Plan, run, statement } from '../database/query.ts';
+import type { Cipher } from '../content/cipher.ts';
+import { homeOf, snapshotPlace } from '../content/places.ts';
+import { first, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { isEvent, isOfOpenRun, type JournalKey, journal } from './journal.ts';
-import { leaveInbox } from './left-inbox.ts';
+import { dropCheckpoint, type Pointers, pointerColumns } from '../retention/gc-queue.ts';
+import { openHash } from '../snapshots/snapshot-row.ts';
+import { code } from '../values/codes.ts';
+import { leaveInbox } from './inbox.ts';
+import { type EndingRun, endingColumns, isOfOpenRun, journal } from './journal.ts';
 
 const deleteSteps = statement(
   'end_steps',
@@ -14,20 +19,6 @@ const insertEnd = statement(
     INSERT INTO @journal(run, session, attempt, seq, last, body, ended_at)
     VALUES($1, $2, ${journal.end}, 0, 0, '[]', ${d.now})`,
 );
-
-/** What ending a run has to know of it. */
-export interface EndingRun extends JournalKey {
-  /** Steps, or an inbox. */
-  readonly has_steps: number;
-  readonly has_events: number;
-}
-
-/** The columns of an open run `r` that ending it has to know. */
-export const endingColumns = `
-  CASE WHEN EXISTS (SELECT 1 FROM @journal j WHERE j.run = r.id AND j.${isOfOpenRun})
-    THEN 1 ELSE 0 END AS has_steps,
-  CASE WHEN EXISTS (SELECT 1 FROM @journal j WHERE j.run = r.id AND ${isEvent})
-    THEN 1 ELSE 0 END AS has_events`;
 
 /**
  * Forgets a run and what belongs to it alone. Its events are kept for a while, and, for the session's next run, the messages that it has
@@ -47,4 +38,61 @@ export function* endRun(
 /** The run after these events were appended to it. */
 export function withEvents<Run extends EndingRun>(held: Run, events: readonly unknown[] = []): Run {
   return events.length === 0 ? held : { ...held, has_events: 1 };
+}
+
+/** An open run `r` with its session `z` and the row `t` whose state it has reached. */
+export const reachedTables = `@runs r JOIN @sessions z ON z.row_id = r.session
+  LEFT JOIN @snapshots t ON t.row_id = COALESCE(r.checkpoint, r.base)`;
+
+export const reachedColumns = `z.owner, z.agent, z.id AS session_id, t.id AS reached_id, t.state_hash AS reached_hash`;
+
+export interface ReachedRow {
+  readonly id: Uint8Array;
+  readonly owner: string;
+  readonly agent: string;
+  readonly session_id: string;
+  readonly reached_id: Uint8Array | null;
+  readonly reached_hash: Uint8Array | null;
+}
+
+/** The hash of the state that a run has reached, as the run's own snapshot keeps it. */
+export function takenHash(row: ReachedRow, cipher: Cipher): Uint8Array {
+  const hash = openHash(row, { id: row.reached_id, state_hash: row.reached_hash }, cipher);
+  return cipher.sealHash(hash, snapshotPlace('state_hash', homeOf(row), row.id));
+}
+
+const selectRun = statement<EndingRun & ReachedRow & { checkpoint: number | null }>(
+  'leave_behind_run',
+  `SELECT r.id, r.session, r.checkpoint, ${reachedColumns}, ${endingColumns}
+   FROM ${reachedTables} WHERE r.session = $1`,
+);
+const insertLeft = statement<Pointers>(
+  'leave_behind',
+  `INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch, branch_length, view, length,
+     custom, artifacts, state_hash, created_at, updated_at, ttl)
+   SELECT r.id, r.session, CASE WHEN g.idx IS NULL THEN g.parent ELSE g.row_id END, z.next_index, r.turn,
+     ${code.turnEnd}, ${code.pending}, t.branch, COALESCE(t.branch_length, 0), t.view, COALESCE(t.length, 0),
+     t.custom, t.artifacts, $2, r.created_at, r.heartbeat, r.ttl
+   FROM @runs r JOIN @sessions z ON z.row_id = r.session
+   LEFT JOIN @snapshots g ON g.row_id = r.start
+   LEFT JOIN @snapshots t ON t.row_id = COALESCE(r.checkpoint, r.base)
+   WHERE r.session = $1 AND NOT EXISTS (SELECT 1 FROM @snapshots s WHERE s.id = r.id)
+   RETURNING ${pointerColumns}`,
+);
+const countIndex = statement(
+  'leave_behind_index',
+  'UPDATE @sessions SET next_index = next_index + 1 WHERE row_id = $1',
+);
+
+/**
+ * Ends the run of a dead process. Its state stays listed as a pending snapshot without a run, which
+ * reads `expired`.
+ */
+export function* expireRun(session: number, context: StateContext): Plan<void> {
+  const held = yield* first(selectRun, session);
+  if (held === undefined) return;
+  const left = yield* first(insertLeft, session, takenHash(held, context.cipher));
+  if (left !== undefined) yield* run(countIndex, session);
+  yield* dropCheckpoint(held.checkpoint, left);
+  yield* endRun(held, context);
 }

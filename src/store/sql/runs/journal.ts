@@ -31,3 +31,17 @@ export interface JournalKey {
   readonly id: Uint8Array;
   readonly session: number;
 }
+
+/** A run with the facts about its rows here that ending it depends on. */
+export interface EndingRun extends JournalKey {
+  /** Steps, or an inbox. */
+  readonly has_steps: number;
+  readonly has_events: number;
+}
+
+/** The columns of an {@link EndingRun}, for an open run `r`. */
+export const endingColumns = `
+  CASE WHEN EXISTS (SELECT 1 FROM @journal j WHERE j.run = r.id AND j.${isOfOpenRun})
+    THEN 1 ELSE 0 END AS has_steps,
+  CASE WHEN EXISTS (SELECT 1 FROM @journal j WHERE j.run = r.id AND ${isEvent})
+    THEN 1 ELSE 0 END AS has_events`;

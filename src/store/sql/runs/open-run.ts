@@ -1,10 +1,13 @@
 import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { RunRef } from '../../contract/store.ts';
+import { refuseHolder } from '../../rules/decide-claim.ts';
 import { notHeld } from '../../rules/errors.ts';
+import { type HolderFact, isHolder } from '../../rules/holder.ts';
 import { first, type Plan, readUnderLock } from '../database/query.ts';
 import type { Location } from '../history/location.ts';
-import { uuidBytes } from '../values/bytes.ts';
-import { type EndingRun, endingColumns } from './end-run.ts';
+import { uuidBytes, uuidText } from '../values/bytes.ts';
+import { fromMode } from '../values/codes.ts';
+import { type EndingRun, endingColumns } from './journal.ts';
 
 /** An open run with its session, and what a write under it has to know. */
 export interface OpenRun extends EndingRun {
@@ -62,4 +65,42 @@ export function* openRun({ runId, attempt }: RunRef, from?: Location | undefined
     : undefined;
   if (row === undefined) throw notHeld(runId, attempt);
   return row;
+}
+
+/** The columns of a session's open run `r`. */
+export const holderColumns = `r.session AS run_session, r.id AS run_id, r.mode AS run_mode, r.heartbeat AS run_heartbeat, r.ttl AS run_ttl`;
+
+/** A session's open run, if it has one. */
+export interface HolderRow {
+  readonly now: number;
+  /** The session's own number when it has an open run. */
+  readonly run_session: number | null;
+  readonly run_id: Uint8Array | null;
+  readonly run_mode: number | null;
+  readonly run_heartbeat: number | null;
+  readonly run_ttl: number | null;
+}
+
+/** The open run of a session; its key is the session's row id. */
+export function holderFact(row: HolderRow): HolderFact<number> | null {
+  if (row.run_session === null || row.run_id === null) return null;
+  return {
+    key: row.run_session,
+    runId: uuidText(row.run_id),
+    mode: fromMode(row.run_mode ?? 0),
+    heartbeatAt: row.run_heartbeat ?? 0,
+    ttl: row.run_ttl ?? 0,
+  };
+}
+
+/** Whether a run holds the session. */
+export function isHeld(row: HolderRow): boolean {
+  const run = holderFact(row);
+  return run !== null && isHolder(run, row.now);
+}
+
+/** Refuses a change to a session that a run holds. */
+export function checkFree(row: HolderRow, sessionId: string): void {
+  const refusal = refuseHolder(holderFact(row), sessionId, row.now);
+  if (refusal !== undefined) throw refusal;
 }

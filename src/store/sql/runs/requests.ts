@@ -19,7 +19,7 @@ import {
 } from '../database/query.ts';
 import { fromHex, hexOf, uuidText } from '../values/bytes.ts';
 import { fromStatus } from '../values/codes.ts';
-import { type HolderRow, holderColumns, holderFact, isHeld } from './holder.ts';
+import { type HolderRow, holderColumns, holderFact, isHeld } from './open-run.ts';
 
 interface RequestRow extends HolderRow {
   readonly run: Uint8Array;

@@ -10,7 +10,7 @@ import { asLocation } from '../history/location.ts';
 import { planState } from '../history/plan-state.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
 import { startedByValues } from '../runs/claim.ts';
-import { sealNote } from '../runs/commit-row.ts';
+import { sealNote } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';

@@ -8,19 +8,20 @@ import type { Cipher } from '../content/cipher.ts';
 import { homeIn, sessionPlace } from '../content/places.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { isHeld } from '../runs/holder.ts';
+import { isHeld } from '../runs/open-run.ts';
 import { code, fromFinish, fromStatus } from '../values/codes.ts';
 import { checkLimit, fromCursor, type Key, toCursor } from '../values/cursor.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
 import { sessionsWithWords } from './search.ts';
 import {
   contentOf,
+  nameUntitled,
   type SessionRow,
+  sealTitle,
   sessionColumns,
   sessionTables,
   toSessionInfo,
 } from './session-row.ts';
-import { nameUntitled, sealTitle } from './title.ts';
 
 const selectSession = statement<SessionRow>(
   'session_get',

@@ -27,13 +27,14 @@ import { planState } from '../history/plan-state.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
 import { discard, type Pointers } from '../retention/gc-queue.ts';
 import { checkUnused, createSession } from '../runs/claim.ts';
-import { sealNote } from '../runs/commit-row.ts';
-import { checkFree, displace, type HolderRow, holderColumns } from '../runs/holder.ts';
+import { expireRun } from '../runs/end-run.ts';
+import { checkFree, type HolderRow, holderColumns } from '../runs/open-run.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, toEvent, toFinish, toStatus, toUsage } from '../values/codes.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
 import { listHead } from './active-path.ts';
 import { findByRowId, locationOfRow, readSnapshot, stateOf } from './locate.ts';
+import { sealNote } from './snapshot-row.ts';
 
 type Mutate = (current: Snapshot | undefined) => Snapshot | undefined;
 
@@ -117,7 +118,8 @@ export function* saveSnapshot(
   const session = yield* first(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
   if (session !== undefined) {
     checkFree(session, next.sessionId);
-    yield* displace(session, context);
+    // Its caller, if only slow, cannot write any more.
+    if (session.run_session !== null) yield* expireRun(session.run_session, context);
   }
   if (row === undefined || row.status === code.pending) {
     yield* change(scope, row, next, context);
