@@ -208,7 +208,7 @@ const count = statement<SpendCount>(
 );
 
 /** Makes a reservation in one statement. If it is refused, another one reads why. */
-export function* reserveSpend(
+function* reserveSpend(
   reservation: SpendReservation,
   isPostgres: boolean,
 ): Plan<readonly SpendCount[] | undefined> {

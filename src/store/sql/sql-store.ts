@@ -89,7 +89,7 @@ export function sqlStore(parts: SqlParts): SqlStore {
 }
 
 /** Stopping runs. */
-export function abortSupport({ db, state, gcScheduler }: SqlContext): AbortSupport {
+function abortSupport({ db, state, gcScheduler }: SqlContext): AbortSupport {
   return {
     async abortSnapshot(scope, snapshotId) {
       const status = await db.write(() => abortSnapshot(scope, snapshotId, state));
@@ -109,7 +109,7 @@ export function abortSupport({ db, state, gcScheduler }: SqlContext): AbortSuppo
 const maxRuns = 100;
 
 /** Events of runs, kept for a while after their end. */
-export function eventSupport(context: SqlContext): EventSupport {
+function eventSupport(context: SqlContext): EventSupport {
   const { db, cipher, gcScheduler } = context;
   const append = inGroups<AppendedEvents, void>((group) => appendGroup(context, group), maxRuns);
   return {
@@ -138,7 +138,7 @@ async function appendGroup(
 }
 
 /** Sessions and their trees. */
-export function timelineSupport({ db, state, gcScheduler }: SqlContext): TimelineSupport {
+function timelineSupport({ db, state, gcScheduler }: SqlContext): TimelineSupport {
   return {
     async getSession(scope, sessionId, options = {}) {
       const info = await db.read(() => getSession(scope, sessionId, state));
@@ -183,7 +183,7 @@ export function timelineSupport({ db, state, gcScheduler }: SqlContext): Timelin
 }
 
 /** Files in pieces: a transaction for each, so that none is in memory, or locks anything, as a whole. */
-export function fileSupport(context: SqlContext): FileSupport {
+function fileSupport(context: SqlContext): FileSupport {
   const { db, cipher, uploading } = context;
   return {
     async write({ run }, data) {

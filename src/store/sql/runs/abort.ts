@@ -130,7 +130,7 @@ const updateParent = statement(
  * A detached run that comes to nothing: its snapshot hangs on what the run was claimed from, not on a snapshot within its
  * turn, which nothing continues from.
  */
-export function* hangOnStart({
+function* hangOnStart({
   own_snapshot: own,
   start,
   base,

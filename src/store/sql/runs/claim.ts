@@ -171,11 +171,7 @@ export interface ReadClaim {
 }
 
 /** Reads what the rules of a claim have to know. Keys are read first, and then the session, under its lock. */
-export function* readClaim(
-  scope: Scope,
-  request: ClaimRequest,
-  runId: Uint8Array,
-): Plan<ReadClaim> {
+function* readClaim(scope: Scope, request: ClaimRequest, runId: Uint8Array): Plan<ReadClaim> {
   const requests = yield* requestFacts(request.requests);
   const row = yield* first(selectSession, ...scopeKey(scope), request.sessionId, runId);
   const isTaken = row === undefined ? yield* isUsed(runId) : row.is_taken === 1;

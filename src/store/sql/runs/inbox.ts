@@ -126,7 +126,7 @@ function* add(
 }
 
 /** The messages of a run's own inbox, and before them those that earlier runs have left. */
-export function* messagesOf(
+function* messagesOf(
   held: Held,
   cipher: Cipher,
 ): Plan<{ readonly left: readonly SteeringMessage[]; readonly own: readonly SteeringMessage[] }> {
@@ -143,12 +143,7 @@ function* keepsInbox(held: Held, home: Home, cipher: Cipher): Plan<boolean> {
 }
 
 /** Adds a message to the inbox of a run, which has so many already. */
-export function addMessage(
-  held: Held,
-  seq: number,
-  message: SteeringMessage,
-  cipher: Cipher,
-): Plan<void> {
+function addMessage(held: Held, seq: number, message: SteeringMessage, cipher: Cipher): Plan<void> {
   return add({ id: held.id, home: homeOf(held) }, held.session, seq, message, cipher);
 }
 
