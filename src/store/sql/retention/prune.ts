@@ -4,7 +4,7 @@ import { type RetainedSnapshot, selectVictims } from '../../rules/retention.ts';
 import type { Database } from '../database/database.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { all, type Plan, readUnderLock, run, statement } from '../database/query.ts';
-import { type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
+import { type HolderRow, holderColumns, isHeld } from '../runs/open-run.ts';
 import { code, fromEvent, fromFinish, fromStatus } from '../values/codes.ts';
 import { type CutRow, keepCutsOfSnapshots } from './cuts.ts';
 import type { SpentSession } from './erase.ts';
