@@ -1,19 +1,40 @@
+import { Hono } from 'hono';
+import { compress } from 'hono/compress';
+import { cors } from 'hono/cors';
+import { WaymarkError } from '../core/error.ts';
 import { checkKinds } from '../core/options.ts';
 import { systemClock } from '../core/time/clock.ts';
-import type { NodeBindings } from './http/connection.ts';
-import type { HandlerOptions } from './http/handler-options.ts';
-import { guardHooks } from './http/hooks.ts';
-import { createIdentify } from './http/identify.ts';
-import { createLifetime } from './http/lifetime.ts';
-import { resolveLimits } from './http/limits.ts';
-import { describeError } from './http/log.ts';
-import { createPresence } from './http/presence.ts';
+import { extractTrace, inSpan } from '../core/trace.ts';
+import { mountGenkit, prepareGenkit } from './genkit/mount.ts';
+import { type Caller, createIdentify, createPresence, guardHooks } from './http/auth.ts';
+import { addressOf, headerOf, headersOf, type NodeBindings } from './http/connection.ts';
+import { errorResponse, short } from './http/errors.ts';
+import type { CorsOptions, HandlerOptions, ServerProtocol } from './http/handler-options.ts';
+import { mountHealth } from './http/health.ts';
+import { addSafetyHeaders } from './http/json-response.ts';
+import { createSlots, resolveLimits } from './http/limits.ts';
+import { describeError, logFault } from './http/log.ts';
+import {
+  checkLoopbackHost,
+  checkNotForwarded,
+  checkOrigin,
+  isPlainLoopback,
+} from './http/origin.ts';
 import type { ServedApp } from './http/served-app.ts';
-import type { MountedProtocol, ServerContext } from './http/server-context.ts';
-import { createSessionOf } from './http/session-of.ts';
-import { createSlots } from './http/slots.ts';
-import { createRouter } from './router.ts';
+import {
+  createLifetime,
+  createSessionOf,
+  type MountedProtocol,
+  type RequestContext,
+  type Router,
+  type ServerContext,
+  type ServerEnv,
+} from './http/server-context.ts';
+import { mountNative } from './native/mount.ts';
+import { mountOpenApi } from './native/openapi.ts';
 import type { MountStudio } from './studio/mount.ts';
+import { mountUiStream } from './ui-stream/mount.ts';
+import { uiPaths } from './ui-stream/openapi.ts';
 
 /** Answers requests; `env` is what a Node adapter knows of the connection. */
 export interface FetchHandler {
@@ -86,4 +107,194 @@ export function createFetch(serverContext: ServerContext, studio?: MountStudio):
   const fetch = async (request: Request, env?: NodeBindings): Promise<Response> =>
     router.fetch(request, env ?? {});
   return Object.assign(fetch, { disconnect });
+}
+
+/** All dialects on one router, behind the checks that every request goes through. */
+export function createRouter(serverContext: ServerContext, mountStudio?: MountStudio): Router {
+  const { options, protocols } = serverContext;
+  const router = new Hono<ServerEnv>().basePath(options.basePath ?? '');
+  router.onError((error, c) => answerError(serverContext, c, error));
+  router.notFound((c) => answerError(serverContext, c, unknownRoute(c)));
+
+  router.use(observe(serverContext));
+  prepareGenkit(router);
+  for (const protocol of protocols) protocol.prepare?.(router, serverContext);
+  router.use(checkRequest(serverContext));
+  if (options.cors) router.use(corsOf(options.cors));
+  mountHealth(router, serverContext);
+  router.use(checkOpen(serverContext));
+  mountOpenApi(router, uiPaths);
+  for (const protocol of protocols) protocol.mountPublic?.(router, serverContext);
+  mountStudio?.(router, serverContext);
+  router.use(identify(serverContext));
+
+  mountNative(router, serverContext);
+  mountGenkit(router, serverContext);
+  mountUiStream(router, serverContext);
+  for (const protocol of protocols) protocol.mount(router, serverContext);
+  return router;
+}
+
+// Each layer takes several promises for every request. One that only checks gives back what `next` returns.
+type Middleware = (c: RequestContext, next: () => Promise<void>) => Promise<void>;
+
+// A span and a line in the log for each request, and what every answer gets on its way out.
+function observe({ clock, log, options }: ServerContext): Middleware {
+  const compressed = options.compress === false ? undefined : compress();
+  return (c, next) => {
+    const started = clock.now();
+    const { method, path } = c.req;
+    const shown = path.slice(0, 256);
+    const logged: Record<string, unknown> = { method, path: shown };
+    c.set('logged', logged);
+    return inSpan(
+      `${method} ${path.split('/', 2)[1] ?? ''}`,
+      {
+        kind: 'server',
+        attributes: () => ({ 'http.request.method': method, 'url.path': shown }),
+        parent: extractTrace(headersOf(c)),
+      },
+      async (span) => {
+        await next();
+        const { res } = c;
+        // A stream on a line of our own is written already, with its headers.
+        if (res !== c.env?.own?.answered) {
+          await compressed?.(c, nothingMore);
+          // Most answers have them already; those of the framework do not.
+          if (!c.res.headers.has('x-frame-options')) addSafetyHeaders(c.res.headers);
+        }
+        const { status } = res;
+        span.setAttributes({ 'http.response.status_code': status });
+        if (status < 400 && isStudioLooking(c)) return;
+        const time = clock.now();
+        const level = status >= 500 ? 'error' : 'info';
+        log({ level, time, msg: 'request', ...logged, status, ms: time - started });
+      },
+    );
+  };
+}
+
+async function nothingMore(): Promise<void> {}
+
+// The studio asks every few seconds whether anything is new, which is no news in itself.
+function isStudioLooking(c: RequestContext): boolean {
+  return c.req.method === 'GET' && c.req.header('x-waymark-studio') !== undefined;
+}
+
+// Checks that do not depend on the caller.
+function checkRequest({ options, limits }: ServerContext): Middleware {
+  return (c, next) => {
+    const request = c.req.raw;
+    if (request.url.length > limits.urlLength) {
+      throw new WaymarkError(
+        'INVALID_ARGUMENT',
+        `The URL is over the limit of ${limits.urlLength} characters.`,
+      );
+    }
+    if (!options.auth) {
+      if (!isPlainLoopback(headerOf(c, 'host'))) checkLoopbackHost(request);
+      checkNotForwarded(headersOf(c));
+    }
+    if (!isSafe(request.method) && headerOf(c, 'origin') !== undefined) {
+      checkOrigin(request, { allowed: options.cors?.origins, localOnly: !options.auth });
+    }
+    return next();
+  };
+}
+
+function checkOpen({ lifetime }: ServerContext): Middleware {
+  return (_, next) => {
+    lifetime.checkOpen();
+    return next();
+  };
+}
+
+// Authenticates the caller, and refuses one that calls too often.
+function identify(serverContext: ServerContext): Middleware {
+  return async (c, next) => {
+    const request = c.req.raw;
+    const address = addressOf(serverContext.options, request, c.env);
+    const identified = serverContext.identify(request, address);
+    const caller = identified instanceof Promise ? await identified : identified;
+    serverContext.pendingConnections?.know(c.env?.incoming?.socket);
+    c.set('caller', withStudioOwner(caller, c.get('studioOwner')));
+    if (caller.principal !== undefined) c.get('logged').principal = caller.principal;
+    return next();
+  };
+}
+
+function withStudioOwner(caller: Caller, owner: string | undefined): Caller {
+  return owner === undefined || caller.principal !== undefined
+    ? caller
+    : { ...caller, principal: owner };
+}
+
+function isSafe(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+}
+
+function corsOf({ origins, credentials = false }: CorsOptions): ReturnType<typeof cors> {
+  if (origins === true && credentials) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'cors: name the origins that may send credentials. Not every origin may send them.',
+    );
+  }
+  return cors({
+    origin: origins === true ? '*' : [...origins],
+    credentials,
+    allowMethods: ['GET', 'POST', 'PATCH', 'DELETE'],
+    exposeHeaders: [
+      'retry-after',
+      'x-vercel-ai-ui-message-stream',
+      'mcp-session-id',
+      'www-authenticate',
+    ],
+    maxAge: 600,
+  });
+}
+
+async function answerError(
+  serverContext: ServerContext,
+  c: RequestContext,
+  error: unknown,
+): Promise<Response> {
+  logFault(serverContext, error, c.get('logged'));
+  const render = c.get('renderError') ?? errorResponse;
+  return render(error);
+}
+
+function unknownRoute(c: RequestContext): WaymarkError {
+  const [, openAi = ''] = /^(.*\/openai\/v1)\//.exec(c.req.path) ?? [];
+  const isChat = openAi !== '' && c.req.path.endsWith('/chat/completions');
+  const instead = isChat ? ` Use the Responses API: POST ${openAi}/responses.` : '';
+  return new WaymarkError(
+    'NOT_FOUND',
+    `There is nothing at ${c.req.method} ${short(c.req.path)}.${instead} GET ${openAi}/openapi.json lists what there is.`,
+  );
+}
+
+/** The protocols as the router needs them; refuses other objects, and a protocol that is there twice. */
+export function checkProtocols(protocols: readonly ServerProtocol[]): readonly MountedProtocol[] {
+  const names = new Set<string>();
+  return protocols.map((protocol) => {
+    if (!isMounted(protocol)) {
+      throw new WaymarkError(
+        'INVALID_ARGUMENT',
+        '`protocols` contains something that is not a protocol. Give it what mcpProtocol(), a2aProtocol(), openAiProtocol() and aguiProtocol() of waymark/server return.',
+      );
+    }
+    if (names.has(protocol.name)) {
+      throw new WaymarkError(
+        'INVALID_ARGUMENT',
+        `The protocol ${short(protocol.name)} is given twice. Give it as an option or in \`protocols\`, once.`,
+      );
+    }
+    names.add(protocol.name);
+    return protocol;
+  });
+}
+
+function isMounted(protocol: ServerProtocol): protocol is MountedProtocol {
+  return typeof (protocol as Partial<MountedProtocol> | undefined)?.mount === 'function';
 }

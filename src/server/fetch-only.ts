@@ -3,8 +3,12 @@
 
 import { WaymarkError } from '../core/error.ts';
 import { checkOptions } from '../core/options.ts';
-import { createFetch, createServerContext, type FetchHandler } from './create-fetch.ts';
-import { checkProtocols } from './http/check-protocols.ts';
+import {
+  checkProtocols,
+  createFetch,
+  createServerContext,
+  type FetchHandler,
+} from './create-fetch.ts';
 import { type HandlerOptions, handlerOptionNames } from './http/handler-options.ts';
 import type { ServedApp } from './http/served-app.ts';
 

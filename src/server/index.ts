@@ -7,6 +7,7 @@ export type { Auth, Authorize, AuthorizeCall, Caller, Identity } from './http/au
 export type {
   A2aServerOptions,
   AguiServerOptions,
+  AllowedOrigins,
   CorsOptions,
   HandlerOptions,
   McpOAuthOptions,
@@ -17,7 +18,6 @@ export type {
 } from './http/handler-options.ts';
 export type { ServerLimits } from './http/limits.ts';
 export { jsonLines, type Log, type LogEntry } from './http/log.ts';
-export type { AllowedOrigins } from './http/origin.ts';
 export type { ServedApp } from './http/served-app.ts';
 export { mcpProtocol } from './mcp/mount.ts';
 export { openAiProtocol } from './openai/mount.ts';

@@ -4,14 +4,13 @@ import { RESPONSE_ALREADY_SENT as alreadySent } from '@hono/node-server/utils/re
 import { settled } from '../core/async/promises.ts';
 import { WaymarkError } from '../core/error.ts';
 import { createFetch } from './create-fetch.ts';
-import { answerBadRequest } from './http/bad-request.ts';
+import { joinPieces } from './http/body.ts';
 import { cutWhenIdle, type NodeBindings } from './http/connection.ts';
-import { errorResponse } from './http/error-response.ts';
-import { logFault } from './http/fault.ts';
-import { joinPieces } from './http/join-pieces.ts';
-import { piecesOf, sendPieces } from './http/send-pieces.ts';
+import { errorResponse } from './http/errors.ts';
+import { logFault } from './http/log.ts';
 import type { ServerContext } from './http/server-context.ts';
-import { writeDirectly } from './stream/direct-response.ts';
+import { piecesOf } from './native/artifacts.ts';
+import { answerBadRequest, sendPieces, writeDirectly } from './node-response.ts';
 import type { MountStudio } from './studio/mount.ts';
 import { createUpgrade } from './upgrade.ts';
 

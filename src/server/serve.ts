@@ -3,12 +3,12 @@ import { withCaller } from '../core/async/promises.ts';
 import { WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import { systemClock } from '../core/time/clock.ts';
-import { allProtocols } from './all-protocols.ts';
 import { createServerContext } from './create-fetch.ts';
+import { allProtocols } from './handler.ts';
+import { createPendingConnections } from './http/connection.ts';
 import { type HandlerOptions, handlerOptionNames } from './http/handler-options.ts';
 import { jsonLines, readableLines } from './http/log.ts';
 import { isLoopback } from './http/origin.ts';
-import { createPendingConnections } from './http/pending-connections.ts';
 import type { ServedApp } from './http/served-app.ts';
 
 /** How an app is served by Node. */

@@ -3,12 +3,11 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { WaymarkError } from '../core/error.ts';
 import { routes } from '../protocol/routes.ts';
-import { addressOf } from './http/address.ts';
-import { answerRaw } from './http/bad-request.ts';
-import { checkNotForwarded } from './http/forwarded.ts';
-import { checkLoopbackHost, checkOrigin } from './http/origin.ts';
+import { addressOf } from './http/connection.ts';
+import { checkLoopbackHost, checkNotForwarded, checkOrigin } from './http/origin.ts';
 import { findAgent, type ServerContext } from './http/server-context.ts';
 import { serveConnection } from './native/connect.ts';
+import { answerRaw } from './node-response.ts';
 
 /** Takes the upgrade requests of a Node server and serves the WebSockets they become. */
 export function createUpgrade(

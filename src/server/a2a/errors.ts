@@ -1,6 +1,5 @@
 import { type ErrorBody, isWaymarkError, type Status } from '../../core/error.ts';
-import { toWireError } from '../http/error-response.ts';
-import { short } from '../http/not-found.ts';
+import { short, toWireError } from '../http/errors.ts';
 
 /** Error codes of JSON-RPC and of A2A. */
 export const codes = {

@@ -1,5 +1,5 @@
 import { httpStatus } from '../../protocol/http-status.ts';
-import { errorHeaders, toWireError } from '../http/error-response.ts';
+import { errorHeaders, toWireError } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { type A2aError, codes, errorInfo, type Fields, toA2aError } from './errors.ts';
 

@@ -1,11 +1,15 @@
 import * as v from 'valibot';
 import { readBody } from '../http/body.ts';
 import { headerOf } from '../http/connection.ts';
-import { logFault } from '../http/fault.ts';
 import { jsonResponse } from '../http/json-response.ts';
+import { logFault } from '../http/log.ts';
 import type { RequestContext } from '../http/server-context.ts';
-import { sseEvent, sseHeaders, sseKeepAlive } from '../stream/sse.ts';
-import type { StreamFormat } from '../stream/stream-response.ts';
+import {
+  type StreamFormat,
+  sseEvent,
+  sseHeaders,
+  sseKeepAlive,
+} from '../stream/stream-response.ts';
 import type { A2aServer } from './a2a-server.ts';
 import { A2aError, codes, type Fields, isHttpRefusal } from './errors.ts';
 import { errorBody, httpRefusal } from './http-error.ts';

@@ -1,9 +1,9 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { errorHeaders, httpStatusOf, toWireError } from '../http/error-response.ts';
+import { errorHeaders, httpStatusOf, toWireError } from '../http/errors.ts';
 import type { A2aServerOptions, ServerProtocol } from '../http/handler-options.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { publicUrl } from '../http/public-url.ts';
+import { publicUrl } from '../http/origin.ts';
 import {
   findAgent,
   type MountedProtocol,

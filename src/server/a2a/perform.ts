@@ -1,7 +1,7 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { headerOf } from '../http/connection.ts';
-import { logFault } from '../http/fault.ts';
+import { logFault } from '../http/log.ts';
 import { findAgent, type RequestContext } from '../http/server-context.ts';
 import { acquireStreamSlot, type StreamFormat } from '../stream/stream-response.ts';
 import type { A2aRequest, A2aServer } from './a2a-server.ts';

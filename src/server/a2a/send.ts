@@ -8,7 +8,7 @@ import { parseShape } from '../../protocol/parse.ts';
 import type { Init, Input } from '../../protocol/turn.ts';
 import { ownerOf } from '../http/auth.ts';
 import { openAgentCall } from '../http/server-context.ts';
-import { startRun } from '../stream/start-run.ts';
+import { startRun } from '../stream/turn.ts';
 import type { A2aRequest, A2aServer } from './a2a-server.ts';
 import { answersIn } from './answer.ts';
 import { A2aError, codes } from './errors.ts';

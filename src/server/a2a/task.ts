@@ -6,14 +6,14 @@ import type { Message } from '../../protocol/message.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import { questionsOf } from '../http/question.ts';
+import { isSnapshotId } from '../../store/rules/ids.ts';
+import { questionsOf, structuredOutput } from '../http/question.ts';
 import {
   type OpenCall,
   openAgentCall,
   type RequestContext,
   type ServerContext,
 } from '../http/server-context.ts';
-import { structuredOutput } from '../http/structured-output.ts';
 import { type ChainEnd, chainEnd, isInterrupted } from '../http/turn-chain.ts';
 import { type Fields, unknownTask } from './errors.ts';
 import { dataPart, textPart, toParts } from './parts.ts';

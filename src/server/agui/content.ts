@@ -2,7 +2,7 @@ import { steeredBy } from '../../agent/turn/steer.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import type { Message, Part } from '../../protocol/message.ts';
-import { short } from '../http/not-found.ts';
+import { short } from '../http/errors.ts';
 import type { MessageMark, PostedMessage, PostedPart, RunRequest } from './shapes.ts';
 
 /** The user's posted messages as one message. The context of the run is a separate part, which clients do not get back. */

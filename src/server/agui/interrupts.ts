@@ -4,9 +4,8 @@ import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import { isExecutedByCaller } from '../../generate/tool/caller-tools.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
-import { decideApproval } from '../http/approval.ts';
-import { short } from '../http/not-found.ts';
-import { questionsOf, toolsOf } from '../http/question.ts';
+import { short } from '../http/errors.ts';
+import { decideApproval, questionsOf, toolsOf } from '../http/question.ts';
 import { asText, toParts } from './content.ts';
 import { type PostedMessage, type ResumeEntry, toolCallId } from './shapes.ts';
 

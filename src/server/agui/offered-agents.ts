@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
+import { short } from '../http/errors.ts';
 import type { AguiServerOptions } from '../http/handler-options.ts';
-import { short } from '../http/not-found.ts';
 import type { ServedApp } from '../http/served-app.ts';
 import type { RequestContext } from '../http/server-context.ts';
 

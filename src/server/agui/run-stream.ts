@@ -4,8 +4,12 @@ import type { Json } from '../../core/json/json.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Output } from '../../protocol/turn.ts';
 import type { FeedBatch, FeedEvent } from '../stream/feed.ts';
-import { sseEvent, sseHeaders, sseKeepAlive } from '../stream/sse.ts';
-import type { StreamFormat } from '../stream/stream-response.ts';
+import {
+  type StreamFormat,
+  sseEvent,
+  sseHeaders,
+  sseKeepAlive,
+} from '../stream/stream-response.ts';
 import { AguiEncoder, type RunPlace } from './encode.ts';
 import { activityOf, toHistory } from './history.ts';
 import { toAguiInterrupts } from './interrupts.ts';

@@ -1,7 +1,6 @@
 import { assertNever, type ErrorBody } from '../../core/error.ts';
 import type { FeedEvent } from '../stream/feed.ts';
-import { sseHeaders } from '../stream/sse.ts';
-import type { StreamFormat } from '../stream/stream-response.ts';
+import { type StreamFormat, sseHeaders } from '../stream/stream-response.ts';
 import { toGenkitChunk, toGenkitOutput } from './shapes.ts';
 
 /** Genkit's stream: `data:` lines only, as its JavaScript client breaks on any other, comments included. */

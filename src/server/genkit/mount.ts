@@ -1,9 +1,7 @@
 import { checkLookup } from '../../protocol/ids.ts';
 import { readBody } from '../http/body.ts';
-import { toWireError } from '../http/error-response.ts';
+import { notFound, toWireError } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { notFound } from '../http/not-found.ts';
-import { requestIdOf, underRequestId } from '../http/request-id.ts';
 import {
   openCall,
   openTurn,
@@ -11,8 +9,8 @@ import {
   type Router,
   type ServerContext,
 } from '../http/server-context.ts';
-import { answerTurn } from '../stream/answer-turn.ts';
-import { sseHeaders, wantsEvents } from '../stream/sse.ts';
+import { sseHeaders, wantsEvents } from '../stream/stream-response.ts';
+import { answerTurn, requestIdOf, underRequestId } from '../stream/turn.ts';
 import { errorFrame, genkitFormat } from './format.ts';
 import {
   genkitAbort,

@@ -1,7 +1,12 @@
-import { WaymarkError } from '../../core/error.ts';
+import { internalsOf } from '../../agent/define/create-agent.ts';
+import { markReported } from '../../agent/spec/reported-errors.ts';
+import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
-import { isName } from '../../protocol/ids.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import type { Operation } from '../../protocol/routes.ts';
+import { isName } from '../../store/rules/ids.ts';
+import { createRateLimit, type ServerLimits } from './limits.ts';
+import type { ServedApp } from './served-app.ts';
 
 /** Who is calling. */
 export interface Identity {
@@ -57,7 +62,7 @@ export interface AuthorizeCall extends Caller {
 export type Authorize = (call: AuthorizeCall) => boolean | undefined | Promise<boolean | undefined>;
 
 /** Asks the hook who is calling. */
-export async function authenticate(auth: Auth | undefined, request: Request): Promise<Caller> {
+async function authenticate(auth: Auth | undefined, request: Request): Promise<Caller> {
   if (!auth) return {};
   const identity = await auth(request);
   if (identity !== undefined) return identity;
@@ -68,7 +73,7 @@ export async function authenticate(auth: Auth | undefined, request: Request): Pr
 }
 
 /** The identity that `auth` returned; INTERNAL if it is none. */
-export function parseIdentity(returned: unknown): Identity | undefined {
+function parseIdentity(returned: unknown): Identity | undefined {
   if (returned === undefined || returned === null) return undefined;
   const { principal, context } = returned as Partial<Identity>;
   if (typeof principal !== 'string' || !isName(principal)) {
@@ -95,4 +100,190 @@ export async function checkAuthorized(authorize: Authorize, call: AuthorizeCall)
     'PERMISSION_DENIED',
     `You are not allowed to do this (${call.operation}).`,
   );
+}
+
+interface Hooks {
+  readonly auth?: Auth | undefined;
+  readonly authorize?: Authorize | undefined;
+}
+
+/**
+ * The hooks of a server. A `WaymarkError` that a hook throws is its answer; anything else is a failure of the hook, which is
+ * reported to the app, and is INTERNAL for the client.
+ */
+export function guardHooks({ auth, authorize }: Hooks, app: ServedApp): Hooks {
+  const guarded =
+    <Subject, Answer>(
+      name: 'auth' | 'authorize',
+      hook: (subject: Subject) => Answer | Promise<Answer>,
+      requestOf: (subject: Subject) => Request,
+    ) =>
+    async (subject: Subject): Promise<Answer> => {
+      try {
+        return await hook(subject);
+      } catch (thrown) {
+        if (isWaymarkError(thrown) && thrown.status !== 'INTERNAL') throw thrown;
+        if (requestOf(subject).signal.aborted) {
+          throw new WaymarkError('CANCELLED', 'The client has left.', { cause: thrown });
+        }
+        throw reported(app, name, thrown);
+      }
+    };
+  return {
+    auth:
+      auth &&
+      guarded(
+        'auth',
+        async (request) => parseIdentity(await auth(request)),
+        (it) => it,
+      ),
+    authorize: authorize && guarded('authorize', authorize, ({ request }) => request),
+  };
+}
+
+// The error for the client, after the owner of the app has got the original.
+function reported(app: ServedApp, name: string, cause: unknown): WaymarkError {
+  const error = new WaymarkError(
+    'INTERNAL',
+    `The \`${name}\` of the server failed: ${messageOf(cause)}`,
+    { cause, publicMessage: 'An unexpected error occurred.' },
+  );
+  const [agent] = app.agents();
+  // Without an agent there is no app to report to; the request is then logged as failed.
+  if (agent !== undefined) {
+    markReported(error);
+    internalsOf(agent).host.report(cause, { phase: 'auth' });
+  }
+  return error;
+}
+
+/** Authenticates a request and counts it; `address` is where it comes from, if that is known. Without `auth`, it answers at once. */
+export type Identify = (request: Request, address: string | undefined) => Caller | Promise<Caller>;
+
+/** How many credentials that were accepted are remembered, and up to which length. */
+const maxKnown = 1000;
+const longestKnown = 4096;
+
+/**
+ * Authenticates through the `auth` hook. An address with too many failures in a minute is refused without asking the
+ * hook, except for credentials that were accepted before: clients behind one proxy share an address, and one of them must
+ * not lock out the others.
+ */
+export function createIdentify(
+  { auth }: Pick<Hooks, 'auth'>,
+  { limits, clock }: { readonly limits: ServerLimits; readonly clock: Clock },
+): Identify {
+  const rate = createRateLimit(limits.requestsPerMinute, clock);
+  const failures = createRateLimit(limits.failedAuthPerMinute, clock, 'failed authentications');
+  const known = new Set<string>();
+
+  if (!auth) {
+    return (_, address) => {
+      rate.check(address ?? '');
+      return {};
+    };
+  }
+
+  const authenticated = async (request: Request, address: string | undefined): Promise<Caller> => {
+    const credential = credentialOf(request);
+    if (address !== undefined && !(credential && known.has(credential))) failures.look(address);
+    try {
+      const caller = await authenticate(auth, request);
+      if (credential !== undefined) remember(known, credential);
+      return caller;
+    } catch (error) {
+      if (credential !== undefined) known.delete(credential);
+      if (address !== undefined && isRefusal(error)) failures.spend(address);
+      throw error;
+    }
+  };
+
+  return async (request, address) => {
+    const caller = await authenticated(request, address);
+    rate.check(caller.principal ?? address ?? '');
+    return caller;
+  };
+}
+
+// The newest are kept.
+function remember(known: Set<string>, credential: string): void {
+  if (known.has(credential)) return;
+  known.add(credential);
+  const [oldest] = known.size > maxKnown ? known : [];
+  if (oldest !== undefined) known.delete(oldest);
+}
+
+function credentialOf({ headers }: Request): string | undefined {
+  const credential = headers.get('authorization') ?? headers.get('cookie') ?? undefined;
+  return credential && credential.length <= longestKnown ? credential : undefined;
+}
+
+/** Whether `auth` did not let a request through, because it refused or failed; what may pass, such as UNAVAILABLE, is no answer. */
+function isRefusal(error: unknown): boolean {
+  return isWaymarkError(error) && refusals.has(error.status);
+}
+
+const refusals: ReadonlySet<string> = new Set(['UNAUTHENTICATED', 'PERMISSION_DENIED', 'INTERNAL']);
+
+/** A stream, a WebSocket or a call that is waited for. */
+interface Visit {
+  readonly caller: Caller;
+  /** The request, with the credentials by which the caller was authenticated. */
+  readonly request: Request;
+  /** Ends it. */
+  readonly end: (reason: WaymarkError) => void;
+}
+
+/** Who is connected, so that access can be taken away while a connection is open. */
+export interface Presence {
+  /** Adds a connection; the returned function removes it. */
+  enter(visit: Visit): () => void;
+  /** Ends the connections of a principal; gives their number. */
+  disconnect(principal: string): number;
+}
+
+/** Keeps the open connections, and authenticates each again at the interval of `reauthenticate`. */
+export function createPresence(
+  { auth, reauthenticate }: Pick<Hooks, 'auth'> & { readonly reauthenticate?: number | undefined },
+  clock: Clock,
+): Presence {
+  const visits = new Map<string, Set<Visit>>();
+
+  const check = async ({ caller, request, end }: Visit): Promise<void> => {
+    try {
+      const { principal } = await authenticate(auth, request);
+      if (principal !== caller.principal) end(revoked());
+    } catch (error) {
+      // Without an answer, it is asked again after the next interval.
+      if (isRefusal(error)) end(revoked(error));
+    }
+  };
+
+  return {
+    enter(visit) {
+      const { principal } = visit.caller;
+      if (principal === undefined) return () => {};
+      const mine = visits.get(principal) ?? new Set();
+      visits.set(principal, mine.add(visit));
+      const stop =
+        auth && reauthenticate !== undefined
+          ? clock.every(reauthenticate, () => void check(visit))
+          : () => {};
+      return () => {
+        stop();
+        mine.delete(visit);
+        if (mine.size === 0 && visits.get(principal) === mine) visits.delete(principal);
+      };
+    },
+    disconnect(principal) {
+      const mine = [...(visits.get(principal) ?? [])];
+      visits.delete(principal);
+      for (const { end } of mine) end(revoked());
+      return mine.length;
+    },
+  };
+}
+
+function revoked(cause?: unknown): WaymarkError {
+  return new WaymarkError('UNAUTHENTICATED', 'Access was revoked. Authenticate again.', { cause });
 }

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { GenericSchema, InferOutput } from 'valibot';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
@@ -5,23 +6,21 @@ import { letOthersRun } from '../../core/platform.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { withTimeout } from '../../core/time/timers.ts';
 import { parseShape } from '../../protocol/parse.ts';
-import { headerOf } from './connection.ts';
-import { checkPieces } from './join-pieces.ts';
-import { exceededBound } from './json-scan.ts';
+import { headerOf, type RequestLine } from './connection.ts';
 import type { ServerLimits } from './limits.ts';
 
 /** Refuses a value before its shape is parsed, with a better reason. */
 type CheckValue = (value: Json) => void;
 
 /** How bodies are read. */
-export interface BodyOptions {
+interface BodyOptions {
   readonly limits: Pick<ServerLimits, 'bodyBytes' | 'jsonDepth' | 'jsonValues' | 'requestTimeout'>;
   readonly clock: Clock;
 }
 
 /** Reads a JSON body and checks its shape; `what` names it in errors. An empty body reads as `{}`. */
 export async function readBody<Schema extends GenericSchema>(
-  c: Parameters<typeof headerOf>[0],
+  c: RequestLine,
   schema: Schema,
   {
     what,
@@ -110,10 +109,7 @@ export function checkJsonText(text: string, { jsonDepth, jsonValues }: JsonLimit
   }
 }
 
-async function readText(
-  c: Parameters<typeof headerOf>[0],
-  { limits, clock }: BodyOptions,
-): Promise<string> {
+async function readText(c: RequestLine, { limits, clock }: BodyOptions): Promise<string> {
   const request = c.req.raw;
   const length = headerOf(c, 'content-length');
   if (length !== undefined && Number(length) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
@@ -159,4 +155,168 @@ function tooLarge(most: number): WaymarkError {
   return new WaymarkError('RESOURCE_EXHAUSTED', `The body is over the limit of ${most} bytes.`, {
     details: { tooLarge: true, bodyBytes: most },
   });
+}
+
+/**
+ * A body whose length is not announced may have so many pieces of any size; beyond that they must have so many bytes on
+ * average. Each takes some microseconds even if it is a single byte. What a network cuts is larger.
+ */
+const smallPieces = { most: 1000, bytes: 128 };
+
+/** Refuses a body that comes in too many small pieces. */
+function checkPieces(pieces: number, bytes: number): void {
+  if (pieces <= smallPieces.most || bytes >= pieces * smallPieces.bytes) return;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `The body came in more than ${smallPieces.most} pieces of less than ${smallPieces.bytes} bytes. Send larger ones.`,
+  );
+}
+
+/**
+ * Joins the pieces of a chunked body that have arrived together. Node reads 64 KB at once, which may be ten thousand pieces,
+ * and takes three times as long when each of them goes through a stream. Too many small pieces end the connection.
+ */
+export function joinPieces(incoming: IncomingMessage): void {
+  if (incoming.headers['transfer-encoding'] === undefined) return;
+  const push = incoming.push.bind(incoming);
+  let waiting: Buffer[] = [];
+  let pieces = 0;
+  let bytes = 0;
+  const flush = (): void => {
+    if (waiting.length > 0) push(Buffer.concat(waiting));
+    waiting = [];
+  };
+  incoming.push = (piece: Buffer | null) => {
+    if (piece === null) {
+      flush();
+      return push(null);
+    }
+    if (incoming.destroyed) return false;
+    pieces++;
+    bytes += piece.byteLength;
+    try {
+      checkPieces(pieces, bytes);
+    } catch (error) {
+      incoming.destroy(error as WaymarkError);
+      return false;
+    }
+    if (waiting.push(piece) === 1) setImmediate(flush);
+    // Nothing more is read until the reader of the stream asks for it.
+    return false;
+  };
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const openArray = 0x5b;
+const closeArray = 0x5d;
+const openObject = 0x7b;
+const closeObject = 0x7d;
+
+/** How much a JSON text may hold. */
+interface JsonBounds {
+  /** Levels of arrays and objects. */
+  readonly depth: number;
+  /** Values: array items, properties, and the arrays and objects themselves. */
+  readonly values: number;
+}
+
+/** The longest number or gap: no writer of JSON makes one, and reading millions of digits takes a tenth of a second. */
+const longestToken = 10_000;
+
+/** Says which bound a JSON text exceeds. Reads the text only, so that nothing large is built before it is refused. */
+export function exceededBound(
+  text: string,
+  bounds: JsonBounds,
+): keyof JsonBounds | 'token' | undefined {
+  let depth = 0;
+  let values = 1;
+  let tokenAt = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quote) {
+      at = endOfString(text, at);
+    } else if (code === comma) {
+      if (++values > bounds.values) return 'values';
+    } else if (code === openArray || code === openObject) {
+      if (++depth > bounds.depth) return 'depth';
+      if (++values > bounds.values) return 'values';
+    } else if (code === closeArray || code === closeObject) {
+      depth--;
+    } else {
+      if (at - tokenAt > longestToken) return 'token';
+      continue;
+    }
+    tokenAt = at + 1;
+  }
+  return undefined;
+}
+
+/**
+ * The string at a key of the outermost object, without parsing the rest; as for `JSON.parse`, the last one counts.
+ * `undefined` when there is none, or the text is no JSON.
+ */
+export function topLevelString(text: string, key: string): string | undefined {
+  let depth = 0;
+  let found: string | undefined;
+  // Where a key may begin: behind the opening bracket, or behind a comma.
+  let isKey = false;
+  let isWanted = false;
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case quote: {
+        const end = endOfString(text, at);
+        if (depth === 1 && isKey) isWanted = isString(text.slice(at, end + 1), key);
+        else if (depth === 1 && isWanted) found = parseString(text.slice(at, end + 1));
+        isKey = false;
+        at = end;
+        break;
+      }
+      case openArray:
+      case openObject:
+        depth++;
+        isKey = true;
+        break;
+      case closeArray:
+      case closeObject:
+        depth--;
+        break;
+      case comma:
+        isKey = true;
+        isWanted = false;
+        break;
+    }
+  }
+  return found;
+}
+
+// Each character may be written as an escape of six.
+function isString(json: string, wanted: string): boolean {
+  return json.length <= wanted.length * 6 + 2 && parseString(json) === wanted;
+}
+
+function parseString(json: string): string | undefined {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+// The index of the closing quote; the parser refuses a string that never ends.
+function endOfString(text: string, start: number): number {
+  const end = text.indexOf('"', start + 1);
+  if (end === -1) return text.length;
+  return text.charCodeAt(end - 1) === backslash ? endOfEscaped(text, start) : end;
+}
+
+// A string with escapes is read character by character: a search for each quote would take many times as long.
+function endOfEscaped(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quote) return at;
+    if (code === backslash) at++;
+  }
+  return text.length;
 }

@@ -4,7 +4,9 @@ import type { Clock } from '../../core/time/clock.ts';
 import type { Auth, Authorize } from './auth.ts';
 import type { ServerLimits } from './limits.ts';
 import type { Log } from './log.ts';
-import type { AllowedOrigins } from './origin.ts';
+
+/** The other sites that may call. `true`: all of them. */
+export type AllowedOrigins = true | readonly string[];
 
 /** Which pages of other sites may call, and whether with cookies. */
 export interface CorsOptions {

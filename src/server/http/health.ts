@@ -1,7 +1,8 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import { WaymarkError } from '../../core/error.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import { withTimeout } from '../../core/time/timeout.ts';
 import type { SnapshotStore } from '../../store/contract/store.ts';
-import { atMostEvery } from './at-most-every.ts';
 import { jsonResponse } from './json-response.ts';
 import { describeError } from './log.ts';
 import type { Router, ServerContext } from './server-context.ts';
@@ -69,4 +70,37 @@ async function askStores({ app }: ServerContext): Promise<void> {
 
 function notReady(reason: 'draining' | 'store', message: string): WaymarkError {
   return new WaymarkError('UNAVAILABLE', message, { details: { reason, retryAfter: 1 } });
+}
+
+/**
+ * Asks at most once every `keepMs`, and never twice at the same time: however many callers there are, what is asked has one
+ * caller. A caller waits no longer than `waitMs`.
+ */
+function atMostEvery<T>(
+  ask: () => Promise<T>,
+  {
+    clock,
+    keepMs,
+    waitMs,
+  }: { readonly clock: Clock; readonly keepMs: number; readonly waitMs: number },
+): () => Promise<T> {
+  let asked: Promise<T> | undefined;
+  let answeredAt: number | undefined;
+  return async () => {
+    if (answeredAt !== undefined && Math.abs(clock.now() - answeredAt) >= keepMs) asked = undefined;
+    if (!asked) {
+      answeredAt = undefined;
+      const answer = ask();
+      asked = answer;
+      const done = (): void => {
+        if (asked === answer) answeredAt = clock.now();
+      };
+      answer.then(done, done);
+    }
+    return await withTimeout(asked, {
+      clock,
+      ms: waitMs,
+      error: () => new WaymarkError('DEADLINE_EXCEEDED', `No answer within ${waitMs} ms.`),
+    });
+  };
 }

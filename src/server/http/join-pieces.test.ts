@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { joinPieces } from './join-pieces.ts';
+import { joinPieces } from './body.ts';
 
 // Reads one request at a time, and keeps what came.
 let arrived: { text: string; pieces: number; error?: unknown };

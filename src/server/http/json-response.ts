@@ -1,5 +1,3 @@
-import { safetyHeaders } from './safety-headers.ts';
-
 const encoder = new TextEncoder();
 
 /** A JSON answer that no cache keeps; its length is known, so that short ones are not compressed. */
@@ -20,4 +18,28 @@ export function jsonResponse(
       ...headers,
     },
   });
+}
+
+/**
+ * The headers of every answer that has no others: browsers neither guess its type nor show it in a frame, run anything in
+ * it, keep it, or let pages of other sites load it.
+ */
+export const safetyHeaders: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  'content-security-policy':
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+};
+
+const entries = Object.entries(safetyHeaders);
+
+/** Adds those headers that an answer does not have. */
+export function addSafetyHeaders(headers: Headers): void {
+  for (const [name, value] of entries) {
+    if (!headers.has(name)) headers.set(name, value);
+  }
 }

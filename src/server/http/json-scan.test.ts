@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { exceededBound, topLevelString } from './json-scan.ts';
+import { exceededBound, topLevelString } from './body.ts';
 
 const any = Number.POSITIVE_INFINITY;
 

@@ -1,4 +1,6 @@
-import { isWaymarkError, messageOf } from '../../core/error.ts';
+import { isReported, markReported } from '../../agent/spec/reported-errors.ts';
+import { type ErrorBody, isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
+import type { Clock } from '../../core/time/clock.ts';
 
 /** One line of the server's log: plain data, ready for JSON. */
 export interface LogEntry {
@@ -47,4 +49,37 @@ export function describeError(error: unknown, depth = 8): Record<string, unknown
   const inner =
     cause === undefined || depth === 0 ? {} : { cause: describeError(cause, depth - 1) };
   return { name, ...status, message, stack, ...inner };
+}
+
+/**
+ * Logs an error that is answered to a client, where the answer does not say all of it. What the app has reported is in the
+ * log already.
+ */
+export function logFault(
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  error: unknown,
+  fields: Readonly<Record<string, unknown>> = {},
+): void {
+  if (!isFault(error) || isReported(error)) return;
+  log({
+    level: 'error',
+    time: clock.now(),
+    msg: 'failed',
+    ...fields,
+    error: describeError(error),
+  });
+}
+
+/** The error for an answer, once it has been logged. */
+export function fromAnswer({ status, message, details }: ErrorBody): WaymarkError {
+  const error = new WaymarkError(status, message, { details });
+  markReported(error);
+  return error;
+}
+
+// Not what a caller did wrong, or with a message that the caller does not get.
+function isFault(error: unknown): boolean {
+  if (!isWaymarkError(error)) return true;
+  const { status, publicMessage } = error;
+  return status === 'INTERNAL' || status === 'DATA_LOSS' || publicMessage !== undefined;
 }

@@ -1,4 +1,7 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { WaymarkError } from '../../core/error.ts';
+import { headersOf, type RequestLine, remoteAddress } from './connection.ts';
+import type { AllowedOrigins, HandlerOptions } from './handler-options.ts';
 
 /** Whether a host name or address is this machine's own. */
 export function isLoopback(host: string): boolean {
@@ -30,9 +33,6 @@ export function checkLoopbackHost(request: Request): void {
     'Only requests to localhost are answered here. Give the server an auth hook to answer others.',
   );
 }
-
-/** Which other sites may call. `true`: all of them. */
-export type AllowedOrigins = true | readonly string[];
 
 /**
  * Refuses a request that a page of another site made a browser send. Browsers name the page's origin on every request
@@ -69,4 +69,82 @@ function hostWithPort(request: Request): string | undefined {
 
 function safeUrl(text: string): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined;
+}
+
+// What proxies, load balancers and content delivery networks put on the requests that they pass on.
+const proxyHeader =
+  /^(?:forwarded|via|x-forwarded(?:-.+)?|x-original-(?:forwarded-for|host)|x-real-ip|x-client-ip|x-cluster-client-ip|x-envoy-.+|x-amzn-trace-id|x-cloud-trace-context|x-appengine-.+|x-azure-.+|x-vercel-.+|true-client-ip|fastly-client-ip|fly-client-ip|cf-.+|cdn-loop|akamai-.+)$/;
+
+/** Whether a request was passed on by a proxy. */
+function isForwarded(headers: Headers | IncomingHttpHeaders): boolean {
+  const names = headers instanceof Headers ? headers.keys() : Object.keys(headers);
+  for (const name of names) if (proxyHeader.test(name)) return true;
+  return false;
+}
+
+/**
+ * Refuses a request that a proxy passed on for another machine. A proxy may rewrite the Host header, so that the request
+ * looks as if it came from here. Development servers such as that of Next name themselves too, with this machine as the
+ * client: those may pass.
+ */
+export function checkNotForwarded(headers: Headers | IncomingHttpHeaders): void {
+  if (!isForwarded(headers) || isForwardedLocally(headers)) return;
+  throw new WaymarkError(
+    'PERMISSION_DENIED',
+    'This request came through a proxy, and this server does not authenticate its callers. Give it an auth hook to serve other machines.',
+  );
+}
+
+const localOnly = /^x-forwarded-(?:for|host|port|proto)$/;
+
+function isForwardedLocally(headers: Headers | IncomingHttpHeaders): boolean {
+  const entries = headers instanceof Headers ? [...headers] : Object.entries(headers);
+  const forwarded = entries.filter(([name]) => proxyHeader.test(name));
+  const valueAt = (wanted: string): string | undefined => {
+    const value = forwarded.find(([name]) => name === wanted)?.[1];
+    return Array.isArray(value) ? value.join(',') : value;
+  };
+  if (!forwarded.every(([name]) => localOnly.test(name))) return false;
+  const clients = valueAt('x-forwarded-for')?.split(',') ?? [];
+  const hosts = valueAt('x-forwarded-host')?.split(',') ?? [];
+  return (
+    clients.length > 0 &&
+    clients.every((client) => isLoopback(client.trim())) &&
+    hosts.every((host) => isLoopback(hostName(host.trim())))
+  );
+}
+
+function hostName(host: string): string {
+  return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : host;
+}
+
+/**
+ * Refuses clients that are not on this machine. The address of the line counts, and the host that was asked for: a page of
+ * another site may have made its name lead here.
+ */
+export function requireLoopback(c: RequestLine): void {
+  const address = remoteAddress(c.env);
+  if (address === undefined || !isLoopback(address) || isForwarded(headersOf(c))) {
+    throw new WaymarkError('PERMISSION_DENIED', 'This is for clients on the same machine only.');
+  }
+  checkLoopbackHost(c.req.raw);
+  checkOrigin(c.req.raw);
+}
+
+/** The address under which clients reach this server, without a slash at the end: the one that was set, or that of the request. */
+export function publicUrl(
+  { options: { basePath = '' } }: { readonly options: Pick<HandlerOptions, 'basePath'> },
+  c: { readonly req: { readonly url: string } },
+  url: string | undefined,
+): string {
+  return url?.replace(/\/+$/, '') ?? `${new URL(c.req.url).origin}${basePath}`;
+}
+
+/** Refuses an address that clients could not use. */
+export function checkPublicUrl(url: string | undefined, option: string): void {
+  if (url === undefined || /^https?:$/.test(URL.parse(url)?.protocol ?? '')) return;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `${option} must be the public http(s) URL of this server.`,
+  );
 }

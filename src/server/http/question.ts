@@ -1,11 +1,10 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
-import { isJsonObject, type Json } from '../../core/json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
+import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
-import { decideApproval } from './approval.ts';
-import { type Form, formFor } from './form.ts';
 
 /** An interrupt as a question to a person. */
 export interface Question {
@@ -102,4 +101,92 @@ function wordsOf(data: Json): string | undefined {
   if (!isJsonObject(data)) return undefined;
   const { message, question } = data;
   return [message, question].find((text): text is string => typeof text === 'string');
+}
+
+/** A form for a person, and how its content becomes a value. */
+interface Form {
+  /** An object of plain fields: all that MCP lets a server ask for. */
+  readonly schema: JsonObject;
+  /** The value that was filled in. */
+  read(content: JsonObject): Json | undefined;
+}
+
+/** A form whose value fits a schema: field by field where MCP can express it, as one field, or as JSON. */
+function formFor(schema: JsonObject | undefined): Form {
+  if (schema === undefined) return oneField({ type: 'string', title: 'Answer' }, (text) => text);
+  if (isPlainObject(schema)) {
+    const { properties, required } = schema;
+    return {
+      schema: { type: 'object', properties: properties ?? {}, ...(required && { required }) },
+      read: (content) => content,
+    };
+  }
+  if (isField(schema)) return oneField({ title: 'Answer', ...schema }, (value) => value);
+  const description = `JSON that fits ${JSON.stringify(schema).slice(0, 1000)}`;
+  return oneField({ type: 'string', title: 'Answer', description }, parsed);
+}
+
+function oneField(field: JsonObject, read: (value: Json) => Json | undefined): Form {
+  return {
+    schema: { type: 'object', properties: { answer: field }, required: ['answer'] },
+    read: ({ answer }) => (answer === undefined ? undefined : read(answer)),
+  };
+}
+
+function isPlainObject({ type, properties = {} }: JsonObject): boolean {
+  return (
+    type === 'object' &&
+    isJsonObject(properties) &&
+    Object.values(properties).every((field) => isJsonObject(field) && isField(field))
+  );
+}
+
+function isField({ type, enum: values, items }: JsonObject): boolean {
+  switch (type) {
+    case 'string':
+      return values === undefined || areTexts(values);
+    case 'number':
+    case 'integer':
+    case 'boolean':
+      return values === undefined;
+    case 'array':
+      return isJsonObject(items) && items.type === 'string' && areTexts(items.enum);
+    default:
+      return false;
+  }
+}
+
+function areTexts(values: Json | undefined): boolean {
+  return Array.isArray(values) && values.every((value) => typeof value === 'string');
+}
+
+function parsed(value: Json): Json | undefined {
+  try {
+    return typeof value === 'string' ? JSON.parse(value) : value;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The answer to a tool that waits for approval, from `{ approved, reason }`; `undefined` for anything that is neither a clear yes
+ * nor a clear no.
+ */
+export function decideApproval(interrupt: Interrupt, value: Json): InterruptAnswer | undefined {
+  const { approved, reason } = isJsonObject(value) ? value : {};
+  if (approved === false) {
+    return interrupt.decline(typeof reason === 'string' && reason !== '' ? reason : undefined);
+  }
+  if (approved !== true) return undefined;
+  return interrupt.approve();
+}
+
+/** The schema of an agent's structured output, where it has one. */
+export async function structuredOutput(agent: Agent): Promise<JsonSchema | undefined> {
+  try {
+    return await internalsOf(agent).spec.outputSchema?.();
+  } catch {
+    // What a prompt renders may need what only a call has.
+    return undefined;
+  }
 }

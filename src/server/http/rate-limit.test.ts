@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Clock } from '../../core/time/clock.ts';
-import { createRateLimit } from './rate-limit.ts';
+import { createRateLimit } from './limits.ts';
 
 test('a minute’s worth may come at once, then one at a time', () => {
   const clock = stoppedClock();

@@ -1,21 +1,26 @@
 import type { Context, Hono } from 'hono';
+import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import { lifelongController } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
+import { waitAtMost } from '../../core/time/timeout.ts';
 import type { Operation } from '../../protocol/routes.ts';
-import { type AuthorizeCall, type Caller, checkAuthorized, ownerOf } from './auth.ts';
-import type { NodeBindings } from './connection.ts';
+import { isSnapshotId } from '../../store/rules/ids.ts';
+import {
+  type AuthorizeCall,
+  type Caller,
+  checkAuthorized,
+  type Identify,
+  ownerOf,
+  type Presence,
+} from './auth.ts';
+import type { NodeBindings, PendingConnections } from './connection.ts';
+import { short } from './errors.ts';
 import type { HandlerOptions, ServerProtocol } from './handler-options.ts';
-import type { Identify } from './identify.ts';
-import type { Lifetime } from './lifetime.ts';
-import type { ServerLimits } from './limits.ts';
+import type { ServerLimits, Slots } from './limits.ts';
 import type { Log } from './log.ts';
-import { short } from './not-found.ts';
-import type { PendingConnections } from './pending-connections.ts';
-import type { Presence } from './presence.ts';
 import type { ServedApp } from './served-app.ts';
-import type { SessionOf } from './session-of.ts';
-import type { Slots } from './slots.ts';
 
 /** What all dialects of one server share. */
 export interface ServerContext {
@@ -175,4 +180,84 @@ export function findAgent(app: Pick<ServedApp, 'agents'>, name: string): Agent {
   const agent = app.agents().find((candidate) => candidate.name === name);
   if (agent) return agent;
   throw new WaymarkError('NOT_FOUND', `There is no agent ${short(name)}. GET /agents lists them.`);
+}
+
+/** Finds the session that a snapshot or run belongs to; `undefined` when this caller has no such snapshot. */
+type SessionOf = (agent: Agent, snapshotId: string, caller: Caller) => Promise<string | undefined>;
+
+/** How many answers are remembered: a snapshot never moves to another session. */
+const maxKnown = 10_000;
+
+// A state can be long, and is not needed.
+const leastOfState = { messages: { last: 1 } };
+
+/** Reads the session of a snapshot from the agent's store, once for each snapshot. */
+export function createSessionOf(): SessionOf {
+  const known = new Map<string, string>();
+  return async (agent, snapshotId, caller) => {
+    if (!isSnapshotId(snapshotId)) return undefined;
+    const scope = { agent: agent.name, ...ownerOf(caller) };
+    const key = JSON.stringify([scope.agent, scope.owner, snapshotId]);
+    const remembered = known.get(key);
+    if (remembered !== undefined) return remembered;
+    const { store } = internalsOf(agent).spec;
+    const sessionId = (await store?.getSnapshot(scope, { snapshotId }, leastOfState))?.sessionId;
+    if (sessionId === undefined) return undefined;
+    known.set(key, sessionId);
+    const [oldest] = known.size > maxKnown ? known.keys() : [];
+    if (oldest !== undefined) known.delete(oldest);
+    return sessionId;
+  };
+}
+
+/** A server's life from the first request to the last stream. */
+interface Lifetime {
+  /** Aborts when the server begins to shut down: idle connections end now. */
+  readonly closing: AbortSignal;
+  /** Aborts when running turns have had their time: all streams end, so that their clients reconnect to another server. */
+  readonly ending: AbortSignal;
+  /** `UNAVAILABLE` once the server is shutting down. */
+  checkOpen(): void;
+  /** Keeps the end waiting for this piece of work. */
+  track<T>(work: Promise<T>): Promise<T>;
+  /** Refuses new work, lets what runs finish for at most `graceMs`, then ends the streams. */
+  end(graceMs: number): Promise<void>;
+}
+
+/** A lifetime that has just begun. */
+export function createLifetime(clock: Clock): Lifetime {
+  const closing = lifelongController();
+  const ending = lifelongController();
+  const running = new Set<Promise<unknown>>();
+
+  const settled = async (): Promise<void> => {
+    while (running.size > 0) await Promise.allSettled(running);
+  };
+
+  return {
+    closing: closing.signal,
+    ending: ending.signal,
+    checkOpen() {
+      if (closing.signal.aborted) throw shuttingDown();
+    },
+    track(work) {
+      running.add(work);
+      const done = (): boolean => running.delete(work);
+      work.then(done, done);
+      return work;
+    },
+    async end(graceMs) {
+      closing.abort(shuttingDown());
+      await waitAtMost(clock, graceMs, settled());
+      ending.abort(shuttingDown());
+    },
+  };
+}
+
+function shuttingDown(): WaymarkError {
+  return new WaymarkError(
+    'UNAVAILABLE',
+    'This server is shutting down. Try again. To follow a running turn, watch it by its id.',
+    { details: { retryAfter: 1 } },
+  );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSlots } from './slots.ts';
+import { createSlots } from './limits.ts';
 
 test('each principal has its share, and gives it back once', () => {
   const slots = createSlots('streams', { total: 3, perPrincipal: 2 });

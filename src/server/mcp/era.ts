@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { headerOf } from '../http/connection.ts';
-import { short } from '../http/not-found.ts';
+import { short } from '../http/errors.ts';
 import type { RequestContext } from '../http/server-context.ts';
 import { codes, type Fields, McpError } from './errors.ts';
 import type { RpcRequest } from './json-rpc.ts';

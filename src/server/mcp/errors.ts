@@ -1,5 +1,5 @@
 import { type ErrorBody, isWaymarkError, type Status } from '../../core/error.ts';
-import { toWireError } from '../http/error-response.ts';
+import { toWireError } from '../http/errors.ts';
 
 /** Error codes of JSON-RPC and of MCP. */
 export const codes = {

@@ -1,4 +1,4 @@
-import { errorHeaders, httpStatusOf, toWireError } from '../http/error-response.ts';
+import { errorHeaders, httpStatusOf, toWireError } from '../http/errors.ts';
 import type { McpServerOptions, ServerProtocol } from '../http/handler-options.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import type { MountedProtocol, Router, ServerContext } from '../http/server-context.ts';

@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { McpServerOptions } from '../http/handler-options.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { publicUrl } from '../http/public-url.ts';
+import { publicUrl } from '../http/origin.ts';
 import type { RequestContext, Router, ServerContext } from '../http/server-context.ts';
 import { mcpPath } from './path.ts';
 

@@ -1,8 +1,8 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { short } from '../http/errors.ts';
 import type { McpServerOptions } from '../http/handler-options.ts';
-import { short } from '../http/not-found.ts';
-import { checkPublicUrl } from '../http/public-url.ts';
+import { checkPublicUrl } from '../http/origin.ts';
 import { checkSecret } from '../http/secret.ts';
 import type { ServedApp } from '../http/served-app.ts';
 

@@ -4,7 +4,7 @@ import { toResume } from '../../api/interrupts.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Init, Input } from '../../protocol/turn.ts';
-import { notFound, short } from '../http/not-found.ts';
+import { notFound, short } from '../http/errors.ts';
 import { type OpenCall, openAgentCall } from '../http/server-context.ts';
 import { codes, type Fields, McpError } from './errors.ts';
 import { inputRequired, waitingResult } from './interrupted.ts';

@@ -2,9 +2,8 @@ import * as v from 'valibot';
 import { WaymarkError } from '../../core/error.ts';
 import { hmacSha256, timingSafeEqual } from '../../core/platform.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import { fromBase64Url, toBase64Url } from '../http/base64-url.ts';
 import type { McpServerOptions } from '../http/handler-options.ts';
-import { randomSecret } from '../http/secret.ts';
+import { fromBase64Url, randomSecret, toBase64Url } from '../http/secret.ts';
 
 /** What a question to the user is about. */
 const asked = v.object({ agent: v.string(), sessionId: v.string(), snapshotId: v.string() });

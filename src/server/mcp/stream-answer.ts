@@ -1,7 +1,13 @@
-import { logFault } from '../http/fault.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { sseEvent, sseHeaders, sseKeepAlive, wantsEvents } from '../stream/sse.ts';
-import { acquireStreamSlot, type StreamFormat } from '../stream/stream-response.ts';
+import { logFault } from '../http/log.ts';
+import {
+  acquireStreamSlot,
+  type StreamFormat,
+  sseEvent,
+  sseHeaders,
+  sseKeepAlive,
+  wantsEvents,
+} from '../stream/stream-response.ts';
 import { errorMessage, type Fields, McpError, toMcpError } from './errors.ts';
 import { resultMessage } from './json-rpc.ts';
 import { inEra, type McpRequest, type McpServer } from './mcp-server.ts';

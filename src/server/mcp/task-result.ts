@@ -2,7 +2,7 @@ import { toResume } from '../../api/interrupts.ts';
 import { raceSignal } from '../../core/async/signal.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { isInterrupted } from '../http/turn-chain.ts';
-import { startRun } from '../stream/start-run.ts';
+import { startRun } from '../stream/turn.ts';
 import { askUser, canAsk } from './ask-user.ts';
 import type { Fields } from './errors.ts';
 import { waitingResult } from './interrupted.ts';

@@ -5,7 +5,7 @@ import { parseShape } from '../../protocol/parse.ts';
 import type { Init, Input } from '../../protocol/turn.ts';
 import type { OpenCall } from '../http/server-context.ts';
 import { isInterrupted } from '../http/turn-chain.ts';
-import { startRun } from '../stream/start-run.ts';
+import { startRun } from '../stream/turn.ts';
 import { codes, type Fields } from './errors.ts';
 import { toInputRequests } from './interrupted.ts';
 import {

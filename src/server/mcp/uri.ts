@@ -1,4 +1,4 @@
-import { short } from '../http/not-found.ts';
+import { short } from '../http/errors.ts';
 import { codes, McpError } from './errors.ts';
 
 /** What a resource is: a snapshot, or one artifact of it. */

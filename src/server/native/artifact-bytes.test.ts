@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { artifactBytes } from './artifact-bytes.ts';
-import { bytesResponse } from './bytes-response.ts';
+import { artifactBytes, bytesResponse } from './artifacts.ts';
 
 const ofUrl = (url: string) => artifactBytes({ name: 'a', parts: [{ media: { url } }] });
 const data = Uint8Array.from({ length: 1_000_000 }, (_, at) => (at * 31) % 251);

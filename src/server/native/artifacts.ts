@@ -1,15 +1,18 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import type { Lookup } from '../../protocol/ids.ts';
+import { type FileArtifact, streamOf } from '../../agent/persistence/open-artifact.ts';
+import { WaymarkError } from '../../core/error.ts';
+import { contentHash } from '../../core/json/hash.ts';
+import type { Json } from '../../core/json/json.ts';
+import type { Lookup } from '../../protocol/lookup.ts';
 import { routes } from '../../protocol/routes.ts';
-import { notFound } from '../http/not-found.ts';
+import type { Artifact } from '../../protocol/state.ts';
+import { notFound } from '../http/errors.ts';
 import {
   openCall,
   type RequestContext,
   type Router,
   type ServerContext,
 } from '../http/server-context.ts';
-import { artifactBytes, storedBytes } from './artifact-bytes.ts';
-import { bytesResponse } from './bytes-response.ts';
 
 // The messages are not needed.
 const least = { messages: { last: 1 } };
@@ -37,4 +40,197 @@ export function mountArtifacts(router: Router, serverContext: ServerContext): vo
   router.get(routes.getSnapshotArtifact.path, (c) =>
     answer(c, 'getSnapshotArtifact', { snapshotId: c.req.param('snapshot') ?? '' }),
   );
+}
+
+/**
+ * An answer with bytes, for downloads: whole, the range that was asked for, or 304 if the client has them. Several ranges
+ * at once, and ranges that cannot be read, are answered with everything, as HTTP allows.
+ */
+export function bytesResponse(request: Request, content: ArtifactBytes, name: string): Response {
+  const { length, contentType, etag } = content;
+  const headers = {
+    etag,
+    'accept-ranges': 'bytes',
+    // The client may keep it, but asks each time: it may have lost access.
+    'cache-control': 'private, no-cache',
+    'content-type': contentType,
+    'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(name.toWellFormed())}`,
+  };
+  if (isKnown(request.headers.get('if-none-match'), etag)) {
+    return new Response(null, { status: 304, headers });
+  }
+  const ifRange = request.headers.get('if-range');
+  const asked = ifRange === null || ifRange === etag ? request.headers.get('range') : null;
+  const range = rangeOf(asked, length);
+  if (range === undefined) {
+    return new Response(streamed(content, [0, length]), {
+      headers: { ...headers, 'content-length': String(length) },
+    });
+  }
+  if (range === 'outside') {
+    return new Response(null, {
+      status: 416,
+      headers: { ...headers, 'content-range': `bytes */${length}` },
+    });
+  }
+  const [from, to] = range;
+  return new Response(streamed(content, range), {
+    status: 206,
+    headers: {
+      ...headers,
+      'content-range': `bytes ${from}-${to - 1}/${length}`,
+      'content-length': String(to - from),
+    },
+  });
+}
+
+type Range = readonly [from: number, to: number];
+
+/** Bytes that are read at a time, when the client has taken those before. */
+const pieceLength = 256 * 1024;
+
+function streamed(content: ArtifactBytes, [from, to]: Range): BodyInit {
+  if ('pieces' in content) return streamOfPieces(content.pieces(from, to));
+  if (to - from <= pieceLength) return content.read(from, to);
+  let at = from;
+  const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+    const end = Math.min(at + pieceLength, to);
+    controller.enqueue(content.read(at, end));
+    at = end;
+    if (at === to) controller.close();
+  };
+  return new ReadableStream({ pull }, { highWaterMark: 0 });
+}
+
+function isKnown(header: string | null, etag: string): boolean {
+  if (header === null) return false;
+  const tags = header.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  return tags.includes('*') || tags.includes(etag);
+}
+
+/** The range `[from, to)` that was asked for; `undefined`: everything. */
+function rangeOf(header: string | null, length: number): Range | 'outside' | undefined {
+  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? [];
+  if (first === '' && last === '') return undefined;
+  if (first === '') {
+    const from = Math.max(0, length - Number(last));
+    return from < length ? [from, length] : 'outside';
+  }
+  if (last !== '' && Number(last) < Number(first)) return undefined;
+  const to = last === '' ? length : Math.min(length, Number(last) + 1);
+  return Number(first) < length ? [Number(first), to] : 'outside';
+}
+
+/** The content of an artifact as bytes, which are made, or read from the store, when they are sent. */
+type ArtifactBytes = HeldArtifact | StoredArtifact;
+
+interface About {
+  readonly length: number;
+  readonly contentType: string;
+  /** Names the content: the same content has the same one. */
+  readonly etag: string;
+}
+
+interface HeldArtifact extends About {
+  /** The bytes from one position to before another. */
+  read(from: number, to: number): Uint8Array<ArrayBuffer>;
+}
+
+interface StoredArtifact extends About {
+  /** The same in pieces, each of which is read from the store when it is asked for. */
+  pieces(from: number, to: number): AsyncGenerator<Uint8Array<ArrayBuffer>>;
+}
+
+/** The content of an artifact that is one text, or one file in a data URL. */
+export function artifactBytes(artifact: Artifact): HeldArtifact {
+  const [part, ...others] = artifact.parts;
+  const content = others.length > 0 || part === undefined ? undefined : contentOf(part);
+  if (content === undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Artifact "${artifact.name}" is not one text or one file with its data, so it cannot be served as bytes. Read it from the snapshot.`,
+    );
+  }
+  return { ...content, etag: etagOf(artifact) };
+}
+
+/** The content of an artifact that is a file which the store keeps. */
+function storedBytes(artifact: Artifact, file: FileArtifact): StoredArtifact {
+  const { size, contentType, read } = file;
+  const type = headerValue(contentType);
+  return { length: size, pieces: read, contentType: type, etag: etagOf(artifact) };
+}
+
+function etagOf(artifact: Artifact): string {
+  return `"${contentHash(artifact as unknown as Json)}"`;
+}
+
+function contentOf(part: Artifact['parts'][number]): Omit<HeldArtifact, 'etag'> | undefined {
+  if ('text' in part) {
+    const bytes = new TextEncoder().encode(part.text);
+    return { ...heldBytes(bytes), contentType: 'text/plain; charset=utf-8' };
+  }
+  if (!('media' in part)) return undefined;
+  const { url, contentType } = part.media;
+  const comma = url.indexOf(',');
+  if (!url.startsWith('data:') || comma < 0) return undefined;
+  const [type = '', ...parameters] = url.slice('data:'.length, comma).split(';');
+  const isBase64 = parameters.at(-1) === 'base64';
+  const data = url.slice(comma + 1);
+  return {
+    ...(isBase64 ? base64Bytes(data) : heldBytes(percentDecoded(data))),
+    contentType: headerValue(contentType ?? type),
+  };
+}
+
+type Bytes = Pick<HeldArtifact, 'length' | 'read'>;
+
+function heldBytes(bytes: Uint8Array<ArrayBuffer>): Bytes {
+  return { length: bytes.length, read: (from, to) => bytes.subarray(from, to) };
+}
+
+const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+/** Decodes what is read. */
+function base64Bytes(data: string): Bytes {
+  // With line feeds or characters of the URL alphabet, a position in the text is not one in the bytes.
+  if (!base64.test(data)) return heldBytes(Uint8Array.from(Buffer.from(data, 'base64')));
+  const digits = data.length - (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0);
+  return {
+    length: Math.floor((digits * 3) / 4),
+    read(from, to) {
+      const start = Math.floor(from / 3);
+      const bytes = Buffer.from(data.slice(start * 4, Math.ceil(to / 3) * 4), 'base64');
+      return Uint8Array.from(bytes.subarray(from - start * 3, to - start * 3));
+    },
+  };
+}
+
+function percentDecoded(data: string): Uint8Array<ArrayBuffer> {
+  try {
+    return new TextEncoder().encode(decodeURIComponent(data));
+  } catch {
+    return new TextEncoder().encode(data);
+  }
+}
+
+// A model or a tool may have written the type.
+function headerValue(type: string): string {
+  return /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/.test(type) ? type : 'application/octet-stream';
+}
+
+export type Pieces = AsyncGenerator<Uint8Array<ArrayBuffer>>;
+
+const sources = new WeakMap<object, Pieces>();
+
+/** The body of a response that is read in pieces, each in separate memory. */
+function streamOfPieces(pieces: Pieces): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const stream = streamOf(pieces);
+  sources.set(stream, pieces);
+  return stream;
+}
+
+/** The pieces of a response's body; `undefined` if it was made differently. */
+export function piecesOf({ body }: Response): Pieces | undefined {
+  return body === null ? undefined : sources.get(body);
 }

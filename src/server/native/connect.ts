@@ -10,20 +10,21 @@ import { after } from '../../core/time/timers.ts';
 import type { ClientFrame } from '../../protocol/frames.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
-import { checkBackgroundRuns } from '../http/background-runs.ts';
-import { checkJsonText, isLongText } from '../http/body.ts';
-import { toWireError } from '../http/error-response.ts';
-import { logFault } from '../http/fault.ts';
-import { topLevelString } from '../http/json-scan.ts';
-import { toPublicOutput } from '../http/public-output.ts';
+import { checkJsonText, isLongText, topLevelString } from '../http/body.ts';
+import { toWireError } from '../http/errors.ts';
+import { logFault } from '../http/log.ts';
 import { checkCall, findAgent, type ServerContext, type Subject } from '../http/server-context.ts';
-import { cursorFeed, isTurnEnd } from '../stream/cursor-feed.ts';
-import type { FeedBatch } from '../stream/feed.ts';
-import { invokeOptions } from '../stream/turn.ts';
+import { cursorFeed, type FeedBatch, isTurnEnd, toPublicOutput } from '../stream/feed.ts';
+import { checkBackgroundRuns, invokeOptions } from '../stream/turn.ts';
 import { artifactForm } from './format.ts';
-import { type FrameHandler, FrameReader } from './frame-reader.ts';
-import { closeCodes, createFrameSocket, type FrameSocket } from './socket.ts';
-import { WaitingInputs } from './waiting-inputs.ts';
+import {
+  closeCodes,
+  createFrameSocket,
+  type FrameHandler,
+  FrameReader,
+  type FrameSocket,
+  WaitingInputs,
+} from './socket.ts';
 
 /** What a WebSocket is opened for. */
 export interface ConnectOptions {

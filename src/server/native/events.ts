@@ -1,13 +1,12 @@
 import { routes } from '../../protocol/routes.ts';
 import { ownerOf } from '../http/auth.ts';
-import { logFault } from '../http/fault.ts';
-import { requestIdOf } from '../http/request-id.ts';
+import { logFault } from '../http/log.ts';
 import { openCall, type Router, type ServerContext } from '../http/server-context.ts';
-import { runFeed } from '../stream/feed.ts';
-import { startingWith, throwFirstError } from '../stream/first-batch.ts';
+import { runFeed, startingWith, throwFirstError } from '../stream/feed.ts';
 import { acquireStreamSlot, waitForAcceptance } from '../stream/stream-response.ts';
+import { requestIdOf } from '../stream/turn.ts';
 import { nativeFormat } from './format.ts';
-import { lastEventId } from './query.ts';
+import { lastEventId } from './request.ts';
 import { snapshotParam } from './snapshots.ts';
 
 /** `watch`: the events of a run, live or past, from the last one a reader has seen. */

@@ -3,8 +3,12 @@ import { withArtifactOnly, withPatchOnly } from '../../protocol/artifacts.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import { pieceOf } from '../../store/rules/event-body.ts';
 import type { FeedEvent } from '../stream/feed.ts';
-import { sseEvent, sseHeaders, sseKeepAlive } from '../stream/sse.ts';
-import type { StreamFormat } from '../stream/stream-response.ts';
+import {
+  type StreamFormat,
+  sseEvent,
+  sseHeaders,
+  sseKeepAlive,
+} from '../stream/stream-response.ts';
 
 /** The native dialect's stream: named events, each with its place in the run. */
 export function nativeFormat(url: string): StreamFormat<FeedEvent> {

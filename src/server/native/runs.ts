@@ -1,7 +1,7 @@
 import { routes } from '../../protocol/routes.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { openCall, type Router, type ServerContext } from '../http/server-context.ts';
-import { pageQuery } from './query.ts';
+import { pageQuery } from './request.ts';
 import { snapshotParam } from './snapshots.ts';
 
 /** What is being worked on, and what was given up. */

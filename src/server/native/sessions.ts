@@ -6,8 +6,8 @@ import { sessionChange } from '../../protocol/requests.ts';
 import { routes } from '../../protocol/routes.ts';
 import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
+import { notFound } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { notFound } from '../http/not-found.ts';
 import {
   openAgentCall,
   openCall,
@@ -15,8 +15,7 @@ import {
   type Router,
   type ServerContext,
 } from '../http/server-context.ts';
-import { checkFields } from './known-fields.ts';
-import { flagQuery, messageQuery, pageQuery } from './query.ts';
+import { checkFields, flagQuery, messageQuery, pageQuery } from './request.ts';
 
 /** Sessions: list, read, label, erase, and their timelines. */
 export function mountSessions(router: Router, serverContext: ServerContext): void {

@@ -12,17 +12,16 @@ import {
 } from '../../protocol/requests.ts';
 import { routes } from '../../protocol/routes.ts';
 import { readBody } from '../http/body.ts';
+import { notFound } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { notFound } from '../http/not-found.ts';
-import { requestIdOf, underRequestId } from '../http/request-id.ts';
 import {
   openCall,
   type RequestContext,
   type Router,
   type ServerContext,
 } from '../http/server-context.ts';
-import { checkFields, checkSteerFields } from './known-fields.ts';
-import { messageQuery } from './query.ts';
+import { requestIdOf, underRequestId } from '../stream/turn.ts';
+import { checkFields, checkSteerFields, messageQuery } from './request.ts';
 
 /** Snapshots: read, label, compare, go back, branch, stop. */
 export function mountSnapshots(router: Router, serverContext: ServerContext): void {

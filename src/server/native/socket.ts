@@ -1,10 +1,16 @@
 import type { WebSocket } from 'ws';
+import { WaymarkError } from '../../core/error.ts';
+import { letOthersRun } from '../../core/platform.ts';
+import { after } from '../../core/time/after.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import { after } from '../../core/time/timers.ts';
-import type { ServerFrame } from '../../protocol/frames.ts';
+import { type ClientFrame, clientFrame, type ServerFrame } from '../../protocol/frames.ts';
+import { isLongText, parseInSteps, parseText, type TextOptions } from '../http/body.ts';
+import type { ServerLimits } from '../http/limits.ts';
+import type { ServerContext } from '../http/server-context.ts';
+import { checkFrameFields } from './request.ts';
 
 /** A frame before it has its number. */
-export type Unnumbered = ServerFrame extends infer Frame
+type Unnumbered = ServerFrame extends infer Frame
   ? Frame extends ServerFrame
     ? Omit<Frame, 'seq'>
     : never
@@ -96,4 +102,160 @@ export function createFrameSocket(
       socket.once('close', stop);
     },
   };
+}
+
+/** Frames that are handled at once before no more are read, such as while `auth` takes its time. */
+const maxHandled = 256;
+
+/** What is done with the frames of a connection. */
+export interface FrameHandler {
+  /** Learns from the first frame, which is not parsed yet, who is calling. */
+  identify(first: string): Promise<void>;
+  /** Does what a frame asks for. Must not reject. */
+  handle(frame: ClientFrame, length: number): Promise<void>;
+  /** A frame cannot be read, or the caller is refused. */
+  fail(error: unknown): void;
+  /** True when the connection needs no more frames. */
+  readonly isOver: boolean;
+}
+
+/** Reads the frames of a WebSocket in their order, and stops reading while too much of it is being handled. */
+export class FrameReader {
+  readonly #socket: FrameSocket;
+  readonly #limits: ServerLimits;
+  readonly #handler: FrameHandler;
+  // Frames that came before the caller is known, or behind a long one: read one after the other by `#read`.
+  #unread: (string | undefined)[] = [];
+  #isReading = false;
+  #isIdentified = false;
+  #handling = 0;
+  // Characters of the frames that are being handled.
+  #handlingLength = 0;
+
+  constructor(socket: FrameSocket, limits: ServerLimits, handler: FrameHandler) {
+    this.#socket = socket;
+    this.#limits = limits;
+    this.#handler = handler;
+  }
+
+  /** Takes a frame; `undefined` for one that is not text. */
+  receive(text: string | undefined): void {
+    if (this.#handler.isOver) return;
+    if (this.#isIdentified && !this.#isReading && !isLongText(text)) this.#take(text);
+    else if (this.#unread.push(text) === 1 && !this.#isReading) void this.#read();
+  }
+
+  #take(text: string | undefined): void {
+    try {
+      const json = textOf(text);
+      this.#carryOut(parseText(clientFrame, json, this.#parsing), json.length);
+    } catch (error) {
+      this.#handler.fail(error);
+    }
+  }
+
+  // A client that is not known gets no more than one scan of its first frame.
+  async #read(): Promise<void> {
+    this.#isReading = true;
+    const release = this.#socket.hold();
+    try {
+      let isChecked = false;
+      if (!this.#isIdentified) {
+        // Reading a long one took its time.
+        if (isLongText(this.#unread[0])) await letOthersRun();
+        await this.#handler.identify(this.#unread[0] ?? '');
+        this.#isIdentified = !this.#handler.isOver;
+        isChecked = true;
+      }
+      while (this.#unread.length > 0 && !this.#handler.isOver) {
+        const text = textOf(this.#unread.shift());
+        const options = { ...this.#parsing, isChecked };
+        const frame = isLongText(text)
+          ? await parseInSteps(clientFrame, text, options)
+          : parseText(clientFrame, text, options);
+        if (!this.#handler.isOver) this.#carryOut(frame, text.length);
+        if (isLongText(text)) await letOthersRun();
+        isChecked = false;
+      }
+    } catch (error) {
+      this.#handler.fail(error);
+    } finally {
+      this.#unread = [];
+      this.#isReading = false;
+      release();
+    }
+  }
+
+  get #parsing(): TextOptions {
+    return { what: 'frame', limits: this.#limits, check: checkFrameFields };
+  }
+
+  #carryOut(frame: ClientFrame, length: number): void {
+    this.#handlingLength += length;
+    const isFull = ++this.#handling >= maxHandled || this.#handlingLength >= this.#limits.bodyBytes;
+    const release = isFull ? this.#socket.hold() : () => {};
+    void this.#handler.handle(frame, length).finally(() => {
+      this.#handling--;
+      this.#handlingLength -= length;
+      release();
+    });
+  }
+}
+
+function textOf(frame: string | undefined): string {
+  if (frame !== undefined) return frame;
+  throw new WaymarkError('INVALID_ARGUMENT', 'Frames must be JSON texts.');
+}
+
+/** Inputs that wait to be taken at most. */
+const maxWaiting = 64;
+
+/** The inputs of a connection whose turns have not ended. While there are any, they count as one running turn of their principal. */
+export class WaitingInputs {
+  readonly #serverContext: ServerContext;
+  readonly #lengths: number[] = [];
+  #release: () => void = () => {};
+
+  constructor(serverContext: ServerContext) {
+    this.#serverContext = serverContext;
+  }
+
+  get isEmpty(): boolean {
+    return this.#lengths.length === 0;
+  }
+
+  /** Notes an input of that many characters, or refuses it. */
+  add(length: number, principal: string | undefined): void {
+    const characters = this.#lengths.reduce((sum, each) => sum + each, 0);
+    const { limits } = this.#serverContext;
+    if (this.#lengths.length >= maxWaiting || characters >= limits.bodyBytes) {
+      throw new WaymarkError(
+        'RESOURCE_EXHAUSTED',
+        `${this.#lengths.length} inputs are waiting already. Send the next one when a turn has ended.`,
+      );
+    }
+    if (this.isEmpty) this.#begin(principal);
+    this.#lengths.push(length);
+  }
+
+  /** The turn of the first input has ended. */
+  remove(): void {
+    this.#lengths.shift();
+    if (this.isEmpty) this.#release();
+  }
+
+  /** The work for all of them is over. */
+  release(): void {
+    this.#release();
+  }
+
+  #begin(principal: string | undefined): void {
+    const giveBack = this.#serverContext.turns.take(principal);
+    const working = Promise.withResolvers<void>();
+    void this.#serverContext.lifetime.track(working.promise);
+    this.#release = () => {
+      giveBack();
+      working.resolve();
+    };
+  }
 }

@@ -2,12 +2,11 @@ import { turnRequest } from '../../protocol/requests.ts';
 import { routes } from '../../protocol/routes.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { requestIdOf, underRequestId } from '../http/request-id.ts';
 import { openTurn, type Router, type ServerContext } from '../http/server-context.ts';
-import { answerTurn } from '../stream/answer-turn.ts';
-import { wantsEvents } from '../stream/sse.ts';
+import { wantsEvents } from '../stream/stream-response.ts';
+import { answerTurn, requestIdOf, underRequestId } from '../stream/turn.ts';
 import { nativeFormat } from './format.ts';
-import { checkTurnFields } from './known-fields.ts';
+import { checkTurnFields } from './request.ts';
 
 /** `runTurn`: one turn, as a stream of events or as its output. */
 export function mountTurns(router: Router, serverContext: ServerContext): void {

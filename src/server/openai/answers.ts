@@ -1,8 +1,8 @@
 import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
 import { isJsonObject, type Json, toJson } from '../../core/json/json.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
-import { decideApproval } from '../http/approval.ts';
-import { short } from '../http/not-found.ts';
+import { short } from '../http/errors.ts';
+import { decideApproval } from '../http/question.ts';
 import { badRequest } from './errors.ts';
 import { toCallId } from './ids.ts';
 import type { CallOutput } from './input.ts';

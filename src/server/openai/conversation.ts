@@ -3,7 +3,7 @@ import { isName } from '../../protocol/ids.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Scope, Store } from '../../store/contract/store.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
-import { short } from '../http/not-found.ts';
+import { short } from '../http/errors.ts';
 import type { OpenCall } from '../http/server-context.ts';
 import { badRequest, unknownId } from './errors.ts';
 import { fullStoreOf, hasStore, type OpenAiServer } from './openai-server.ts';

@@ -7,8 +7,8 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
+import { short } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { short } from '../http/not-found.ts';
 import { checkCall, openAgentCall, type RequestContext } from '../http/server-context.ts';
 import {
   type Conversation,

@@ -1,6 +1,6 @@
 import { type ErrorBody, type Status, WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
-import { errorHeaders, httpStatusOf, toWireError } from '../http/error-response.ts';
+import { errorHeaders, httpStatusOf, toWireError } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
 
 /** An error as clients of OpenAI read it. */

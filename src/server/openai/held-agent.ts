@@ -5,10 +5,9 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import { isWaymarkError } from '../../core/error.ts';
 import type { Message } from '../../protocol/message.ts';
 import { type State, state as stateShape } from '../../protocol/state.ts';
-import { fromBase64Url, toBase64Url } from '../http/base64-url.ts';
 import { isLongText, parseInSteps, parseText } from '../http/body.ts';
 import type { OpenAiServerOptions } from '../http/handler-options.ts';
-import { randomSecret } from '../http/secret.ts';
+import { fromBase64Url, randomSecret, toBase64Url } from '../http/secret.ts';
 import type { ServerContext } from '../http/server-context.ts';
 import { badRequest } from './errors.ts';
 

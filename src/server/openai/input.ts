@@ -1,5 +1,5 @@
 import type { Message, Part } from '../../protocol/message.ts';
-import { short } from '../http/not-found.ts';
+import { short } from '../http/errors.ts';
 import { badRequest } from './errors.ts';
 import { snapshotOfCall, snapshotOfItem } from './ids.ts';
 import type { InputItem } from './shapes.ts';

@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import { checkOptions } from '../../core/options.ts';
+import { short } from '../http/errors.ts';
 import type { OpenAiServerOptions, ServerProtocol } from '../http/handler-options.ts';
-import { short } from '../http/not-found.ts';
 import { checkSecret } from '../http/secret.ts';
 import type { ServedApp } from '../http/served-app.ts';
 import type { MountedProtocol, Router, ServerContext } from '../http/server-context.ts';

@@ -3,8 +3,8 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import { fullStore } from '../../agent/spec/spec.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import type { Store } from '../../store/contract/store.ts';
+import { short } from '../http/errors.ts';
 import type { OpenAiServerOptions } from '../http/handler-options.ts';
-import { short } from '../http/not-found.ts';
 import {
   type OpenCall,
   openAgentCall,

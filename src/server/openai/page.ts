@@ -1,4 +1,4 @@
-import { short } from '../http/not-found.ts';
+import { short } from '../http/errors.ts';
 import type { RequestContext } from '../http/server-context.ts';
 import { badRequest, unknownId } from './errors.ts';
 import type { Item } from './items.ts';

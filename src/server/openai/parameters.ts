@@ -1,5 +1,5 @@
+import { short } from '../http/errors.ts';
 import type { OpenAiAllowance, OpenAiServerOptions } from '../http/handler-options.ts';
-import { short } from '../http/not-found.ts';
 import { badRequest } from './errors.ts';
 import { type CreateRequest, createRequest } from './shapes.ts';
 

@@ -1,10 +1,10 @@
 import { type InterruptAnswer, interruptsAtEnd, toResume } from '../../api/interrupts.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
 import type { Init, Input } from '../../protocol/turn.ts';
-import { short } from '../http/not-found.ts';
+import { short } from '../http/errors.ts';
 import { toolsOf } from '../http/question.ts';
-import { requestIdOf } from '../http/request-id.ts';
 import type { OpenCall, RequestContext } from '../http/server-context.ts';
+import { requestIdOf } from '../stream/turn.ts';
 import { toAnswers } from './answers.ts';
 import { badRequest } from './errors.ts';
 import { type ReadInput, readInput } from './input.ts';

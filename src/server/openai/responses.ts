@@ -1,10 +1,9 @@
 import { ownerOf } from '../http/auth.ts';
-import { logFault } from '../http/fault.ts';
+import { short } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { short } from '../http/not-found.ts';
+import { logFault } from '../http/log.ts';
 import type { RequestContext } from '../http/server-context.ts';
-import { runFeed } from '../stream/feed.ts';
-import { startingWith, throwFirstError } from '../stream/first-batch.ts';
+import { runFeed, startingWith, throwFirstError } from '../stream/feed.ts';
 import { acquireStreamSlot, waitForAcceptance } from '../stream/stream-response.ts';
 import { badRequest } from './errors.ts';
 import { toResponseId } from './ids.ts';

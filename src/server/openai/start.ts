@@ -1,7 +1,7 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Init } from '../../protocol/turn.ts';
-import { short } from '../http/not-found.ts';
+import { short } from '../http/errors.ts';
 import { type OpenCall, openAgentCall, type RequestContext } from '../http/server-context.ts';
 import { findConversation, prepareSession } from './conversation.ts';
 import { badRequest, unknownId } from './errors.ts';

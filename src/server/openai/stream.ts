@@ -4,10 +4,14 @@ import { abortError } from '../../core/async/signal.ts';
 import { assertNever, WaymarkError } from '../../core/error.ts';
 import { parseEventId } from '../../protocol/ids.ts';
 import type { Output } from '../../protocol/turn.ts';
-import { fromAnswer } from '../http/fault.ts';
+import { fromAnswer } from '../http/log.ts';
 import type { FeedBatch, FeedEvent } from '../stream/feed.ts';
-import { sseEvent, sseHeaders, sseKeepAlive } from '../stream/sse.ts';
-import type { StreamFormat } from '../stream/stream-response.ts';
+import {
+  type StreamFormat,
+  sseEvent,
+  sseHeaders,
+  sseKeepAlive,
+} from '../stream/stream-response.ts';
 import { ResponseEncoder, type ResponseEvent, type TurnEnd } from './encode.ts';
 import { toOpenAiError } from './errors.ts';
 import { fromState } from './held-agent.ts';

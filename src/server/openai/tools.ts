@@ -1,7 +1,7 @@
 import { type JsonObject, toJson } from '../../core/json/json.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
 import type { CallerToolInfo } from '../../protocol/turn.ts';
-import { short } from '../http/not-found.ts';
+import { short } from '../http/errors.ts';
 import { badRequest } from './errors.ts';
 import type { FunctionTool } from './shapes.ts';
 

@@ -1,6 +1,6 @@
 import type { Status } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
-import { toWireError } from '../http/error-response.ts';
+import { toWireError } from '../http/errors.ts';
 
 /** The numbers of gRPC's canonical codes, which the development tools read. */
 const codes: Record<Status, number> = {

@@ -1,4 +1,4 @@
-import { safetyHeaders } from '../http/safety-headers.ts';
+import { safetyHeaders } from '../http/json-response.ts';
 import type { StreamFormat } from '../stream/stream-response.ts';
 
 /** One JSON per line: the chunks of an action, then its result or its error. */

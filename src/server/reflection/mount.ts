@@ -3,11 +3,10 @@ import { WaymarkError } from '../../core/error.ts';
 import { currentTrace, inSpan } from '../../core/trace.ts';
 import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
-import { logFault } from '../http/fault.ts';
+import { short } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { short } from '../http/not-found.ts';
-import { requestIdOf } from '../http/request-id.ts';
-import { requireLoopback } from '../http/require-loopback.ts';
+import { logFault } from '../http/log.ts';
+import { requireLoopback } from '../http/origin.ts';
 import {
   checkCall,
   type MountedProtocol,
@@ -15,6 +14,7 @@ import {
   type ServerContext,
 } from '../http/server-context.ts';
 import { acquireStreamSlot } from '../stream/stream-response.ts';
+import { requestIdOf } from '../stream/turn.ts';
 import { createActive } from './active.ts';
 import { toReflectionError } from './error.ts';
 import { actionLines, ending, lineFormat } from './lines.ts';

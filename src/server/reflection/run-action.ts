@@ -15,11 +15,10 @@ import {
   toGenkitStatus,
 } from '../genkit/shapes.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
-import { short } from '../http/not-found.ts';
-import { underRequestId } from '../http/request-id.ts';
+import { short } from '../http/errors.ts';
 import type { ServedApp } from '../http/served-app.ts';
 import type { Subject } from '../http/server-context.ts';
-import { invokeOptions } from '../stream/turn.ts';
+import { invokeOptions, underRequestId } from '../stream/turn.ts';
 
 /** What the development tools ask to run. */
 export interface RunRequest {

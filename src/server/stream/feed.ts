@@ -1,12 +1,15 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
+import type { CallerCursor } from '../../agent/persistence/caller-cursor.ts';
+import type { LogEvent } from '../../agent/persistence/event-buffer.ts';
+import { toEventId } from '../../agent/persistence/event-id.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { scopeOf } from '../../agent/spec/spec.ts';
-import { outputOfRun } from '../../agent/turn/join.ts';
-import type { ErrorBody } from '../../core/error.ts';
+import { outputOfRun } from '../../agent/turn/follow.ts';
+import { type ErrorBody, isWaymarkError } from '../../core/error.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
 import type { Chunk, Output, Reset } from '../../protocol/turn.ts';
-import { toWireError } from '../http/error-response.ts';
-import { notFound } from '../http/not-found.ts';
+import { notFound, toWireError } from '../http/errors.ts';
+import { fromAnswer } from '../http/log.ts';
 
 /** What a dialect puts on the wire for a turn. `output` and `error` are final. */
 export type FeedEvent =
@@ -19,7 +22,7 @@ export type FeedEvent =
 export type FeedBatch = readonly FeedEvent[];
 
 /** Who follows, and for how long. */
-export interface FollowOptions {
+interface FollowOptions {
   readonly owner?: string;
   /** Aborts when the reader has left, or the server ends; the feed then ends without a final event. */
   readonly reader: AbortSignal;
@@ -85,4 +88,174 @@ async function given(
   if (requestId === undefined) return undefined;
   const { spec } = internalsOf(agent);
   return await outputOfRun({ spec, scope: scopeOf(spec, owner) }, runId, requestId);
+}
+
+/** Throws the error that a feed begins with, so that it can still be answered with its status. */
+export function throwFirstError({ value }: IteratorResult<FeedBatch>): void {
+  const [first] = value ?? [];
+  if (first?.type === 'error') throw fromAnswer(first.error);
+}
+
+/** A feed whose first batch has been asked for already. */
+export async function* startingWith<T>(
+  first: Promise<IteratorResult<T>>,
+  rest: AsyncGenerator<T>,
+): AsyncGenerator<T> {
+  const { value, done } = await first;
+  if (done) return;
+  yield value;
+  yield* rest;
+}
+
+interface CursorFeedOptions extends FollowOptions {
+  readonly agent: Agent;
+  /** Whether the store has the events as well. If not, the turn waits for a slow client. */
+  readonly watched: boolean;
+}
+
+/**
+ * The events of turns that run in this process, without their output. A slow client of a watched run does not hold up the
+ * turn: events that memory no longer has are read from the store. Ends early when the client has left; returns an output
+ * only when another process took over a run, so that the output of this process does not count.
+ */
+export function cursorFeed(
+  cursor: CallerCursor,
+  options: CursorFeedOptions,
+): AsyncGenerator<FeedBatch, Output | undefined> {
+  if (options.watched) cursor.readFromStore();
+  options.reader.addEventListener('abort', () => cursor.leave(), { once: true });
+  return new CursorFeed(cursor, options).batches();
+}
+
+/** Resolves with the first event; rejects when the turn was refused. */
+export async function accepted(cursor: CallerCursor): Promise<void> {
+  await cursor.readable();
+  const { ended } = cursor;
+  if (ended !== undefined && 'error' in ended && !cursor.hasNext) throw ended.error;
+}
+
+class CursorFeed {
+  readonly #cursor: CallerCursor;
+  readonly #options: CursorFeedOptions;
+  #runId: string | undefined;
+  /** The last event of the current run that the client got. */
+  #lastId: string | undefined;
+  #attempt = 0;
+
+  constructor(cursor: CallerCursor, options: CursorFeedOptions) {
+    this.#cursor = cursor;
+    this.#options = options;
+  }
+
+  async *batches(): AsyncGenerator<FeedBatch, Output | undefined> {
+    const { reader } = this.#options;
+    const cursor = this.#cursor;
+    try {
+      while (!reader.aborted) {
+        if (cursor.ended === undefined) await cursor.gathered();
+        const events = cursor.take();
+        const { missedRun } = cursor;
+        for (let at = 0; at < events.length; ) {
+          const batch: FeedEvent[] = [];
+          at = this.#addTo(batch, events, at);
+          if (batch.length > 0) yield batch;
+          if (at === events.length || this.#runId === undefined) continue;
+          at++;
+          const output = yield* this.#readStored(this.#runId, { isElsewhere: true });
+          if (output || reader.aborted) return output;
+        }
+        if (events.length > 0) continue;
+        if (missedRun !== undefined) {
+          const output = yield* this.#readMissed(missedRun);
+          if (output) return output;
+        } else if (cursor.ended !== undefined) {
+          if ('error' in cursor.ended) throw cursor.ended.error;
+          return undefined;
+        }
+      }
+      return undefined;
+    } finally {
+      cursor.leave();
+    }
+  }
+
+  /** Adds events to a batch, up to an end that is not the run's own: the run continues in another process. Gives its index. */
+  #addTo(batch: FeedEvent[], events: readonly LogEvent[], from: number): number {
+    const { watched } = this.#options;
+    for (let at = from; at < events.length; at++) {
+      const { attempt = 0, seq = 0, kept = false, shown } = events[at] ?? {};
+      if (shown === undefined) continue;
+      this.#seeStart(shown);
+      if (!watched || !kept) {
+        if (watched && this.#runId !== undefined && isTurnEnd(shown)) return at;
+        batch.push({ type: 'chunk', chunk: shown });
+        continue;
+      }
+      const { reset } = shown;
+      const id = toEventId({ attempt, seq });
+      if (this.#lastId !== undefined && attempt > this.#attempt) {
+        // Another process took over the run, and the turn here follows it.
+        batch.push({ attempt, ...reset, type: 'reset', id: reset ? id : this.#lastId });
+      }
+      this.#attempt = attempt;
+      this.#lastId = id;
+      if (reset === undefined) batch.push({ type: 'chunk', id, chunk: shown });
+    }
+    return events.length;
+  }
+
+  async *#readMissed(runId: string): AsyncGenerator<FeedBatch, Output | undefined> {
+    this.#startRun(runId);
+    const output = yield* this.#readStored(runId, { isElsewhere: false });
+    this.#cursor.skipMissed();
+    return output;
+  }
+
+  /** Sends the rest of a run from the store; gives its output when another process has worked on it. */
+  async *#readStored(
+    runId: string,
+    { isElsewhere }: { readonly isElsewhere: boolean },
+  ): AsyncGenerator<FeedBatch, Output | undefined> {
+    const { agent, watched: _, ...follow } = this.#options;
+    const after = this.#lastId;
+    let elsewhere = isElsewhere;
+    const events = watchRun(agent, runId, { ...follow, ...(after !== undefined && { after }) });
+    for await (const event of events) {
+      if (event.type === 'output') return elsewhere ? event.output : undefined;
+      if (event.type === 'reset') elsewhere = true;
+      if (event.type !== 'error' && event.id !== undefined) {
+        this.#lastId = event.id;
+        this.#attempt = Number.parseInt(event.id, 10);
+      }
+      yield [event];
+      if (!elsewhere && event.type === 'chunk' && isTurnEnd(event.chunk)) return undefined;
+    }
+    return undefined;
+  }
+
+  #seeStart({ agent, turnStart }: Chunk): void {
+    // A sub-agent's turn starts within that of its caller.
+    if (agent === undefined && turnStart?.snapshotId !== undefined) {
+      this.#startRun(turnStart.snapshotId);
+    }
+  }
+
+  /** A run that another process has taken over starts once more, with the same id. */
+  #startRun(runId: string): void {
+    if (runId === this.#runId) return;
+    this.#runId = runId;
+    this.#lastId = undefined;
+    this.#attempt = 0;
+  }
+}
+
+/** Whether a chunk ends a turn of the agent itself. */
+export function isTurnEnd({ agent, turnEnd }: Chunk): boolean {
+  return agent === undefined && turnEnd !== undefined;
+}
+
+/** An output as remote clients get it. */
+export function toPublicOutput(output: Output): Output {
+  const { error } = output;
+  return error && isWaymarkError(error) ? { ...output, error: toWireError(error) } : output;
 }

@@ -1,6 +1,6 @@
 import { gather } from '../../core/async/groups.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import type { FrameSink, FrameSource } from '../http/frame-sink.ts';
+import type { FrameSink, FrameSource } from '../http/connection.ts';
 
 /** How a body of frames is written, and what happens when its client is slow. */
 export interface FrameStreamOptions<Event> {

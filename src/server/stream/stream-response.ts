@@ -1,8 +1,15 @@
 import { type LinkedSignal, linkLightly } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { afterThisTurn } from '../../core/platform.ts';
-import { cutOf, cutWhenIdle, type NodeBindings } from '../http/connection.ts';
-import type { FrameSource } from '../http/frame-sink.ts';
+import {
+  cutOf,
+  cutWhenIdle,
+  type FrameSource,
+  headerOf,
+  type NodeBindings,
+  type RequestLine,
+} from '../http/connection.ts';
+import { safetyHeaders } from '../http/json-response.ts';
 import type { RequestContext, ServerContext } from '../http/server-context.ts';
 import type { FeedEvent } from './feed.ts';
 import {
@@ -20,7 +27,7 @@ export interface StreamFormat<Event> {
 }
 
 /** A slot for one more client. */
-export interface ReaderSeat {
+interface ReaderSeat {
   /** Aborts when the client has disconnected, or the server shuts down. */
   readonly signal: AbortSignal;
   /** Responds with the events; the slot is released when they have ended. */
@@ -197,4 +204,35 @@ export function waitForAcceptance(
 /** Whether an event ends its feed. */
 export function isFinal(event: FeedEvent): boolean {
   return event.type === 'output' || event.type === 'error';
+}
+
+/** One event of a stream of server-sent events; `data` must hold no line break, as JSON never does. */
+export function sseEvent({
+  event,
+  id,
+  data,
+}: {
+  readonly event?: string;
+  readonly id?: string | undefined;
+  readonly data: string;
+}): string {
+  const name = event === undefined ? '' : `event: ${event}\n`;
+  const place = id === undefined ? '' : `id: ${id}\n`;
+  return `${name}${place}data: ${data}\n\n`;
+}
+
+/** A comment, which readers skip: it keeps a silent line open. */
+export const sseKeepAlive = ': keep-alive\n\n';
+
+/** The headers of a stream that nothing in between may hold back, change or keep. */
+export const sseHeaders: Readonly<Record<string, string>> = {
+  ...safetyHeaders,
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store, no-transform',
+  'x-accel-buffering': 'no',
+};
+
+/** Whether a request asks for a stream of events. */
+export function wantsEvents(c: RequestLine): boolean {
+  return headerOf(c, 'accept')?.includes('text/event-stream') ?? false;
 }

@@ -2,16 +2,19 @@ import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent, InvokeOptions } from '../../agent/spec/agent.ts';
 import { handled } from '../../core/async/promises.ts';
 import { abortError, linkSignals } from '../../core/async/signal.ts';
+import { WaymarkError } from '../../core/error.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { Init, Input, Output } from '../../protocol/turn.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
-import { toWireError } from '../http/error-response.ts';
-import { toPublicOutput } from '../http/public-output.ts';
-import { accepted, cursorFeed } from './cursor-feed.ts';
-import type { FeedBatch } from './feed.ts';
+import { headerOf, type RequestLine } from '../http/connection.ts';
+import { toWireError } from '../http/errors.ts';
+import { fromAnswer, logFault } from '../http/log.ts';
+import type { OpenCall, RequestContext, ServerContext, TurnCall } from '../http/server-context.ts';
+import { accepted, cursorFeed, type FeedBatch, type FeedEvent, toPublicOutput } from './feed.ts';
+import { acquireStreamSlot, type StreamFormat, waitForAcceptance } from './stream-response.ts';
 
 /** What a server was asked to run, and for whom. */
-export interface TurnOptions {
+interface TurnOptions {
   readonly input: Input;
   readonly init?: Init | undefined;
   readonly caller: Caller;
@@ -41,7 +44,7 @@ export interface ServedTurn {
 }
 
 /** Starts a turn, which continues without its client if the result can be fetched later. */
-export function startTurn(
+function startTurn(
   agent: Agent,
   { input, init, caller, reader, stopWithReader, resumable = true, onFault }: TurnOptions,
 ): ServedTurn {
@@ -117,4 +120,169 @@ async function* turnEvents(
       yield [{ type: 'error', error: toWireError(error) }];
     } else if (!resumable) yield [{ type: 'error', error: toWireError(abortError(reader)) }];
   }
+}
+
+/** What to run, and the form of its response. */
+interface TurnAnswer<Event = FeedEvent> {
+  readonly init?: Init | undefined;
+  readonly input: Input;
+  /** The form of the stream; `false` when the caller wants the output alone. */
+  readonly stream: StreamFormat<Event> | false;
+  /** Whether a client of this protocol can resume a dropped stream. @default true */
+  readonly resumable?: boolean;
+  readonly respond: (output: Output) => Response;
+  /** @default as the option `onDisconnect` says */
+  readonly stopWithReader?: boolean | undefined;
+  /** Observes the events of a stream, or turns them into those of a protocol. */
+  readonly decorate?: (events: AsyncGenerator<FeedBatch>) => AsyncIterable<readonly Event[]>;
+}
+
+/** Runs a turn for a caller; refusals are thrown, so that they get their HTTP status. */
+export async function answerTurn<Event = FeedEvent>(
+  serverContext: ServerContext,
+  c: RequestContext,
+  { agent, caller }: TurnCall,
+  { stream, respond, decorate, ...answer }: TurnAnswer<Event>,
+): Promise<Response> {
+  if (answer.input.detach === true) await checkBackgroundRuns(serverContext, caller);
+  const release = serverContext.turns.take(caller.principal);
+  const slot = takeOrRelease(() => acquireStreamSlot(serverContext, c), release);
+  const turn = beginTurn(serverContext, c, {
+    ...answer,
+    agent,
+    caller,
+    reader: slot.signal,
+    release,
+  });
+  try {
+    if (stream) {
+      await waitForAcceptance(serverContext, turn.accepted);
+      // Without a translation, the events of the feed are those of the protocol.
+      const events = decorate?.(turn.events) ?? (turn.events as AsyncIterable<never>);
+      return slot.respond(events, stream, { isGathered: true });
+    }
+    const output = await outputOfTurn(turn, slot.signal);
+    slot.leave();
+    return respond(output);
+  } catch (error) {
+    slot.leave();
+    throw error;
+  }
+}
+
+function takeOrRelease<T>(take: () => T, release: () => void): T {
+  try {
+    return take();
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** Starts a turn within the limits of its caller, and keeps the server's end waiting for it. */
+export function beginTurn(
+  serverContext: ServerContext,
+  c: RequestContext,
+  {
+    agent,
+    caller,
+    release = serverContext.turns.take(caller.principal),
+    stopWithReader = serverContext.options.onDisconnect === 'abort',
+    ...turn
+  }: Omit<TurnOptions, 'stopWithReader' | 'onFault'> & {
+    readonly agent: Agent;
+    /** Gives back the caller's slot for a turn. @default one is taken */
+    readonly release?: () => void;
+    /** @default as the option `onDisconnect` says */
+    readonly stopWithReader?: boolean | undefined;
+  },
+): ServedTurn {
+  const started = startTurn(agent, {
+    ...turn,
+    caller,
+    stopWithReader,
+    onFault: (error) => logFault(serverContext, error, c.get('logged')),
+  });
+  void serverContext.lifetime.track(started.done.then(release));
+  serverContext.options.waitUntil?.(started.ended());
+  return started;
+}
+
+// Reads the events of a turn for a caller who only wants its output.
+async function outputOfTurn({ events }: ServedTurn, reader: AbortSignal): Promise<Output> {
+  let snapshotId: string | undefined;
+  for await (const batch of events) {
+    for (const event of batch) {
+      if (event.type === 'output') return event.output;
+      if (event.type === 'error') throw fromAnswer(event.error);
+      if (event.type === 'chunk') snapshotId ??= event.chunk.turnStart?.snapshotId;
+    }
+  }
+  // The client has left, or the server shuts down before the turn ends: name the snapshot where the result will be.
+  const { status, message, details } = abortError(reader);
+  throw new WaymarkError(status, message, {
+    details: snapshotId === undefined ? details : { retryAfter: 1, snapshotId },
+  });
+}
+
+/**
+ * Starts a turn in the background within the limits of its caller, and keeps the server's end waiting for it. The turn survives
+ * this process.
+ */
+export async function startRun(
+  serverContext: ServerContext,
+  { agent, caller }: OpenCall,
+  init: Init,
+  input: Input,
+): Promise<{ readonly id: string }> {
+  await checkBackgroundRuns(serverContext, caller);
+  const { requestId, ...rest } = input;
+  const run = await agent.start(rest, {
+    ...invokeOptions(init, caller),
+    ...(requestId !== undefined && { requestId }),
+  });
+  serverContext.options.waitUntil?.(agent.wait(run.id, ownerOf(caller)).catch(() => {}));
+  return run;
+}
+
+/**
+ * Refuses one more background run of a principal that has as many as it may. The store is asked, so that runs that other
+ * processes work on, or that wait in a queue, count as well.
+ */
+export async function checkBackgroundRuns(
+  { app, limits }: ServerContext,
+  { principal }: Caller,
+): Promise<void> {
+  if (principal === undefined) return;
+  const most = limits.backgroundRunsPerPrincipal;
+  const agents = app.agents().filter(({ metadata }) => metadata.detachable);
+  const runs = await Promise.all(agents.map((agent) => agent.listRuns({ owner: principal })));
+  if (runs.flatMap(({ items }) => items).filter(({ mode }) => mode === 'detached').length < most)
+    return;
+  throw new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    `You have ${most} background runs, which is the limit. Try again when one has ended.`,
+    { details: { retryAfter: 10 } },
+  );
+}
+
+/** The idempotency key in the header of a request. */
+export function requestIdOf(c: RequestLine): string | undefined {
+  return headerOf(c, 'idempotency-key');
+}
+
+/** The input of a turn under its idempotency key, which the header or the body may name. They must not differ. */
+export function underRequestId(
+  input: Input,
+  header: string | undefined,
+  inBody?: string | undefined,
+): Input {
+  const requestId = header ?? inBody ?? input.requestId;
+  if (requestId === undefined) return input;
+  const isSame = (other: string | undefined): boolean => other === undefined || other === requestId;
+  if (isSame(inBody) && isSame(input.requestId)) return { ...input, requestId };
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    'The turn has several request ids. Send one, as the header Idempotency-Key or as requestId in the body.',
+  );
 }

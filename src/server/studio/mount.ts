@@ -1,7 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
-import { jsonResponse } from '../http/json-response.ts';
-import { requireLoopback } from '../http/require-loopback.ts';
-import { safetyHeaders } from '../http/safety-headers.ts';
+import { jsonResponse, safetyHeaders } from '../http/json-response.ts';
+import { requireLoopback } from '../http/origin.ts';
 import {
   checkCall,
   type RequestContext,

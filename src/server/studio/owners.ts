@@ -3,7 +3,7 @@ import { fullStore } from '../../agent/spec/spec.ts';
 import { isName, notAName } from '../../protocol/ids.ts';
 import type { Caller } from '../http/auth.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { requireLoopback } from '../http/require-loopback.ts';
+import { requireLoopback } from '../http/origin.ts';
 import {
   checkCall,
   type RequestContext,

@@ -5,7 +5,7 @@ import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../../pro
 import { isInterrupted } from '../../protocol/messages/tool-round.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Init, Input, Resume } from '../../protocol/turn.ts';
-import { short } from '../http/not-found.ts';
+import { short } from '../http/errors.ts';
 import { toUiMessages } from './messages.ts';
 import {
   snapshotAfter,

@@ -1,22 +1,26 @@
 import type { State } from '../../protocol/state.ts';
 import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
-import { logFault } from '../http/fault.ts';
+import { notFound } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { notFound } from '../http/not-found.ts';
-import { requestIdOf, underRequestId } from '../http/request-id.ts';
+import { logFault } from '../http/log.ts';
 import {
   openCall,
   type RequestContext,
   type Router,
   type ServerContext,
 } from '../http/server-context.ts';
-import { answerTurn } from '../stream/answer-turn.ts';
 import { type FeedEvent, runFeed } from '../stream/feed.ts';
-import { runAfterStop } from '../stream/run-after-stop.ts';
-import { sseEvent, sseHeaders, sseKeepAlive } from '../stream/sse.ts';
-import { acquireStreamSlot, isFinal, type StreamFormat } from '../stream/stream-response.ts';
-import { createViewers } from '../stream/viewers.ts';
+import { createViewers, runAfterStop } from '../stream/run-after-stop.ts';
+import {
+  acquireStreamSlot,
+  isFinal,
+  type StreamFormat,
+  sseEvent,
+  sseHeaders,
+  sseKeepAlive,
+} from '../stream/stream-response.ts';
+import { answerTurn, requestIdOf, underRequestId } from '../stream/turn.ts';
 import { createUiEncoder } from './encode.ts';
 import { toTurn } from './input.ts';
 import { toUiMessages } from './messages.ts';

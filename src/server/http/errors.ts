@@ -1,4 +1,4 @@
-import { type ErrorBody, toErrorBody } from '../../core/error.ts';
+import { type ErrorBody, toErrorBody, WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
 import { type ErrorHttpStatus, httpStatus } from '../../protocol/http-status.ts';
 import { jsonResponse } from './json-response.ts';
@@ -31,4 +31,14 @@ export function errorHeaders({ status, details }: ErrorBody): Record<string, str
 export function errorResponse(error: unknown): Response {
   const body = toWireError(error);
   return jsonResponse(body, { status: httpStatusOf(body), headers: errorHeaders(body) });
+}
+
+/** The error for an id that is unknown to this caller, whether or not it exists for another owner. */
+export function notFound(what: 'session' | 'snapshot' | 'artifact', id: string): WaymarkError {
+  return new WaymarkError('NOT_FOUND', `There is no ${what} ${short(id)} here.`);
+}
+
+/** A text from outside, escaped and cut, to be put into a message. */
+export function short(text: string): string {
+  return JSON.stringify(text.length > 64 ? `${text.slice(0, 63)}…` : text);
 }
