@@ -265,12 +265,11 @@ export type {
 } from './store/contract/store.ts';
 export { type MemoryStoreOptions, memoryStore } from './store/memory/memory-store.ts';
 export type { FeedRun, FeedSource, WebhookFeed } from './webhook/feed.ts';
-export type { WebhookOptions } from './webhook/options.ts';
+export type { Webhook, WebhookOptions } from './webhook/options.ts';
 export {
   type SignedContent,
   signWebhook,
   verifyWebhook,
   type WebhookSecret,
 } from './webhook/sign.ts';
-export type { Webhook } from './webhook/webhook.ts';
 export type { Webhooks } from './webhook/webhooks.ts';

@@ -15,22 +15,16 @@ import type { Message } from '../protocol/message.ts';
 import type { SteerResult } from '../protocol/requests.ts';
 import type { Chunk, Input, Output } from '../protocol/turn.ts';
 import { toToolSchema } from './caller-tool-schema.ts';
-import { closed, cutOff, notRun } from './connection-error.ts';
+import { closed, cutOff, notRun, PendingFrames, ResumeCursor } from './connection-state.ts';
 import { EventQueue } from './event-queue.ts';
 import { artifactQuery, followRun, ownTurnStart } from './follow-run.ts';
-import { toInit } from './init.ts';
-import { PendingFrames } from './pending-frames.ts';
-import { isPassing } from './reconnect.ts';
 import type { RemoteInvokeOptions } from './remote-agent.ts';
 import { fromErrorBody } from './remote-error.ts';
 import { identified, knowsRequests } from './request-id.ts';
-import { ResumeCursor } from './resume-cursor.ts';
+import { abortRun, steerRun } from './running-turn.ts';
 import { type ClientSocket, cannotConnect, openSocket, whyNot } from './socket.ts';
-import { StartedRun } from './started-run.ts';
-import { steerRun } from './steer-run.ts';
-import { abortRun } from './stop-turn.ts';
-import type { Transport } from './transport.ts';
-import { chunksOf, type ReadEvent } from './turn-stream.ts';
+import { isPassing, type Transport } from './transport.ts';
+import { chunksOf, type ReadEvent, StartedRun, toInit } from './turn-stream.ts';
 
 /** Many turns over a WebSocket. One that is cut is taken up: a running turn by its events, the next ones on a new socket. */
 export function connect<Types extends AgentTypes>(

@@ -14,8 +14,7 @@ import type {
   RemoteRunOptions,
 } from './remote-agent.ts';
 import { identified } from './request-id.ts';
-import { steerRun } from './steer-run.ts';
-import { abortRun } from './stop-turn.ts';
+import { abortRun, steerRun } from './running-turn.ts';
 import type { RemoteRequest, Transport } from './transport.ts';
 import { streamTurn } from './turn-stream.ts';
 import { waitForRun, watchRun } from './watch.ts';

@@ -1,15 +1,14 @@
 import { abortError, linkSignals } from '../core/async/signal.ts';
-import { isWaymarkError, WaymarkError } from '../core/error.ts';
-import type { Chunk, Output } from '../protocol/turn.ts';
-import { createIdleTimeout } from './idle-timeout.ts';
-import { isPassing } from './reconnect.ts';
-import { foreignResponse, responseError } from './remote-error.ts';
+import { type ErrorBody, isWaymarkError, WaymarkError } from '../core/error.ts';
+import type { SseEvents } from '../protocol/frames.ts';
+import type { Chunk, Output, Reset } from '../protocol/turn.ts';
+import { foreignResponse, fromErrorBody, responseError } from './remote-error.ts';
 import { knowsRequests } from './request-id.ts';
-import { type RunEvent, readRunEvents } from './run-events.ts';
-import type { RemoteRequest, Transport } from './transport.ts';
+import { createSseParser, type SseMessage } from './sse-parser.ts';
+import { createIdleTimeout, isPassing, type RemoteRequest, type Transport } from './transport.ts';
 
 /** A run to follow: one that a first request starts, or one whose id is known. */
-export type RunLine = { readonly agent: string; readonly artifacts?: ArtifactForm } & (
+type RunLine = { readonly agent: string; readonly artifacts?: ArtifactForm } & (
   | { readonly start: RemoteRequest; readonly requestId?: string }
   | { readonly snapshotId: string; readonly after?: string }
 );
@@ -193,4 +192,59 @@ function lost({ snapshotId }: Place, cause: WaymarkError | undefined): WaymarkEr
         `The connection broke and could not be restored. The turn may still be running: see snapshot "${snapshotId}".`,
         { details: { snapshotId }, cause },
       );
+}
+
+/** What a run tells, whichever line it came over. `output` and `error` are the last. */
+export type RunEvent =
+  | { readonly type: 'chunk'; readonly id?: string; readonly chunk: Chunk }
+  | ({ readonly type: 'reset'; readonly id: string } & Readonly<Reset>)
+  | { readonly type: 'output'; readonly output: Output }
+  | { readonly type: 'error'; readonly error: WaymarkError };
+
+/** The events of an SSE response until it ends or breaks. The caller checks whether the final event arrived. */
+async function* readRunEvents(
+  body: ReadableStream<Uint8Array>,
+  onBytes: () => void,
+): AsyncGenerator<RunEvent, void, undefined> {
+  const parser = createSseParser();
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      onBytes();
+      for (const message of parser.push(value)) {
+        const event = toRunEvent(message);
+        if (event) yield event;
+      }
+    }
+  } finally {
+    // Left early: the server should know. A broken body cannot be cancelled, and need not be.
+    reader.cancel().catch(() => {});
+  }
+}
+
+/** Converts an SSE message to an event. Kinds that a later server may add are ignored. */
+function toRunEvent({ event, data, id }: SseMessage): RunEvent | undefined {
+  const name = event as keyof SseEvents;
+  switch (name) {
+    case 'chunk': {
+      const chunk: Chunk = JSON.parse(data);
+      return id === undefined ? { type: 'chunk', chunk } : { type: 'chunk', id, chunk };
+    }
+    case 'reset': {
+      const reset: SseEvents['reset'] = JSON.parse(data);
+      return { ...reset, type: 'reset', id: id ?? '' };
+    }
+    case 'output':
+      return { type: 'output', output: JSON.parse(data) };
+    case 'error': {
+      const body: ErrorBody = JSON.parse(data);
+      const error = fromErrorBody(body);
+      return error && { type: 'error', error };
+    }
+    default:
+      name satisfies never;
+      return undefined;
+  }
 }

@@ -4,8 +4,7 @@ import { randomBytes } from '../core/platform.ts';
 import { autoPrefix } from '../protocol/ids.ts';
 import type { AgentInfo } from '../protocol/requests.ts';
 import type { Input } from '../protocol/turn.ts';
-import { isPassing } from './reconnect.ts';
-import type { Transport } from './transport.ts';
+import { isPassing, type Transport } from './transport.ts';
 
 /** The input under the id of its call, its own, or a new one, so that it can be sent again when its answer is lost. */
 export function identified(

@@ -1,9 +1,8 @@
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
 import type { Init } from '../protocol/turn.ts';
-import { createIdleTimeout } from './idle-timeout.ts';
 import type { WebSocketLike } from './options.ts';
-import type { RemoteRequest, Transport } from './transport.ts';
+import { createIdleTimeout, type RemoteRequest, type Transport } from './transport.ts';
 
 /** One WebSocket of a connection; a connection whose line is cut may open another. */
 export interface ClientSocket {

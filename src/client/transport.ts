@@ -1,12 +1,11 @@
 import { abortError, throwIfAborted } from '../core/async/signal.ts';
-import { WaymarkError } from '../core/error.ts';
+import { type Status, WaymarkError } from '../core/error.ts';
+import { backoff, randomFraction } from '../core/time/backoff.ts';
 import { type Clock, systemClock } from '../core/time/clock.ts';
 import { checkId } from '../protocol/ids.ts';
 import { type Operation, routes } from '../protocol/routes.ts';
-import type { ClientOptions, WebSocketLike } from './options.ts';
-import { type Reconnect, toReconnect } from './reconnect.ts';
+import type { ClientOptions, ReconnectOptions, WebSocketLike } from './options.ts';
 import { foreignResponse, isNotFound, responseError } from './remote-error.ts';
-import { traceHeaders } from './trace-headers.ts';
 
 /** One request of the native dialect. */
 export interface RemoteRequest {
@@ -142,4 +141,102 @@ function unreachable(base: string, cause: unknown): WaymarkError {
     `Cannot reach "${base}": check that the server runs and that the URL and its origin are allowed.`,
     { cause },
   );
+}
+
+// OpenTelemetry's API keeps what is registered in one global, and the active span in its context under one key, the same
+// for every copy of its first major version. Reading them there needs no dependency and works in a browser too.
+const registered = Symbol.for('opentelemetry.js.api.1');
+const spanKey = Symbol.for('OpenTelemetry Context Key SPAN');
+
+interface ActiveSpan {
+  spanContext(): {
+    readonly traceId: string;
+    readonly spanId: string;
+    readonly traceFlags: number;
+    readonly traceState?: { serialize(): string };
+  };
+}
+
+interface Registered {
+  readonly context?: { active(): { getValue(key: symbol): unknown } };
+}
+
+/** The W3C trace headers of the active span, so that client and server share a trace; none without tracing. */
+function traceHeaders(): Readonly<Record<string, string>> {
+  const { context } = (globalThis as { readonly [registered]?: Registered })[registered] ?? {};
+  const span = context?.active().getValue(spanKey) as ActiveSpan | undefined;
+  const place = span?.spanContext();
+  if (!place || /^0*$/.test(place.traceId)) return {};
+  const flags = place.traceFlags.toString(16).padStart(2, '0');
+  const traceparent = `00-${place.traceId}-${place.spanId}-${flags}`;
+  const tracestate = place.traceState?.serialize();
+  return tracestate ? { traceparent, tracestate } : { traceparent };
+}
+
+/** When to try again, and when to give up. */
+interface Reconnect {
+  /** Milliseconds of silence after which a stream counts as dropped. */
+  readonly idleTimeout: number;
+  /** How long to wait before a try, from 1 on; `undefined` when it is one too many. */
+  delayOf(attempt: number): number | undefined;
+}
+
+function toReconnect(options: ReconnectOptions | false): Reconnect {
+  const {
+    attempts = 10,
+    delay = 200,
+    maxDelay = 10_000,
+    idleTimeout = 60_000,
+  } = options || { attempts: 0 };
+  return {
+    idleTimeout,
+    delayOf(attempt) {
+      if (attempt > attempts) return undefined;
+      return backoff(attempt, { baseMs: delay, maxMs: maxDelay, jitter: randomFraction });
+    },
+  };
+}
+
+const passing: ReadonlySet<Status> = new Set([
+  'UNAVAILABLE',
+  'DEADLINE_EXCEEDED',
+  'RESOURCE_EXHAUSTED',
+  'INTERNAL',
+  'UNKNOWN',
+]);
+
+/** Whether the same request may well succeed a little later. */
+export function isPassing(status: Status): boolean {
+  return passing.has(status);
+}
+
+/** Watches a line on which something should come now and then, if only a sign of life. */
+interface IdleTimeout {
+  /** Something came. */
+  heard(): void;
+  /** Stops watching. */
+  end(): void;
+}
+
+/** Calls `onSilence` when nothing has come for as long as the client was told to wait. */
+export function createIdleTimeout(
+  { clock, reconnect: { idleTimeout } }: Pick<Transport, 'clock' | 'reconnect'>,
+  onSilence: () => void,
+): IdleTimeout {
+  let last = clock.now();
+  let looks = 0;
+  // One timer that looks now and then, not one for each piece that arrives. It also counts its looks: a clock that was set
+  // back would hide a dead line.
+  const end = clock.every(Math.max(idleTimeout / 4, 1), () => {
+    if (++looks <= 4 && clock.now() - last <= idleTimeout) return;
+    end();
+    onSilence();
+  });
+  return {
+    heard() {
+      last = clock.now();
+      looks = 0;
+    },
+    end,
+  };
 }

@@ -3,16 +3,12 @@ import { describeOutput } from '../api/describe.ts';
 import type { AgentTypes, ChunkOf, OutputOf, WireTypes } from '../api/types.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { TurnRequest } from '../protocol/requests.ts';
-import type { Input } from '../protocol/turn.ts';
+import type { Init, Input } from '../protocol/turn.ts';
 import { EventQueue } from './event-queue.ts';
-import { artifactQuery, followRun, ownTurnStart } from './follow-run.ts';
-import { toInit } from './init.ts';
+import { artifactQuery, followRun, ownTurnStart, type RunEvent } from './follow-run.ts';
 import type { RemoteInvokeOptions, RemoteRunOptions } from './remote-agent.ts';
 import { identified } from './request-id.ts';
-import type { RunEvent } from './run-events.ts';
-import { StartedRun } from './started-run.ts';
-import { steerRun } from './steer-run.ts';
-import { stopOnAbort, type TurnStop } from './stop-turn.ts';
+import { steerRun, stopOnAbort, type TurnStop } from './running-turn.ts';
 import type { Transport } from './transport.ts';
 
 /** What a reader of chunks sees; in order, so that a reset stands where it belongs. */
@@ -113,4 +109,29 @@ export function chunksOf<Types extends AgentTypes>(
       }
     },
   };
+}
+
+/** The part of the options that says where to start. What is not given is not part of its JSON. */
+export function toInit<Types extends AgentTypes>({
+  snapshotId,
+  sessionId,
+  state,
+  from,
+  ifHead,
+}: RemoteInvokeOptions<Types>): Init {
+  // A snapshot or an output has been replaced by its id, and the server checks the custom state.
+  return { ifHead, from, snapshotId, sessionId, state } as Init;
+}
+
+/** The id of a run, known once its turn has started; `undefined` if it ends without one. */
+export class StartedRun {
+  readonly #known = Promise.withResolvers<string | undefined>();
+
+  get id(): Promise<string | undefined> {
+    return this.#known.promise;
+  }
+
+  tell(id: string | undefined): void {
+    this.#known.resolve(id);
+  }
 }

@@ -268,9 +268,13 @@ function unknownRoute(c: RequestContext): WaymarkError {
   const [, openAi = ''] = /^(.*\/openai\/v1)\//.exec(c.req.path) ?? [];
   const isChat = openAi !== '' && c.req.path.endsWith('/chat/completions');
   const instead = isChat ? ` Use the Responses API: POST ${openAi}/responses.` : '';
+  const list =
+    openAi === ''
+      ? 'GET /openapi.json lists what there is.'
+      : 'The routes are those of https://platform.openai.com/docs/api-reference/responses.';
   return new WaymarkError(
     'NOT_FOUND',
-    `There is nothing at ${c.req.method} ${short(c.req.path)}.${instead} GET ${openAi}/openapi.json lists what there is.`,
+    `There is nothing at ${c.req.method} ${short(c.req.path)}.${instead} ${list}`,
   );
 }
 

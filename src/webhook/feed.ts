@@ -9,8 +9,7 @@ import { jsonValue } from '../protocol/json-value.ts';
 import { parseShape } from '../protocol/parse.ts';
 import { deliver } from './deliver.ts';
 import type { DeliverySlots } from './delivery-slots.ts';
-import type { WebhookOptions } from './options.ts';
-import type { Webhook } from './webhook.ts';
+import type { Webhook, WebhookOptions } from './options.ts';
 
 /** Who a feed works for. */
 export interface FeedRun {

@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as net from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { type PostOptions, post } from './post.ts';
-import { addressKinds } from './public-address.ts';
+import { type PostOptions, post } from './deliver.ts';
+import { addressKinds } from './destination.ts';
 
 const closing: (() => void)[] = [];
 afterEach(() => {

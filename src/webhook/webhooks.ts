@@ -5,9 +5,13 @@ import { parseShape } from '../protocol/parse.ts';
 import { DeliverySlots } from './delivery-slots.ts';
 import { checkDestination, parseDestination } from './destination.ts';
 import { createFeed, type FeedSource, type WebhookFeed } from './feed.ts';
-import { resolveWebhookOptions, type WebhookOptions } from './options.ts';
+import {
+  resolveWebhookOptions,
+  type Webhook,
+  type WebhookOptions,
+  webhook as webhookShape,
+} from './options.ts';
 import { receiverSecrets } from './sign.ts';
-import { type Webhook, webhook as webhookShape } from './webhook.ts';
 
 /** Sends signed webhooks. They are stored before they are sent, and survive this process. */
 export interface Webhooks {

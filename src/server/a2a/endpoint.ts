@@ -3,6 +3,17 @@ import { isWaymarkError } from '../../core/error.ts';
 import { readBody } from '../http/body.ts';
 import { headerOf } from '../http/connection.ts';
 import { jsonResponse } from '../http/json-response.ts';
+import {
+  answerFailure,
+  checkMediaType,
+  errorMessage,
+  type Fields,
+  isHttpRefusal,
+  type RequestId,
+  RpcError,
+  readMessage,
+  resultMessage,
+} from '../http/json-rpc.ts';
 import { logFault } from '../http/log.ts';
 import type { RequestContext } from '../http/server-context.ts';
 import {
@@ -12,17 +23,9 @@ import {
   sseKeepAlive,
 } from '../stream/stream-response.ts';
 import type { A2aRequest, A2aServer } from './a2a-server.ts';
-import {
-  A2aError,
-  codes,
-  errorMessage,
-  type Fields,
-  isHttpRefusal,
-  type RequestId,
-  toA2aError,
-} from './errors.ts';
+import { a2aError, codes, fromErrorBody } from './errors.ts';
 import { fromLegacyParams, legacyMethods, toLegacyEvent, toLegacyResult } from './legacy.ts';
-import { agentOf, checkMediaType, perform, streamTask } from './perform.ts';
+import { a2aTypes, agentOf, perform, streamTask } from './perform.ts';
 
 const rpcRequest = v.object({
   jsonrpc: v.literal('2.0'),
@@ -33,16 +36,13 @@ const rpcRequest = v.object({
 
 /** Answers a POST of a client: one JSON-RPC request. */
 export async function answer(server: A2aServer, c: RequestContext): Promise<Response> {
-  let id: RequestId = null;
+  let id: RequestId | null = null;
   try {
     const body = await readRequest(server, c);
     id = body.id ?? null;
     return await answerRequest(server, toRequest(server, c, body));
   } catch (error) {
-    if (isHttpRefusal(error)) throw error;
-    if (!(error instanceof A2aError)) logFault(server.serverContext, error, c.get('logged'));
-    const shown = toA2aError(error);
-    return jsonResponse(errorMessage(id, shown), { status: shown.httpStatus });
+    return answerFailure(server.serverContext, c, error, { id, convert: fromErrorBody });
   }
 }
 
@@ -50,17 +50,12 @@ async function readRequest(
   { serverContext }: A2aServer,
   c: RequestContext,
 ): Promise<v.InferOutput<typeof rpcRequest>> {
-  checkMediaType(c);
-  const body = await readBody(c, v.unknown(), { what: 'request', ...serverContext }).catch(
-    (error: unknown) => {
-      if (!isWaymarkError(error) || error.status !== 'INVALID_ARGUMENT') throw error;
-      throw new A2aError(codes.parseError, error.message, { httpStatus: 400 });
-    },
-  );
+  checkMediaType(c, a2aTypes);
+  const body = await readMessage(serverContext, c, 'request');
   const parsed = v.safeParse(rpcRequest, body, { abortEarly: true });
   if (parsed.success) return parsed.output;
   const message = 'Expected one JSON-RPC 2.0 request.';
-  throw new A2aError(codes.invalidRequest, message, { httpStatus: 400 });
+  throw a2aError(codes.invalidRequest, message, { httpStatus: 400 });
 }
 
 function toRequest(
@@ -85,7 +80,7 @@ function toRequest(
 
 function checkVersion(version: string | undefined): void {
   if (version === undefined || /^\s*(?:0\.3|1\.0|1)(?:\.\d{1,9})?\s*$/.test(version)) return;
-  throw new A2aError(
+  throw a2aError(
     codes.versionNotSupported,
     `A2A ${JSON.stringify(version.slice(0, 16))} is not supported. This server speaks 1.0 and 0.3.`,
   );
@@ -95,7 +90,7 @@ async function answerRequest(server: A2aServer, request: A2aRequest): Promise<Re
   const { method, version, id, headers } = request;
   const isLegacy = version === '0.3';
   const performed = await perform(server, request);
-  const message = (result: unknown): Fields => ({ jsonrpc: '2.0', id, result });
+  const message = (result: unknown): Fields => resultMessage(id, result);
   if ('result' in performed) {
     const { result } = performed;
     return jsonResponse(message(isLegacy ? toLegacyResult(method, result) : result), { headers });

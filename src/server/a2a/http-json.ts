@@ -2,6 +2,13 @@ import * as v from 'valibot';
 import { readBody } from '../http/body.ts';
 import { headerOf } from '../http/connection.ts';
 import { jsonResponse } from '../http/json-response.ts';
+import {
+  checkMediaType,
+  type Fields,
+  isHttpRefusal,
+  logRpcFault,
+  RpcError,
+} from '../http/json-rpc.ts';
 import { logFault } from '../http/log.ts';
 import type { RequestContext } from '../http/server-context.ts';
 import {
@@ -11,10 +18,9 @@ import {
   sseKeepAlive,
 } from '../stream/stream-response.ts';
 import type { A2aServer } from './a2a-server.ts';
-import { A2aError, codes, type Fields, isHttpRefusal } from './errors.ts';
-import { errorBody, httpRefusal } from './http-error.ts';
+import { a2aError, codes, errorBody, httpRefusal } from './errors.ts';
 import { type HttpRoute, httpRoutes } from './http-routes.ts';
-import { agentOf, checkMediaType, perform, streamTask } from './perform.ts';
+import { a2aTypes, agentOf, perform, streamTask } from './perform.ts';
 
 const object = v.record(v.string(), v.unknown());
 
@@ -41,21 +47,21 @@ export async function answerHttp(
     });
   } catch (error) {
     if (isHttpRefusal(error)) throw error;
-    if (!(error instanceof A2aError)) logFault(server.serverContext, error, c.get('logged'));
+    logRpcFault(server.serverContext, c, error);
     return httpRefusal(error);
   }
 }
 
 function checkVersion(version: string | undefined): void {
   if (version === undefined || /^\s*1(?:\.\d{1,9}){0,2}\s*$/.test(version)) return;
-  throw new A2aError(
+  throw a2aError(
     codes.versionNotSupported,
     `A2A ${JSON.stringify(version.slice(0, 16))} is not supported here. HTTP+JSON speaks 1.0; clients of 0.3 use JSON-RPC.`,
   );
 }
 
 async function bodyOf({ serverContext }: A2aServer, c: RequestContext): Promise<Fields> {
-  checkMediaType(c);
+  checkMediaType(c, a2aTypes);
   return await readBody(c, object, { what: 'request', ...serverContext });
 }
 

@@ -1,5 +1,5 @@
+import type { Fields } from '../http/json-rpc.ts';
 import type { RequestContext } from '../http/server-context.ts';
-import type { Fields } from './errors.ts';
 
 /** A route of the HTTP+JSON binding, below `/a2a/:agent`. */
 export interface HttpRoute {
@@ -7,11 +7,9 @@ export interface HttpRoute {
   readonly http: readonly ('GET' | 'POST' | 'DELETE')[];
   /** `:task:cancel` is the parameter `task`, followed by `:cancel`. */
   readonly path: string;
-  readonly summary: string;
   /** Parameters of the query, with what they are. */
   readonly query?: Readonly<Record<string, 'string' | 'integer' | 'boolean'>>;
   readonly hasBody?: boolean;
-  readonly isStream?: boolean;
   /** The params of the method, besides the body and the query. */
   params?(c: RequestContext): Fields;
 }
@@ -29,34 +27,27 @@ export const httpRoutes: Readonly<Record<string, HttpRoute>> = {
   SendMessage: {
     http: ['POST'],
     path: '/message:send',
-    summary: 'Sends a message, and waits for the task to end or to ask something.',
     hasBody: true,
   },
   SendStreamingMessage: {
     http: ['POST'],
     path: '/message:stream',
-    summary: 'Sends a message, and streams what becomes of the task.',
     hasBody: true,
-    isStream: true,
   },
   CancelTask: {
     http: ['POST'],
     path: '/tasks/:task:cancel',
-    summary: 'Cancels a task.',
     params: ofVerb,
   },
   SubscribeToTask: {
     // The definition of the protocol has GET, its SDK sends POST.
     http: ['POST', 'GET'],
     path: '/tasks/:task:subscribe',
-    summary: 'Streams what becomes of a task that has not ended.',
-    isStream: true,
     params: ofVerb,
   },
   ListTasks: {
     http: ['GET'],
     path: '/tasks',
-    summary: 'The tasks of the caller, the last changed ones first.',
     query: {
       contextId: 'string',
       status: 'string',
@@ -70,33 +61,28 @@ export const httpRoutes: Readonly<Record<string, HttpRoute>> = {
   GetTask: {
     http: ['GET'],
     path: '/tasks/:task',
-    summary: 'A task.',
     query: { historyLength: 'integer' },
     params: (c) => ({ id: task(c) }),
   },
   CreateTaskPushNotificationConfig: {
     http: ['POST'],
     path: configs,
-    summary: 'Has notifications of a task sent to a URL.',
     hasBody: true,
     params: (c) => ({ taskId: task(c) }),
   },
   ListTaskPushNotificationConfigs: {
     http: ['GET'],
     path: configs,
-    summary: 'Where notifications of a task are sent.',
     params: ofConfig,
   },
   GetTaskPushNotificationConfig: {
     http: ['GET'],
     path: `${configs}/:config`,
-    summary: 'One place to which notifications of a task are sent.',
     params: ofConfig,
   },
   DeleteTaskPushNotificationConfig: {
     http: ['DELETE'],
     path: `${configs}/:config`,
-    summary: 'Ends notifications of a task.',
     params: ofConfig,
   },
 };

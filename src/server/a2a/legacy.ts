@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../core/json/json.ts';
-import type { Fields } from './errors.ts';
+import type { Fields } from '../http/json-rpc.ts';
 
 /** The methods of 0.3 by their names of 1.0. */
 export const legacyMethods: Readonly<Record<string, string>> = {

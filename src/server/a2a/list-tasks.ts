@@ -1,10 +1,11 @@
 import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { endsTurn } from '../../protocol/snapshot.ts';
+import type { Fields, RpcError } from '../http/json-rpc.ts';
 import { openAgentCall } from '../http/server-context.ts';
 import { isAnswer } from '../http/turn-chain.ts';
 import type { A2aRequest, A2aServer } from './a2a-server.ts';
-import { A2aError, codes, type Fields } from './errors.ts';
+import { a2aError, codes } from './errors.ts';
 import { listParams } from './shapes.ts';
 import { describeTask, readTask, stateOf, type Task } from './task.ts';
 
@@ -117,6 +118,6 @@ function statusIn(status: string | number | null | undefined): string | undefine
   return name === 'TASK_STATE_UNSPECIFIED' ? undefined : name;
 }
 
-function invalid(message: string): A2aError {
-  return new A2aError(codes.invalidParams, message);
+function invalid(message: string): RpcError {
+  return a2aError(codes.invalidParams, message);
 }

@@ -1,8 +1,8 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { errorHeaders, httpStatusOf, toWireError } from '../http/errors.ts';
 import type { A2aServerOptions, ServerProtocol } from '../http/handler-options.ts';
 import { jsonResponse } from '../http/json-response.ts';
+import { type Fields, rpcRefusal } from '../http/json-rpc.ts';
 import { publicUrl } from '../http/origin.ts';
 import {
   findAgent,
@@ -11,11 +11,9 @@ import {
   type Router,
   type ServerContext,
 } from '../http/server-context.ts';
-import { cardOf } from './card.ts';
-import { errorMessage, fromErrorBody } from './errors.ts';
-import { httpRefusal } from './http-error.ts';
+import { checkA2aOptions, offeredAgents } from './a2a-server.ts';
+import { fromErrorBody, httpRefusal } from './errors.ts';
 import { httpRoutes, routerPath } from './http-routes.ts';
-import { checkA2aOptions, offeredAgents } from './offered-agents.ts';
 import { createPushFeed } from './push-feed.ts';
 
 const wellKnown = '/.well-known/agent-card.json';
@@ -37,7 +35,7 @@ export function a2aProtocol(options: A2aServerOptions = {}): ServerProtocol {
 /** Refusals before the request is read, such as a wrong host, are JSON-RPC errors as well. */
 function prepareA2a(router: Router): void {
   router.use('/a2a/:agent', async (c, next) => {
-    c.set('renderError', refusal);
+    c.set('renderError', (error) => rpcRefusal(error, fromErrorBody));
     await next();
   });
   for (const route of Object.values(httpRoutes)) {
@@ -80,9 +78,6 @@ function mountA2a(router: Router, serverContext: ServerContext, options: A2aServ
   // Loaded when a client comes.
   let endpoint: Promise<typeof import('./endpoint.ts')> | undefined;
   let http: Promise<typeof import('./http-json.ts')> | undefined;
-  router.get('/a2a/openapi.json', async () =>
-    jsonResponse((await import('./openapi.ts')).a2aDocument()),
-  );
   router.post('/a2a/:agent', async (c) => {
     endpoint ??= import('./endpoint.ts');
     return await (await endpoint).answer(server, c);
@@ -95,10 +90,65 @@ function mountA2a(router: Router, serverContext: ServerContext, options: A2aServ
   }
 }
 
-function refusal(error: unknown): Response {
-  const body = toWireError(error);
-  return jsonResponse(errorMessage(null, fromErrorBody(body)), {
-    status: httpStatusOf(body),
-    headers: errorHeaders(body),
-  });
+const modes = ['text/plain', 'application/json'];
+
+/** The card of an agent, which clients of both generations can read. */
+function cardOf(
+  agent: Agent,
+  {
+    url,
+    hasPush,
+    options: { version = '1', card = {} },
+  }: {
+    /** Where the agent answers. */
+    readonly url: string;
+    readonly hasPush: boolean;
+    readonly options: A2aServerOptions;
+  },
+): Fields {
+  const { name } = agent;
+  const description = agent.description ?? `The agent ${name}.`;
+  return {
+    name,
+    description,
+    version,
+    supportedInterfaces: [
+      ['JSONRPC', '1.0'],
+      ['HTTP+JSON', '1.0'],
+      ['JSONRPC', '0.3'],
+    ].map(([protocolBinding, protocolVersion]) => ({
+      url,
+      protocolBinding,
+      protocolVersion,
+      tenant: '',
+    })),
+    capabilities: {
+      streaming: true,
+      pushNotifications: hasPush,
+      extensions: [],
+      extendedAgentCard: false,
+    },
+    securitySchemes: {},
+    securityRequirements: [],
+    defaultInputModes: modes,
+    defaultOutputModes: modes,
+    skills: [
+      {
+        id: name,
+        name,
+        description,
+        tags: [],
+        examples: [],
+        inputModes: modes,
+        outputModes: modes,
+        securityRequirements: [],
+      },
+    ],
+    signatures: [],
+    // What clients of 0.3 read.
+    url,
+    preferredTransport: 'JSONRPC',
+    protocolVersion: '0.3.0',
+    ...card,
+  };
 }

@@ -1,17 +1,28 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { headerOf } from '../http/connection.ts';
+import { type Fields, RpcError, toRpcError } from '../http/json-rpc.ts';
 import { logFault } from '../http/log.ts';
 import { findAgent, type RequestContext } from '../http/server-context.ts';
 import { acquireStreamSlot, type StreamFormat } from '../stream/stream-response.ts';
-import type { A2aRequest, A2aServer } from './a2a-server.ts';
-import { A2aError, codes, type Fields, toA2aError } from './errors.ts';
-import { methods } from './methods.ts';
-import { offeredAgents } from './offered-agents.ts';
-import { sendMessage } from './send.ts';
-import { taskParams } from './shapes.ts';
+import { type A2aRequest, type A2aServer, offeredAgents } from './a2a-server.ts';
+import { a2aError, codes, fromErrorBody } from './errors.ts';
+import { listTasks } from './list-tasks.ts';
+import type { PushFeed } from './push-feed.ts';
+import { checkPush, pushNotSupported, sendMessage } from './send.ts';
+import { configParams, pushConfig, taskParams } from './shapes.ts';
 import { taskEvents } from './stream.ts';
-import { isTerminal, type OpenTask, openTask, stateOf, type TaskView } from './task.ts';
+import {
+  cancelledLabel,
+  describeTask,
+  isTerminal,
+  type OpenTask,
+  openTask,
+  readTask,
+  stateOf,
+  type TaskView,
+  waitForTask,
+} from './task.ts';
 
 /** A task to be followed. */
 interface Followed {
@@ -31,13 +42,8 @@ export function agentOf(
   return agent;
 }
 
-/** Refuses a body that is not said to be JSON, as a form of a web page could send it. */
-export function checkMediaType(c: RequestContext): void {
-  const type = headerOf(c, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
-  if (type === 'application/json' || type === 'application/a2a+json') return;
-  const message = 'Expected the content type application/json.';
-  throw new A2aError(codes.invalidRequest, message, { httpStatus: 415 });
-}
+/** The other content type of JSON that clients send. */
+export const a2aTypes = ['application/a2a+json'];
 
 /** What a request of any binding comes to: a result in the shape of 1.0, or a task to be followed. */
 export async function perform(
@@ -54,14 +60,14 @@ export async function perform(
     const task = await openTask(server, request, params.id, 'watch');
     if (version === '1.0' && isTerminal(stateOf(task))) {
       const message = 'The task has ended. Read it with GetTask.';
-      throw new A2aError(codes.unsupported, message);
+      throw a2aError(codes.unsupported, message);
     }
     return { task, view: {} };
   }
   const handle = Object.hasOwn(methods, method) ? methods[method] : undefined;
   if (!handle) {
     const name = JSON.stringify(method.slice(0, 64));
-    throw new A2aError(codes.methodNotFound, `There is no method ${name}.`);
+    throw a2aError(codes.methodNotFound, `There is no method ${name}.`);
   }
   return { result: await handle(server, request) };
 }
@@ -69,7 +75,7 @@ export async function perform(
 /** How a binding writes the events of a stream. */
 interface EventShape {
   event(event: Fields): Fields;
-  error(error: A2aError): Fields;
+  error(error: RpcError): Fields;
 }
 
 /** Streams what becomes of a task. */
@@ -97,7 +103,87 @@ async function* shaped(
   try {
     for await (const batch of events) yield batch.map((event) => shape.event(event));
   } catch (error) {
-    if (!(error instanceof A2aError)) onFault(error);
-    yield [shape.error(toA2aError(error))];
+    if (!(error instanceof RpcError)) onFault(error);
+    yield [shape.error(toRpcError(error, fromErrorBody))];
   }
+}
+
+/** A method that is answered by one result, in the shape of 1.0. */
+type Method = (server: A2aServer, request: A2aRequest) => Promise<Fields>;
+
+const methods: Readonly<Record<string, Method>> = {
+  async SendMessage(server, request) {
+    const { task, configuration } = await sendMessage(server, request);
+    const view = { historyLength: configuration.historyLength };
+    if (configuration.returnImmediately === true) {
+      return { task: await describeTask(task, task.options, view) };
+    }
+    const slot = acquireStreamSlot(server.serverContext, request.c);
+    try {
+      const options = { ...task.options, signal: slot.signal };
+      return { task: await describeTask(await waitForTask(task, options), options, view) };
+    } finally {
+      slot.leave();
+    }
+  },
+  async GetTask(server, request) {
+    const { id, historyLength } = parseShape(taskParams, request.params, 'request');
+    const task = await openTask(server, request, id, 'getSnapshot');
+    return await describeTask(task, task.options, { historyLength });
+  },
+  ListTasks: listTasks,
+  async CancelTask(server, request) {
+    const { id } = parseShape(taskParams, request.params, 'request');
+    const task = await openTask(server, request, id, 'abort');
+    const { agent, tip, options } = task;
+    const state = stateOf(task);
+    if (isTerminal(state)) {
+      throw a2aError(codes.taskNotCancelable, 'The task has ended already.');
+    }
+    if (state === 'TASK_STATE_WORKING') await agent.abort(tip.snapshotId, options);
+    else await agent.label(tip, cancelledLabel, { ...options, ifHead: tip });
+    return await describeTask((await readTask(agent, id, options)) ?? task, options);
+  },
+  async CreateTaskPushNotificationConfig(server, request) {
+    const push = pushOf(server);
+    const config = parseShape(pushConfig, request.params, 'configuration');
+    const task = await openTask(server, request, config.taskId ?? '', 'watch');
+    await checkPush(server, request, config.url);
+    return await push.set(task, config, request.version);
+  },
+  async GetTaskPushNotificationConfig(server, request) {
+    const configs = await configsOf(server, request);
+    const { id, taskId } = parseShape(configParams, request.params, 'request');
+    // In 0.3 the only one needs no id.
+    const config = configs.find((each) => id === undefined || each.id === id);
+    if (config) {
+      const secret = pushOf(server).secretFor(String(config.url), request.c.get('caller'));
+      request.headers['webhook-secret'] = secret;
+      return config;
+    }
+    throw a2aError(
+      codes.taskNotFound,
+      `The task ${JSON.stringify(taskId.slice(0, 64))} has no such push notification configuration.`,
+    );
+  },
+  async ListTaskPushNotificationConfigs(server, request) {
+    return { configs: await configsOf(server, request), nextPageToken: '' };
+  },
+  async DeleteTaskPushNotificationConfig(server, request) {
+    const push = pushOf(server);
+    const { taskId, id = '' } = parseShape(configParams, request.params, 'request');
+    await push.delete(await openTask(server, request, taskId, 'watch'), id);
+    return {};
+  },
+};
+
+async function configsOf(server: A2aServer, request: A2aRequest): Promise<readonly Fields[]> {
+  const push = pushOf(server);
+  const { taskId } = parseShape(configParams, request.params, 'request');
+  return await push.list(await openTask(server, request, taskId, 'watch'));
+}
+
+function pushOf({ push }: A2aServer): PushFeed {
+  if (!push) throw pushNotSupported();
+  return push;
 }

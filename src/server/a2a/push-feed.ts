@@ -6,12 +6,13 @@ import { sha256Hex } from '../../core/platform.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { FeedSource, WebhookFeed } from '../../webhook/feed.ts';
-import type { Webhook } from '../../webhook/webhook.ts';
+import type { Webhook } from '../../webhook/options.ts';
 import type { Webhooks } from '../../webhook/webhooks.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
+import type { Fields, RpcError } from '../http/json-rpc.ts';
 import type { ServedApp } from '../http/served-app.ts';
 import { findAgent, type ServerContext } from '../http/server-context.ts';
-import { A2aError, codes, type Fields } from './errors.ts';
+import { a2aError, codes } from './errors.ts';
 import { toLegacyTask } from './legacy.ts';
 import { type PushConfig, pushConfig, type Version } from './shapes.ts';
 import { describeTask, type OpenTask, readTask, stateOf, waitForTask } from './task.ts';
@@ -178,8 +179,8 @@ function describeConfig({ taskId, config }: Pick<Followed, 'taskId' | 'config'>)
   };
 }
 
-function tooMany(): A2aError {
-  return new A2aError(
+function tooMany(): RpcError {
+  return a2aError(
     codes.invalidParams,
     `The task has ${maxConfigs} push notification configurations, which is the limit. Delete one first.`,
   );

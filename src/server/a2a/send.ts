@@ -1,23 +1,25 @@
+import * as v from 'valibot';
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import { fullStore, scopeOf } from '../../agent/spec/spec.ts';
-import { requestKey } from '../../agent/turn/inputs.ts';
-import { toResume } from '../../api/interrupts.ts';
+import { requestKey } from '../../agent/turn/requests.ts';
+import { type InterruptAnswer, toResume } from '../../api/interrupts.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
 import { sha256Hex } from '../../core/platform.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Init, Input } from '../../protocol/turn.ts';
 import { ownerOf } from '../http/auth.ts';
+import type { RpcError } from '../http/json-rpc.ts';
+import { type Question, questionsOf } from '../http/question.ts';
 import { openAgentCall } from '../http/server-context.ts';
 import { startRun } from '../stream/turn.ts';
 import type { A2aRequest, A2aServer } from './a2a-server.ts';
-import { answersIn } from './answer.ts';
-import { A2aError, codes } from './errors.ts';
-import { fromPart } from './parts.ts';
-import { type A2aMessage, type SendParams, sendParams } from './shapes.ts';
-import { type OpenTask, openTask, readTask, stateOf } from './task.ts';
+import { a2aError, codes } from './errors.ts';
+import { type A2aMessage, type A2aPart, fromPart, type SendParams, sendParams } from './shapes.ts';
+import { type OpenTask, openTask, readTask, stateOf, type Task } from './task.ts';
 
 /** A task that has just been started or continued, and what its client wants to see of it. */
-export interface SentMessage {
+interface SentMessage {
   readonly task: OpenTask;
   readonly configuration: NonNullable<SendParams['configuration']>;
 }
@@ -49,8 +51,8 @@ export async function checkPush(
   headers['webhook-secret'] = push.secretFor(url, caller);
 }
 
-export function pushNotSupported(): A2aError {
-  return new A2aError(codes.pushNotSupported, 'This server sends no push notifications.');
+export function pushNotSupported(): RpcError {
+  return a2aError(codes.pushNotSupported, 'This server sends no push notifications.');
 }
 
 async function startTask(
@@ -109,9 +111,9 @@ async function isKnown({ agent, caller, tip }: OpenTask, requestId: string): Pro
   return (await fullStore(spec)?.runs?.getRequest(key))?.runId === tip.snapshotId;
 }
 
-function notWaiting(task: OpenTask): A2aError {
+function notWaiting(task: OpenTask): RpcError {
   const { root } = task;
-  return new A2aError(
+  return a2aError(
     codes.unsupported,
     stateOf(task) === 'TASK_STATE_WORKING'
       ? 'The task is being worked on and takes no messages. Wait until it asks for input, or cancel it.'
@@ -122,4 +124,93 @@ function notWaiting(task: OpenTask): A2aError {
 // A message that is sent again under its id joins the turn that it started.
 function requestIdOf({ messageId }: A2aMessage, place: string | undefined): string {
   return `a2a:${sha256Hex(JSON.stringify([place ?? null, messageId]))}`;
+}
+
+const byKey = v.object({ answers: v.record(v.string(), v.unknown()) });
+
+/**
+ * The answers of a message to the questions of a task. The answer to a single question is text, or data that fits its schema;
+ * several are answered by `{ answers: { [key]: data } }`. `null` declines.
+ */
+async function answersIn(
+  { agent, tip }: Task,
+  parts: readonly A2aPart[],
+): Promise<readonly InterruptAnswer[]> {
+  const questions = await questionsOf(agent, tip.snapshotId, tip.interrupts);
+  const data = parts.find((part) => part.data !== undefined)?.data;
+  const keyed = v.safeParse(byKey, data);
+  const answers = questions.map((question) => {
+    if (keyed.success) {
+      const { answers: all } = keyed.output;
+      return Object.hasOwn(all, question.key)
+        ? fromData(question, all[question.key] as Json)
+        : undefined;
+    }
+    if (questions.length > 1) return undefined;
+    if (data !== undefined) return fromData(question, data as Json);
+    return fromText(
+      question,
+      parts
+        .map(({ text }) => text ?? '')
+        .join('')
+        .trim(),
+    );
+  });
+  const given = answers.filter((answer) => answer !== undefined);
+  if (given.length === questions.length && given.length > 0) return given;
+  throw notAnAnswer(questions);
+}
+
+function fromData({ form, accept, decline }: Question, data: Json): InterruptAnswer | undefined {
+  if (data === null) return decline();
+  if (!isJsonObject(data)) return undefined;
+  const { required } = form.schema;
+  const needed = Array.isArray(required) ? required : [];
+  if (needed.some((name) => !Object.hasOwn(data, String(name)))) return undefined;
+  const value = form.read(data);
+  return value === undefined ? undefined : accept(value);
+}
+
+// Only a clear yes is a yes.
+const yes = /^(yes|y|ok|okay|approve|approved|allow|true)[.!]?$/i;
+const no = /^(no|n|decline|declined|deny|denied|reject|rejected|false)\b[.,:!]?\s*(.*)$/is;
+
+function fromText(question: Question, text: string): InterruptAnswer | undefined {
+  if (text === '') return undefined;
+  const { properties } = question.form.schema;
+  const fields = isJsonObject(properties) ? properties : {};
+  if ('approved' in fields) {
+    if (yes.test(text)) return fromData(question, { approved: true });
+    const [, , reason = ''] = no.exec(text) ?? [];
+    return no.test(text) ? question.decline(reason || undefined) : undefined;
+  }
+  const [only, ...others] = Object.entries(fields);
+  const [name, field] = only ?? [];
+  if (name !== undefined && others.length === 0 && isJsonObject(field) && field.type === 'string') {
+    return fromData(question, { [name]: text });
+  }
+  const parsed = parseJson(text);
+  if (parsed === undefined) return undefined;
+  if (isJsonObject(parsed)) return fromData(question, parsed);
+  return name !== undefined && others.length === 0
+    ? fromData(question, { [name]: parsed } satisfies JsonObject)
+    : undefined;
+}
+
+function parseJson(text: string): Json | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function notAnAnswer(questions: readonly Question[]): WaymarkError {
+  const keys = questions.map(({ key }) => key).join(', ');
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    questions.length === 1
+      ? 'The message does not answer the question of the task. Send a data part that fits the schema of the question, or null to decline.'
+      : `The task waits for several answers. Send one data part { "answers": { key: data } } with all of: ${keys}.`,
+  );
 }

@@ -2,9 +2,9 @@ import type { CallOptions } from '../../agent/spec/agent.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Part } from '../../protocol/message.ts';
 import type { Chunk } from '../../protocol/turn.ts';
+import type { Fields } from '../http/json-rpc.ts';
 import { watchRun } from '../stream/feed.ts';
-import type { Fields } from './errors.ts';
-import { dataPart, textPart, toParts } from './parts.ts';
+import { dataPart, textPart, toParts } from './shapes.ts';
 import {
   agentMessage,
   artifactsOf,

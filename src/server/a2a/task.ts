@@ -7,6 +7,7 @@ import { textOf } from '../../protocol/messages/text.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { isSnapshotId } from '../../store/rules/ids.ts';
+import type { Fields } from '../http/json-rpc.ts';
 import { questionsOf, structuredOutput } from '../http/question.ts';
 import {
   type OpenCall,
@@ -15,8 +16,8 @@ import {
   type ServerContext,
 } from '../http/server-context.ts';
 import { type ChainEnd, chainEnd, isInterrupted } from '../http/turn-chain.ts';
-import { type Fields, unknownTask } from './errors.ts';
-import { dataPart, textPart, toParts } from './parts.ts';
+import { unknownTask } from './errors.ts';
+import { dataPart, textPart, toParts } from './shapes.ts';
 
 type Snapshot = LoadedSnapshot<WireTypes>;
 

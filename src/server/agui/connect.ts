@@ -2,8 +2,7 @@ import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import { interruptsAtEnd } from '../../api/interrupts.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { State } from '../../protocol/state.ts';
-import { activityOf, toHistory } from './history.ts';
-import { shownCustom } from './initial-state.ts';
+import { activityOf, shownCustom, toHistory } from './history.ts';
 import { toAguiInterrupts } from './interrupts.ts';
 import type { Prelude } from './run-stream.ts';
 

@@ -2,11 +2,10 @@ import { interruptsOf } from '../../api/interrupts.ts';
 import type { Message, ToolResponsePart } from '../../protocol/message.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { Chunk, Output, Usage } from '../../protocol/turn.ts';
-import { asText, userMessageId } from './content.ts';
 import { activityOf } from './history.ts';
 import { isClientTool } from './interrupts.ts';
 import { Lane } from './lane.ts';
-import { type AguiEvent, toolCallId } from './shapes.ts';
+import { type AguiEvent, asText, toolCallId, userMessageId } from './shapes.ts';
 
 /** What the events of a run are about. */
 export interface RunPlace {

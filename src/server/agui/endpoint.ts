@@ -1,3 +1,5 @@
+import { internalsOf } from '../../agent/define/create-agent.ts';
+import type { Agent } from '../../agent/spec/agent.ts';
 import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
 import { notFound } from '../http/errors.ts';
@@ -9,10 +11,8 @@ import { runFeed } from '../stream/feed.ts';
 import { createViewers, runAfterStop } from '../stream/run-after-stop.ts';
 import { acquireStreamSlot } from '../stream/stream-response.ts';
 import { answerTurn } from '../stream/turn.ts';
-import { capabilitiesOf } from './capabilities.ts';
 import { readThread, type Thread } from './connect.ts';
 import type { RunPlace } from './encode.ts';
-import { checkOffered } from './offered-agents.ts';
 import { aguiFormat, opening, runEvents } from './run-stream.ts';
 import { type AguiEvent, runRequest } from './shapes.ts';
 import { toTurn } from './to-turn.ts';
@@ -33,7 +33,6 @@ export function createEndpoint(serverContext: ServerContext, options: AguiServer
 
   return {
     async run(c) {
-      checkOffered(options, c);
       const request = await readBody(c, runRequest, { what: 'run', ...serverContext });
       const { threadId, runId } = request;
       const call = await openCall(serverContext, c, 'runTurn', { sessionId: threadId });
@@ -58,7 +57,6 @@ export function createEndpoint(serverContext: ServerContext, options: AguiServer
     },
 
     async connect(c) {
-      checkOffered(options, c);
       const threadId = threadParam(c);
       const { agent, caller } = await openCall(serverContext, c, 'watch', { sessionId: threadId });
       const slot = acquireStreamSlot(serverContext, c, { own: false });
@@ -82,7 +80,6 @@ export function createEndpoint(serverContext: ServerContext, options: AguiServer
     },
 
     async cancel(c) {
-      checkOffered(options, c);
       const sessionId = threadParam(c);
       const call = await openCall(serverContext, c, 'abort', { sessionId });
       const session = await call.agent.getSession(sessionId, call.options);
@@ -92,7 +89,6 @@ export function createEndpoint(serverContext: ServerContext, options: AguiServer
     },
 
     async capabilities(c) {
-      checkOffered(options, c);
       const { agent } = await openCall(serverContext, c, 'getAgent');
       return jsonResponse(await capabilitiesOf(agent));
     },
@@ -115,4 +111,26 @@ function generation(version: string | null | undefined): Pick<RunPlace, 'isCurre
 
 function threadParam(c: RequestContext): string {
   return c.req.param('thread') ?? '';
+}
+
+/** What an agent can do, in the categories of the protocol. */
+export async function capabilitiesOf(agent: Agent): Promise<object> {
+  const { name, description, metadata } = agent;
+  const described = await internalsOf(agent)
+    .spec.describe?.()
+    .catch(() => undefined);
+  const items = (described?.tools ?? []).map((tool) => ({
+    name: tool.name,
+    description: tool.description ?? '',
+    parameters: tool.inputSchema,
+  }));
+  return {
+    identity: { name, type: 'waymark', ...(description !== undefined && { description }) },
+    transport: { streaming: true },
+    tools: { supported: true, items, parallelCalls: true, clientProvided: true },
+    output: { structuredOutput: described?.outputSchema !== undefined },
+    state: { snapshots: true, deltas: true, persistentState: true },
+    humanInTheLoop: { supported: true, approvals: true, interrupts: true, approveWithEdits: true },
+    custom: { connect: metadata.watchable, cancel: metadata.abortable, branches: true },
+  };
 }

@@ -1,11 +1,21 @@
-import { steeredBy } from '../../agent/turn/steer.ts';
+import { internalsOf } from '../../agent/define/create-agent.ts';
+import { transformState } from '../../agent/persistence/transform.ts';
+import type { Agent } from '../../agent/spec/agent.ts';
+import { steeredBy } from '../../agent/turn/steered-message.ts';
+import type { Json } from '../../core/json/json.ts';
 import type { Message, Part, ToolResponsePart } from '../../protocol/message.ts';
-import type { Artifact } from '../../protocol/state.ts';
-import { asText, fromUserParts, markOf, userMessageId } from './content.ts';
-import { type AguiMessage, toolCallId } from './shapes.ts';
+import type { Artifact, State } from '../../protocol/state.ts';
+import {
+  type AguiMessage,
+  asText,
+  fromUserParts,
+  markOf,
+  toolCallId,
+  userMessageId,
+} from './shapes.ts';
 
 /** A user's message and everything up to the next one. */
-export interface Exchange {
+interface Exchange {
   readonly ids: ReadonlySet<string>;
   /** The id that the client gave the run of the user's message. */
   readonly runId?: string;
@@ -138,4 +148,12 @@ export function activityOf(artifact: Artifact, place: number): AguiMessage {
     activityType: 'artifact',
     content: { ...artifact },
   };
+}
+
+/** The custom state that clients see: that of the thread, or the agent's initial one if the thread has not begun. */
+export function shownCustom(agent: Agent, state: State | undefined): Json | undefined {
+  if (state !== undefined) return state.custom as Json | undefined;
+  const { initialState, transform } = internalsOf(agent).spec;
+  if (initialState === undefined) return undefined;
+  return transformState(transform, { custom: initialState })?.custom as Json | undefined;
 }

@@ -6,8 +6,7 @@ import { isExecutedByCaller } from '../../generate/tool/caller-tools.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
 import { short } from '../http/errors.ts';
 import { decideApproval, questionsOf, toolsOf } from '../http/question.ts';
-import { asText, toParts } from './content.ts';
-import { type PostedMessage, type ResumeEntry, toolCallId } from './shapes.ts';
+import { asText, type PostedMessage, type ResumeEntry, toolCallId, toParts } from './shapes.ts';
 
 /** Whether a call waits for a tool of the client, whose result is a message, and not for an answer to an interrupt. */
 export function isClientTool({ metadata }: Interrupt): boolean {

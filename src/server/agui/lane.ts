@@ -1,6 +1,5 @@
 import type { Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
-import { asText } from './content.ts';
-import { type AguiEvent, toolCallId } from './shapes.ts';
+import { type AguiEvent, asText, toolCallId } from './shapes.ts';
 
 /** Writes what one agent says: the agent of the run, or one of its sub-agents. A lane has at most one message open. */
 export class Lane {

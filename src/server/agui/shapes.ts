@@ -1,5 +1,9 @@
 import * as v from 'valibot';
-import type { ToolRequest } from '../../protocol/message.ts';
+import { steeredBy } from '../../agent/turn/steered-message.ts';
+import { WaymarkError } from '../../core/error.ts';
+import { isJsonObject, type Json } from '../../core/json/json.ts';
+import type { Message, Part, ToolRequest } from '../../protocol/message.ts';
+import { short } from '../http/errors.ts';
 
 const text = v.optional(v.nullable(v.string()));
 
@@ -56,7 +60,7 @@ export const runRequest = v.object({
 
 export type RunRequest = v.InferOutput<typeof runRequest>;
 export type PostedMessage = v.InferOutput<typeof aguiMessage>;
-export type PostedPart = v.InferOutput<typeof contentPart>;
+type PostedPart = v.InferOutput<typeof contentPart>;
 export type ResumeEntry = v.InferOutput<typeof resumeEntry>;
 
 /** The version that this server speaks. */
@@ -78,7 +82,102 @@ export function toolCallId({ name, ref = name }: Pick<ToolRequest, 'name' | 'ref
 }
 
 /** What this protocol adds to a user's message: the client's id of it, and of the run that it started. */
-export interface MessageMark {
+interface MessageMark {
   readonly id?: string;
   readonly runId?: string;
+}
+
+/** The user's posted messages as one message. The context of the run is a separate part, which clients do not get back. */
+export function toUserMessage(
+  posted: readonly PostedMessage[],
+  { runId, context }: Pick<RunRequest, 'runId' | 'context'>,
+): Message {
+  const id = posted.at(-1)?.id;
+  const content = posted.flatMap(toParts);
+  return {
+    role: 'user',
+    content: [...toContextPart(context ?? []), ...content],
+    metadata: { agui: { ...(id !== undefined && { id }), runId } },
+  };
+}
+
+/** The parts of a posted message or tool result. */
+export function toParts({ content }: Pick<PostedMessage, 'content'>): Part[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ text: content }];
+  return Array.isArray(content) ? (content as readonly PostedPart[]).map(toPart) : [];
+}
+
+function toPart({ type, text, source, mimeType, url, data }: PostedPart): Part {
+  if (type === 'text') return { text: text ?? '' };
+  if (type === 'binary' && url) return media(url, mimeType);
+  if (type === 'binary' && data) return media(dataUrl(data, mimeType), mimeType);
+  if (source?.type === 'url') return media(source.value, source.mimeType);
+  if (source?.type === 'data') {
+    return media(dataUrl(source.value, source.mimeType), source.mimeType);
+  }
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `A part of type ${short(type)} cannot be read. Send text, or an image, audio, video or document with inline data or a URL.`,
+  );
+}
+
+function media(url: string, contentType: string | null | undefined): Part {
+  return { media: { url, ...(contentType && { contentType }) } };
+}
+
+function dataUrl(base64: string, mimeType: string | null | undefined): string {
+  return `data:${mimeType ?? 'application/octet-stream'};base64,${base64}`;
+}
+
+function toContextPart(context: NonNullable<RunRequest['context']>): Part[] {
+  if (context.length === 0) return [];
+  const lines = context.map(({ description, value = '' }) => {
+    const shown = typeof value === 'string' ? value : JSON.stringify(value);
+    return description ? `${description}: ${shown}` : shown;
+  });
+  const text = `Context of the application:\n${lines.join('\n')}`;
+  return [{ text, metadata: { agui: 'context' } }];
+}
+
+/** A user's message as clients hold it: a text, or parts where it has more than text. */
+export function fromUserParts(content: readonly Part[]): string | readonly object[] {
+  const parts = content.filter(({ metadata }) => metadata?.agui !== 'context');
+  const texts = parts.flatMap((part) => ('text' in part ? [part.text] : []));
+  if (parts.every((part) => 'text' in part)) return texts.join('');
+  return parts.flatMap((part): readonly object[] => {
+    if ('text' in part) return [{ type: 'text', text: part.text }];
+    if (!('media' in part)) return [];
+    const { url, contentType = '' } = part.media;
+    const inline = /^data:([^;,]*);base64,(.*)$/s.exec(url);
+    const source = inline
+      ? { type: 'data', value: inline[2] ?? '', mimeType: inline[1] || contentType }
+      : { type: 'url', value: url, ...(contentType && { mimeType: contentType }) };
+    return [{ type: kindOf(contentType || (inline?.[1] ?? '')), source }];
+  });
+}
+
+function kindOf(contentType: string): string {
+  const [kind = ''] = contentType.split('/', 1);
+  return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'document';
+}
+
+/** A value as the text of a tool call's arguments or result. */
+export function asText(value: Json | undefined): string {
+  return typeof value === 'string' ? value : JSON.stringify(value ?? null);
+}
+
+/** The id that a stored message of the user has in the thread: that of its client or of the sender that steered, else `name`. */
+export function userMessageId(message: Message, name: string): string {
+  return markOf(message).id ?? steeredBy(message)?.id ?? name;
+}
+
+/** What this protocol has added to a stored message. */
+export function markOf({ metadata }: Message): MessageMark {
+  const mark = metadata?.agui;
+  if (!isJsonObject(mark)) return {};
+  const { id, runId } = mark;
+  return {
+    ...(typeof id === 'string' && { id }),
+    ...(typeof runId === 'string' && { runId }),
+  };
 }

@@ -6,11 +6,15 @@ import { isJsonObject, type Json } from '../../core/json/json.ts';
 import { autoPrefix } from '../../protocol/ids.ts';
 import type { State } from '../../protocol/state.ts';
 import type { CallerToolInfo, Init, Input } from '../../protocol/turn.ts';
-import { toUserMessage } from './content.ts';
-import { type History, toHistory } from './history.ts';
-import { shownCustom } from './initial-state.ts';
+import { type History, shownCustom, toHistory } from './history.ts';
 import { findAsked, isClientTool, toAnswers, toolResults, toToolAnswer } from './interrupts.ts';
-import { type AguiMessage, type PostedMessage, type RunRequest, toolCallId } from './shapes.ts';
+import {
+  type AguiMessage,
+  type PostedMessage,
+  type RunRequest,
+  toolCallId,
+  toUserMessage,
+} from './shapes.ts';
 
 /** A turn as a client asks for it, and what the client knows. */
 export interface AguiTurn {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { genkitFormat, toAscii } from './format.ts';
+import { genkitFormat, toAscii } from './mount.ts';
 
 test('JSON in ASCII reads as the same value', () => {
   fc.assert(

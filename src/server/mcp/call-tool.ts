@@ -1,25 +1,34 @@
+import * as v from 'valibot';
+import type { Agent } from '../../agent/spec/agent.ts';
 import { toResume } from '../../api/interrupts.ts';
 import { abortError } from '../../core/async/signal.ts';
+import { WaymarkError } from '../../core/error.ts';
 import { textOf } from '../../protocol/messages/text.ts';
+import { parseShape } from '../../protocol/parse.ts';
 import type { Chunk, Init, Input, Output, Resume } from '../../protocol/turn.ts';
 import { ownerOf } from '../http/auth.ts';
-import { toWireError } from '../http/errors.ts';
+import { notFound, short, toWireError } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
+import { type Fields, isHttpRefusal, RpcError, resultMessage } from '../http/json-rpc.ts';
 import { fromAnswer, logFault } from '../http/log.ts';
-import type { OpenCall } from '../http/server-context.ts';
+import { type OpenCall, openAgentCall } from '../http/server-context.ts';
 import type { FeedBatch } from '../stream/feed.ts';
 import { beginTurn, requestIdOf, type ServedTurn, underRequestId } from '../stream/turn.ts';
-import { askUser, canAsk } from './ask-user.ts';
-import { type Fields, isHttpRefusal, McpError } from './errors.ts';
-import { inputRequired, waitingResult } from './interrupted.ts';
-import { resultMessage } from './json-rpc.ts';
-import { canFillForms, peerOf } from './legacy-session.ts';
-import { inEra, type McpRequest, type McpServer, progressTokenOf } from './mcp-server.ts';
-import { openToolCall } from './parse-call.ts';
-import { questionsOf } from './questions.ts';
+import {
+  type Asked,
+  canFillForms,
+  inEra,
+  type McpRequest,
+  type McpServer,
+  peerOf,
+  progressTokenOf,
+} from './mcp-server.ts';
+import { codes } from './messages.ts';
+import { askUser, canAsk, inputRequired, questionsOf, waitingResult } from './questions.ts';
 import { errorResult, toolResult } from './result.ts';
 import { type Messages, type StreamIo, streamAnswer } from './stream-answer.ts';
 import { isTaskCall, startTask } from './tasks.ts';
+import { toolArguments } from './tools.ts';
 
 /** `tools/call`: a turn of an agent. A refusal is a result, so that the calling model can read it. */
 export async function answerToolCall(mcp: McpServer, request: McpRequest): Promise<Response> {
@@ -36,7 +45,7 @@ export async function answerToolCall(mcp: McpServer, request: McpRequest): Promi
       new RunningCall(mcp, request, { ...call, ...io }).run(call.init, input),
     );
   } catch (error) {
-    if (error instanceof McpError || isHttpRefusal(error)) throw error;
+    if (error instanceof RpcError || isHttpRefusal(error)) throw error;
     logFault(mcp.serverContext, error, c.get('logged'));
     return respond(errorResult(toWireError(error)));
   }
@@ -164,4 +173,72 @@ class RunningCall {
     if (answers) return { resume: toResume(answers) };
     return { result: waitingResult(place, interrupts) };
   }
+}
+
+const object = v.record(v.string(), v.unknown());
+
+const callParams = v.object({
+  name: v.string(),
+  arguments: v.optional(object, {}),
+  requestState: v.optional(v.string()),
+  inputResponses: v.optional(object, {}),
+});
+
+/** What a call asks for: a turn, or a result that needs none. */
+type ToolCall = OpenCall &
+  ({ readonly init: Init; readonly input: Input } | { readonly result: Fields });
+
+/** Reads a tool call, and asks whether its caller may make it. */
+async function openToolCall(mcp: McpServer, request: McpRequest): Promise<ToolCall> {
+  const parsed = v.safeParse(callParams, request.params);
+  if (!parsed.success) {
+    throw new RpcError(codes.invalidParams, 'Expected params with a name and arguments.');
+  }
+  const { name, requestState, inputResponses } = parsed.output;
+  const agent = mcp.offered().get(name);
+  if (!agent) throw new RpcError(codes.invalidParams, `There is no tool ${short(name)}.`);
+  if (requestState !== undefined && request.era.kind === 'modern') {
+    const asked = mcp.states.open(requestState, request.c.get('caller').principal);
+    return await openAnswer(mcp, request, { agent, asked, inputResponses });
+  }
+  const args = parseShape(toolArguments, parsed.output.arguments, 'input of the tool');
+  const { message, sessionId, snapshotId } = args;
+  const init = {
+    ...(sessionId !== undefined && { sessionId }),
+    ...(snapshotId !== undefined && { snapshotId }),
+  };
+  const open = await openAgentCall(mcp.serverContext, request.c, {
+    agent,
+    operation: 'runTurn',
+    ...init,
+  });
+  return { ...open, init, input: { message: { role: 'user', content: [{ text: message }] } } };
+}
+
+async function openAnswer(
+  mcp: McpServer,
+  request: McpRequest,
+  {
+    agent,
+    asked: { agent: name, sessionId, snapshotId },
+    inputResponses,
+  }: { readonly agent: Agent; readonly asked: Asked; readonly inputResponses: Fields },
+): Promise<ToolCall> {
+  if (name !== agent.name) {
+    throw new WaymarkError('INVALID_ARGUMENT', 'This request state belongs to another tool.');
+  }
+  const subject = { agent, operation: 'runTurn', sessionId, snapshotId } as const;
+  const open = await openAgentCall(mcp.serverContext, request.c, subject);
+  const snapshot = await agent.getSnapshot({ snapshotId }, open.options);
+  if (!snapshot) throw notFound('snapshot', snapshotId);
+  const questions = await questionsOf(agent, snapshotId, snapshot.interrupts);
+  if (questions.some(({ key }) => !Object.hasOwn(inputResponses, key))) {
+    const result = inputRequired(mcp, { agent, sessionId, snapshotId, questions }, open.caller);
+    return { ...open, result };
+  }
+  const answers = questions.flatMap(({ key, answer }) => answer(inputResponses[key]) ?? []);
+  if (answers.length < questions.length) {
+    return { ...open, result: waitingResult({ sessionId, snapshotId }, snapshot.interrupts) };
+  }
+  return { ...open, init: { sessionId, ifHead: snapshotId }, input: { resume: toResume(answers) } };
 }

@@ -1,19 +1,37 @@
-import * as v from 'valibot';
-import { isWaymarkError } from '../../core/error.ts';
-import { readBody } from '../http/body.ts';
-import { headerOf } from '../http/connection.ts';
 import type { McpServerOptions } from '../http/handler-options.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { logFault } from '../http/log.ts';
-import type { RequestContext, ServerContext } from '../http/server-context.ts';
+import {
+  answerFailure,
+  checkMediaType,
+  type Fields,
+  RpcError,
+  readMessage,
+  resultMessage,
+} from '../http/json-rpc.ts';
+import { checkCall, type RequestContext, type ServerContext } from '../http/server-context.ts';
 import { answerToolCall } from './call-tool.ts';
-import { eraOf } from './era.ts';
-import { codes, errorMessage, type Fields, isHttpRefusal, McpError, toMcpError } from './errors.ts';
-import { type Incoming, idOf, parseIncoming, type RpcRequest, resultMessage } from './json-rpc.ts';
-import { newLegacySession, peerOf } from './legacy-session.ts';
-import { createMcpServer, inEra, type McpRequest, type McpServer } from './mcp-server.ts';
-import { methods } from './methods.ts';
-import { answerTaskResult } from './task-result.ts';
+import { eraOf, isLegacyVersion, legacyVersions, modernVersion } from './era.ts';
+import {
+  createMcpServer,
+  inEra,
+  type McpRequest,
+  type McpServer,
+  type Method,
+  newLegacySession,
+  peerOf,
+} from './mcp-server.ts';
+import {
+  codes,
+  fromErrorBody,
+  type Incoming,
+  idOf,
+  parseIncoming,
+  type RpcRequest,
+} from './messages.ts';
+import { listResources, readResource } from './resources.ts';
+import { answerTaskResult, taskMethods, tasksExtension } from './tasks.ts';
+import { describeTool } from './tools.ts';
+import { templates } from './uri.ts';
 
 /** Answers a POST of a client: one JSON-RPC message. */
 export type Endpoint = (c: RequestContext) => Promise<Response>;
@@ -23,29 +41,13 @@ export function createEndpoint(serverContext: ServerContext, options: McpServerO
   return async (c) => {
     let body: unknown;
     try {
-      body = await readMessage(serverContext, c);
+      checkMediaType(c);
+      body = await readMessage(serverContext, c, 'message');
       return await answer(mcp, c, parseIncoming(body));
     } catch (error) {
-      if (isHttpRefusal(error)) throw error;
-      if (!(error instanceof McpError)) logFault(serverContext, error, c.get('logged'));
-      const shown = toMcpError(error);
-      return jsonResponse(errorMessage(idOf(body), shown), { status: shown.httpStatus });
+      return answerFailure(serverContext, c, error, { id: idOf(body), convert: fromErrorBody });
     }
   };
-}
-
-async function readMessage(serverContext: ServerContext, c: RequestContext): Promise<unknown> {
-  const type = headerOf(c, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
-  if (type !== 'application/json') {
-    const message = 'Expected the content type application/json.';
-    throw new McpError(codes.invalidRequest, message, { httpStatus: 415 });
-  }
-  try {
-    return await readBody(c, v.unknown(), { what: 'message', ...serverContext });
-  } catch (error) {
-    if (!isWaymarkError(error) || error.status !== 'INVALID_ARGUMENT') throw error;
-    throw new McpError(codes.parseError, error.message, { httpStatus: 400 });
-  }
 }
 
 async function answer(mcp: McpServer, c: RequestContext, incoming: Incoming): Promise<Response> {
@@ -78,7 +80,7 @@ async function answerRequest(
   }
   const handle = Object.hasOwn(methods, method) ? methods[method] : undefined;
   if (!handle || (handle.only !== undefined && handle.only !== era.kind)) {
-    throw new McpError(
+    throw new RpcError(
       codes.methodNotFound,
       `There is no method ${JSON.stringify(method.slice(0, 64))}.`,
       {
@@ -104,4 +106,64 @@ function sessionHeader(
 
 function accepted(): Response {
   return new Response(null, { status: 202 });
+}
+
+/** What this server offers, in the words of each era. */
+function capabilitiesOf({ offered }: McpServer, era: 'modern' | 'legacy'): Fields {
+  const runsTasks = [...offered().values()].some(({ metadata }) => metadata.detachable);
+  const tasks =
+    era === 'modern'
+      ? { extensions: { [tasksExtension]: {} } }
+      : { tasks: { cancel: {}, requests: { tools: { call: {} } } } };
+  return { tools: {}, resources: {}, ...(runsTasks && tasks) };
+}
+
+/** All methods but those that may stream. */
+export const methods: Readonly<Record<string, Method>> = {
+  initialize: {
+    only: 'legacy',
+    async run(mcp, { params: { protocolVersion } }) {
+      const [newest] = legacyVersions;
+      return {
+        protocolVersion: isLegacyVersion(protocolVersion) ? protocolVersion : newest,
+        capabilities: capabilitiesOf(mcp, 'legacy'),
+        serverInfo: mcp.info,
+        ...instructionsOf(mcp),
+      };
+    },
+  },
+  ping: { only: 'legacy', run: async () => ({}) },
+  'server/discover': {
+    only: 'modern',
+    async run(mcp) {
+      const supportedVersions = [modernVersion, ...legacyVersions];
+      const capabilities = capabilitiesOf(mcp, 'modern');
+      return { supportedVersions, capabilities, ...instructionsOf(mcp), ...fresh };
+    },
+  },
+  'tools/list': {
+    async run({ serverContext, offered }, { c, era }) {
+      const caller = c.get('caller');
+      await checkCall(serverContext, { request: c.req.raw, caller, operation: 'listAgents' });
+      const tools = [...offered()].map(([name, agent]) => describeTool(name, agent, era));
+      return { tools: await Promise.all(tools), ...fresh };
+    },
+  },
+  'resources/list': {
+    run: async (mcp, request) => ({ ...(await listResources(mcp, request)), ...fresh }),
+  },
+  'resources/templates/list': {
+    run: async () => ({ resourceTemplates: templates, ...fresh }),
+  },
+  'resources/read': {
+    run: async (mcp, request) => ({ ...(await readResource(mcp, request)), ...fresh }),
+  },
+  ...taskMethods,
+};
+
+/** Modern lists say how long they can be kept: they may differ for each caller, and change with a deployment. */
+const fresh = { ttlMs: 0, cacheScope: 'private' } as const;
+
+function instructionsOf({ options: { instructions } }: McpServer): Fields {
+  return instructions === undefined ? {} : { instructions };
 }

@@ -1,9 +1,9 @@
 import * as v from 'valibot';
 import { headerOf } from '../http/connection.ts';
 import { short } from '../http/errors.ts';
+import { type Fields, RpcError } from '../http/json-rpc.ts';
 import type { RequestContext } from '../http/server-context.ts';
-import { codes, type Fields, McpError } from './errors.ts';
-import type { RpcRequest } from './json-rpc.ts';
+import { codes, type RpcRequest } from './messages.ts';
 
 /** The revision without sessions: each request carries its version and its client's capabilities. */
 export const modernVersion = '2026-07-28';
@@ -127,15 +127,15 @@ function decoded(header: string | undefined): string | undefined {
   }
 }
 
-function unsupported(requested: string): McpError {
+function unsupported(requested: string): RpcError {
   const supported = [modernVersion, ...legacyVersions];
-  return new McpError(
+  return new RpcError(
     codes.unsupportedVersion,
     `Protocol revision ${short(requested)} is not supported. Use one of ${supported.join(', ')}.`,
     { httpStatus: 400, data: { supported, requested: requested.slice(0, 64) } },
   );
 }
 
-function bad(code: number, message: string): McpError {
-  return new McpError(code, message, { httpStatus: 400 });
+function bad(code: number, message: string): RpcError {
+  return new RpcError(code, message, { httpStatus: 400 });
 }

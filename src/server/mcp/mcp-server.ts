@@ -1,11 +1,18 @@
+import * as v from 'valibot';
 import type { Agent } from '../../agent/spec/agent.ts';
+import { raceSignal } from '../../core/async/signal.ts';
+import { WaymarkError } from '../../core/error.ts';
+import { uuidv7 } from '../../core/id.ts';
+import { hmacSha256, timingSafeEqual } from '../../core/platform.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import { headerOf } from '../http/connection.ts';
 import type { McpServerOptions } from '../http/handler-options.ts';
+import { type Fields, type RequestId, RpcError } from '../http/json-rpc.ts';
+import { fromBase64Url, randomSecret, toBase64Url } from '../http/secret.ts';
 import { findAgent, type RequestContext, type ServerContext } from '../http/server-context.ts';
-import { createDialogs, type Dialogs } from './dialogs.ts';
 import { type Era, serverInfoKey } from './era.ts';
-import type { Fields, RequestId } from './errors.ts';
+import { codes, type RpcReply } from './messages.ts';
 import { offeredAgents } from './offered-agents.ts';
-import { createRequestStates, type RequestStates } from './request-state.ts';
 
 /** What all requests of the MCP endpoint share. */
 export interface McpServer {
@@ -66,4 +73,136 @@ export function inEra({ info }: McpServer, { kind }: Era, result: Fields): Field
   if (kind === 'legacy') return result;
   const meta = result._meta as Fields | undefined;
   return { resultType: 'complete', ...result, _meta: { ...meta, [serverInfoKey]: info } };
+}
+
+/** Whose dialog: a caller, and the session that it began with `initialize`. */
+interface Peer {
+  readonly principal: string | undefined;
+  readonly session: string | undefined;
+}
+
+/** What clients of the 2025 revisions and this process have open with each other. */
+interface Dialogs {
+  /** Asks a client; the request with this id goes out on the stream of the call that asks. */
+  ask(peer: Peer, signal: AbortSignal): { readonly id: string; readonly reply: Promise<RpcReply> };
+  /** Passes on the answer of a client; one to a question that this client was not asked is dropped. */
+  answer(peer: Peer, reply: RpcReply): void;
+  /** Lets `notifications/cancelled` end a call; the returned function forgets it. */
+  enter(peer: Peer, id: RequestId, cancel: () => void): () => void;
+  cancel(peer: Peer, id: unknown): void;
+}
+
+function createDialogs(clock: Clock): Dialogs {
+  const questions = new Map<string, (reply: RpcReply) => void>();
+  const calls = new Map<string, () => void>();
+  const keyOf = ({ principal, session }: Peer, id: unknown): string =>
+    JSON.stringify([principal ?? null, session ?? null, id]);
+  return {
+    ask(peer, signal) {
+      const id = uuidv7(clock.now());
+      const key = keyOf(peer, id);
+      const { promise, resolve } = Promise.withResolvers<RpcReply>();
+      questions.set(key, resolve);
+      const reply = raceSignal(promise, signal).finally(() => questions.delete(key));
+      reply.catch(() => {});
+      return { id, reply };
+    },
+    answer(peer, reply) {
+      questions.get(keyOf(peer, reply.id))?.(reply);
+    },
+    enter(peer, id, cancel) {
+      const key = keyOf(peer, id);
+      // Ids of several clients without a session may be the same.
+      if (peer.session === undefined) return () => {};
+      if (calls.has(key)) {
+        throw new WaymarkError('INVALID_ARGUMENT', 'A request with this id is still running.');
+      }
+      calls.set(key, cancel);
+      return () => {
+        if (calls.get(key) === cancel) calls.delete(key);
+      };
+    },
+    cancel(peer, id) {
+      calls.get(keyOf(peer, id))?.();
+    },
+  };
+}
+
+/** What a question to the user is about. */
+const asked = v.object({ agent: v.string(), sessionId: v.string(), snapshotId: v.string() });
+export interface Asked extends v.InferOutput<typeof asked> {}
+
+/**
+ * The state that a client holds while its user answers. It names the interrupted snapshot, and is signed for one owner, so
+ * that a client can only answer what it was asked.
+ */
+interface RequestStates {
+  sign(subject: Asked, owner: string | undefined): string;
+  /** What was asked; INVALID_ARGUMENT for a state that this server did not give to this owner, or that is too old. */
+  open(state: string, owner: string | undefined): Asked;
+}
+
+/** Milliseconds for which a question can be answered. */
+const maxAge = 7 * 24 * 60 * 60 * 1000;
+
+function createRequestStates({ secret }: McpServerOptions, clock: Clock): RequestStates {
+  const secrets = secret === undefined ? [randomSecret()] : [secret].flat();
+  const macOf = (key: string, payload: string, owner: string | undefined): string =>
+    hmacSha256(key, JSON.stringify(['waymark.mcp.1', owner ?? null, payload]), 'base64url');
+  return {
+    sign({ agent, sessionId, snapshotId }, owner) {
+      const payload = toBase64Url(JSON.stringify([clock.now(), agent, sessionId, snapshotId]));
+      return `${payload}.${macOf(secrets[0] ?? '', payload, owner)}`;
+    },
+    open(state, owner) {
+      const [payload = '', mac = ''] = state.split('.', 2);
+      if (!secrets.some((key) => timingSafeEqual(mac, macOf(key, payload, owner)))) throw invalid();
+      const [time, agent, sessionId, snapshotId] = JSON.parse(fromBase64Url(payload));
+      if (clock.now() - Number(time) > maxAge) throw invalid();
+      return v.parse(asked, { agent, sessionId, snapshotId });
+    },
+  };
+}
+
+function invalid(): WaymarkError {
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    'This request state is not valid here, or too old. Call the tool again; with the sessionId it continues the conversation.',
+  );
+}
+
+/**
+ * Clients of the 2025 revisions declare their capabilities once, with `initialize`. The id of their session carries what the
+ * server needs of them, so that no process has to remember it: a call may come to another process, or after a restart. The
+ * id gives no access to anything.
+ */
+const form = /^(e|n)-[0-9a-f-]{36}$/;
+
+/** The id of a new session of a client with these capabilities. */
+export function newLegacySession({ clock }: ServerContext, capabilities: Fields): string {
+  return `${canFillForms(capabilities) ? 'e' : 'n'}-${uuidv7(clock.now())}`;
+}
+
+/** Who sends this request; a session id that this server never gives is unknown. */
+export function peerOf(c: RequestContext): Peer {
+  const session = headerOf(c, 'mcp-session-id');
+  if (session !== undefined && !form.test(session)) {
+    throw new RpcError(
+      codes.refused,
+      'There is no such session. Begin a new one with initialize.',
+      { httpStatus: 404 },
+    );
+  }
+  return { principal: c.get('caller').principal, session };
+}
+
+/** Whether a client can be asked in the middle of a call. */
+export function canBeAsked({ session }: Peer): boolean {
+  return session?.startsWith('e') ?? false;
+}
+
+/** Whether a client shows forms to its user; one that names no mode of elicitation does. */
+export function canFillForms({ elicitation }: Fields): boolean {
+  if (typeof elicitation !== 'object' || elicitation === null) return false;
+  return 'form' in elicitation || !('url' in elicitation);
 }

@@ -1,11 +1,16 @@
-import { errorHeaders, httpStatusOf, toWireError } from '../http/errors.ts';
+import { WaymarkError } from '../../core/error.ts';
 import type { McpServerOptions, ServerProtocol } from '../http/handler-options.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import type { MountedProtocol, Router, ServerContext } from '../http/server-context.ts';
-import { errorMessage, fromErrorBody } from './errors.ts';
-import { challenge, checkOAuth, mountMcpMetadata } from './oauth.ts';
+import { rpcRefusal } from '../http/json-rpc.ts';
+import { publicUrl } from '../http/origin.ts';
+import type {
+  MountedProtocol,
+  RequestContext,
+  Router,
+  ServerContext,
+} from '../http/server-context.ts';
+import { fromErrorBody } from './messages.ts';
 import { checkMcpOptions } from './offered-agents.ts';
-import { mcpPath } from './path.ts';
 
 /**
  * Offers the agents as tools to MCP clients, at `/mcp`.
@@ -24,7 +29,9 @@ export function mcpProtocol(options: McpServerOptions = {}): ServerProtocol {
 /** Refusals before the request is read, such as a wrong host, are JSON-RPC errors as well. */
 function prepareMcp(router: Router, serverContext: ServerContext, options: McpServerOptions): void {
   router.use(mcpPath, async (c, next) => {
-    c.set('renderError', (error) => refusal(error, challenge(serverContext, c, options)));
+    c.set('renderError', (error) =>
+      rpcRefusal(error, fromErrorBody, challenge(serverContext, c, options)),
+    );
     await next();
   });
 }
@@ -50,11 +57,64 @@ function mountMcp(router: Router, serverContext: ServerContext, options: McpServ
   );
 }
 
-function refusal(error: unknown, challenged: string | undefined): Response {
-  const body = toWireError(error);
-  const isChallenge = body.status === 'UNAUTHENTICATED' && challenged !== undefined;
-  return jsonResponse(errorMessage(null, fromErrorBody(body)), {
-    status: httpStatusOf(body),
-    headers: { ...errorHeaders(body), ...(isChallenge && { 'www-authenticate': challenged }) },
-  });
+const wellKnown = '/.well-known/oauth-protected-resource';
+
+/** The metadata of the protected resource (RFC 9728), which clients read before they have a token. */
+function mountMcpMetadata(
+  router: Router,
+  serverContext: ServerContext,
+  { oauth, url, name = 'waymark' }: McpServerOptions,
+): void {
+  if (!oauth) return;
+  const answer = (c: RequestContext): Response =>
+    jsonResponse({
+      resource: `${publicUrl(serverContext, c, url)}${mcpPath}`,
+      resource_name: name,
+      authorization_servers: oauth.authorizationServers,
+      bearer_methods_supported: ['header'],
+      ...(oauth.scopes && { scopes_supported: oauth.scopes }),
+    });
+  router.get(`${wellKnown}${mcpPath}`, answer);
+  router.get(wellKnown, answer);
 }
+
+/** The header that tells a client without a valid token where to get one; `undefined` without `oauth`. */
+function challenge(
+  serverContext: ServerContext,
+  c: RequestContext,
+  { oauth, url }: McpServerOptions,
+): string | undefined {
+  if (!oauth) return undefined;
+  const metadata = `${publicUrl(serverContext, c, url)}${wellKnown}${mcpPath}`;
+  const scope = oauth.scopes ? `, scope="${oauth.scopes.join(' ')}"` : '';
+  return `Bearer resource_metadata="${metadata}"${scope}`;
+}
+
+/** Refuses options that cannot be meant, when the server starts. */
+function checkOAuth({ options: { auth } }: ServerContext, { oauth }: McpServerOptions): void {
+  if (!oauth) return;
+  if (!auth) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'mcp.oauth tells clients where to get a token, but this server has no `auth` that checks it.',
+    );
+  }
+  const { authorizationServers, scopes = [] } = oauth;
+  const isUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? '');
+  if (authorizationServers.length === 0 || !authorizationServers.every(isUrl)) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'mcp.oauth.authorizationServers must have the http(s) URL of at least one authorization server.',
+    );
+  }
+  // What RFC 6749 allows in a scope: it becomes part of a header.
+  const wrong = scopes.find((scope) => !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope));
+  if (wrong === undefined) return;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    'mcp.oauth.scopes has a scope with a space, a quote or another character that scopes cannot have.',
+  );
+}
+
+/** Where the endpoint of MCP is. */
+export const mcpPath = '/mcp';

@@ -3,11 +3,16 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
+import type { Output } from '../../protocol/turn.ts';
+import type { Caller } from '../http/auth.ts';
+import type { Fields } from '../http/json-rpc.ts';
 import { type Question as OpenQuestion, questionsOf as openQuestions } from '../http/question.ts';
-import type { Fields } from './errors.ts';
+import { canBeAsked, type McpRequest, type McpServer, peerOf } from './mcp-server.ts';
+import { wordsResult } from './result.ts';
+import type { StreamIo } from './stream-answer.ts';
 
 /** An interrupt as a question to the user of a client. */
-export interface Question {
+interface Question {
   /** Names the question in the whole session: `snapshotId:ref`. */
   readonly key: string;
   /** The params of `elicitation/create`. */
@@ -52,4 +57,73 @@ function notAnAnswer(key: string): WaymarkError {
     'INVALID_ARGUMENT',
     `The answer to ${key} does not fit its form. Answer with { action: "accept", content } where content fits requestedSchema, or decline.`,
   );
+}
+
+/** The questions of an interrupted snapshot. */
+interface OpenQuestions {
+  readonly agent: Agent;
+  readonly sessionId: string;
+  readonly snapshotId: string;
+  readonly questions: readonly Question[];
+}
+
+/** Asks a client for answers: it sends the call again, with them and with the state. */
+export function inputRequired(
+  { states }: McpServer,
+  { agent, sessionId, snapshotId, questions }: OpenQuestions,
+  { principal }: Caller,
+): Fields {
+  return {
+    resultType: 'input_required',
+    inputRequests: toInputRequests(questions),
+    requestState: states.sign({ agent: agent.name, sessionId, snapshotId }, principal),
+  };
+}
+
+/** Questions by their keys. */
+export function toInputRequests(questions: readonly Question[]): Fields {
+  const requests = questions.map(({ key, params }) => [
+    key,
+    { method: 'elicitation/create', params },
+  ]);
+  return Object.fromEntries(requests);
+}
+
+/**
+ * The result for a client that cannot ask its user. The calling model gets no way to answer: it would approve what a person
+ * is to approve.
+ */
+export function waitingResult(
+  place: Pick<Output, 'sessionId' | 'snapshotId'>,
+  interrupts: readonly Interrupt[],
+): Fields {
+  const names = interrupts.map(({ toolName }) => toolName).join(', ');
+  return wordsResult(
+    `The agent waits until a person answers: ${names}. They can answer where this session is shown; another message with this sessionId declines.`,
+    { ...place, finishReason: 'interrupted' },
+  );
+}
+
+/** Whether the user of a client of the 2025 revisions can be asked on the stream of this request. */
+export function canAsk({ era, c }: McpRequest, { isStream }: StreamIo): boolean {
+  return era.kind === 'legacy' && isStream && canBeAsked(peerOf(c));
+}
+
+/** Asks one question after the other, on the stream of the request; `undefined` when one is not answered. */
+export async function* askUser(
+  { dialogs }: McpServer,
+  { c }: McpRequest,
+  questions: readonly Question[],
+  { reader }: StreamIo,
+): AsyncGenerator<readonly Fields[], readonly InterruptAnswer[] | undefined> {
+  const answers: InterruptAnswer[] = [];
+  for (const { params, answer } of questions) {
+    const { id, reply } = dialogs.ask(peerOf(c), reader);
+    yield [{ jsonrpc: '2.0', id, method: 'elicitation/create', params }];
+    const { result } = await reply;
+    const given = result && answer(result);
+    if (given === undefined) return undefined;
+    answers.push(given);
+  }
+  return answers;
 }

@@ -5,7 +5,7 @@ import type { Part } from '../../protocol/message.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { Output } from '../../protocol/turn.ts';
-import type { Fields } from './errors.ts';
+import type { Fields } from '../http/json-rpc.ts';
 import { artifactUri } from './uri.ts';
 
 /** The result of a tool call: the answer of a turn for the model, and its place in the session for the client. */

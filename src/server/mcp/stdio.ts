@@ -1,7 +1,8 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
+import { errorMessage, RpcError } from '../http/json-rpc.ts';
 import { modernHeaders } from './era.ts';
-import { codes, errorMessage, McpError } from './errors.ts';
-import { mcpPath } from './path.ts';
+import { codes } from './messages.ts';
+import { mcpPath } from './mount.ts';
 
 /** The two ends of a local client. */
 export interface StdioOptions {
@@ -54,7 +55,7 @@ class Bridge {
   receive(line: string): void {
     const message = parsed(line);
     if (message === undefined) {
-      const error = new McpError(codes.parseError, 'The line is not valid JSON.');
+      const error = new RpcError(codes.parseError, 'The line is not valid JSON.');
       this.#send(errorMessage(null, error));
       return;
     }

@@ -1,5 +1,11 @@
 import { jsonResponse } from '../http/json-response.ts';
-import { logFault } from '../http/log.ts';
+import {
+  errorMessage,
+  type Fields,
+  logRpcFault,
+  resultMessage,
+  toRpcError,
+} from '../http/json-rpc.ts';
 import {
   acquireStreamSlot,
   type StreamFormat,
@@ -8,9 +14,8 @@ import {
   sseKeepAlive,
   wantsEvents,
 } from '../stream/stream-response.ts';
-import { errorMessage, type Fields, McpError, toMcpError } from './errors.ts';
-import { resultMessage } from './json-rpc.ts';
 import { inEra, type McpRequest, type McpServer } from './mcp-server.ts';
+import { fromErrorBody } from './messages.ts';
 
 /** What a long answer knows of its client. */
 export interface StreamIo {
@@ -63,7 +68,7 @@ async function* untilResponse(
   try {
     yield [resultMessage(id, inEra(mcp, era, yield* messages))];
   } catch (error) {
-    if (!(error instanceof McpError)) logFault(mcp.serverContext, error, c.get('logged'));
-    yield [errorMessage(id, toMcpError(error))];
+    logRpcFault(mcp.serverContext, c, error);
+    yield [errorMessage(id, toRpcError(error, fromErrorBody))];
   }
 }

@@ -1,13 +1,22 @@
 import * as v from 'valibot';
+import type { Agent } from '../../agent/spec/agent.ts';
 import { toResume } from '../../api/interrupts.ts';
+import type { LoadedSnapshot, WireTypes } from '../../api/types.ts';
+import { raceSignal } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { findJson } from '../../generate/output/find-json.ts';
+import { textOf } from '../../protocol/messages/text.ts';
 import { parseShape } from '../../protocol/parse.ts';
-import type { Init, Input } from '../../protocol/turn.ts';
-import type { OpenCall } from '../http/server-context.ts';
-import { isInterrupted } from '../http/turn-chain.ts';
+import type { Operation } from '../../protocol/routes.ts';
+import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
+import type { Init, Input, Output } from '../../protocol/turn.ts';
+import { isSnapshotId } from '../../store/rules/ids.ts';
+import { short } from '../http/errors.ts';
+import { type Fields, RpcError } from '../http/json-rpc.ts';
+import { structuredOutput } from '../http/question.ts';
+import { type OpenCall, openAgentCall } from '../http/server-context.ts';
+import { type ChainEnd, chainEnd, isInterrupted } from '../http/turn-chain.ts';
 import { startRun } from '../stream/turn.ts';
-import { codes, type Fields } from './errors.ts';
-import { toInputRequests } from './interrupted.ts';
 import {
   inEra,
   type McpRequest,
@@ -15,13 +24,14 @@ import {
   type Method,
   progressTokenOf,
 } from './mcp-server.ts';
-import { questionsOf } from './questions.ts';
+import { codes } from './messages.ts';
+import { askUser, canAsk, questionsOf, toInputRequests, waitingResult } from './questions.ts';
 import { toolResult } from './result.ts';
-import { describeTask, openTask, outputOf, statusOf, type Task, toTaskId } from './task.ts';
+import { type Messages, type StreamIo, streamAnswer } from './stream-answer.ts';
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
 
-export const taskParams = v.object({ taskId: v.string() });
+const taskParams = v.object({ taskId: v.string() });
 const updateParams = v.object({
   taskId: v.string(),
   inputResponses: v.record(v.string(), v.unknown()),
@@ -124,4 +134,134 @@ async function detailsOf(mcp: McpServer, request: McpRequest, task: Task): Promi
   if (tip.status !== 'failed') return {};
   const { status = 'UNKNOWN', message = 'The turn failed.' } = tip.error ?? {};
   return { error: { code: codes.refused, message, data: { status } } };
+}
+
+type Snapshot = LoadedSnapshot<WireTypes>;
+
+/**
+ * A background run as a task. Its id names the run; what it has come to is read from the snapshots, so that any process on
+ * the same store can tell, also after the one that started it was killed.
+ */
+interface Task extends OpenCall, ChainEnd {
+  readonly taskId: string;
+  /** The run that began it. */
+  readonly root: Snapshot;
+}
+
+function toTaskId({ name }: Agent, snapshotId: string): string {
+  return `${name}:${snapshotId}`;
+}
+
+/** Finds a task of this caller; that of another owner is unknown. */
+async function openTask(
+  mcp: McpServer,
+  { c }: McpRequest,
+  taskId: string,
+  operation: Operation,
+): Promise<Task> {
+  const [, name, snapshotId = ''] = /^(.+):([^:]+)$/s.exec(taskId) ?? [];
+  const agent = [...mcp.offered().values()].find((each) => each.name === name);
+  if (!agent || !isSnapshotId(snapshotId)) throw unknownTask(taskId);
+  const open = await openAgentCall(mcp.serverContext, c, { agent, operation, snapshotId });
+  const root = await agent.getSnapshot({ snapshotId }, open.options);
+  if (!root) throw unknownTask(taskId);
+  return { ...open, taskId, root, ...(await chainEnd(agent, root, open.options)) };
+}
+
+/** The output of the last run. */
+async function outputOf({ agent, tip }: Task): Promise<Output> {
+  const output = outputOfSnapshot(tip);
+  if (tip.status === 'aborted') return { ...output, snapshotId: tip.snapshotId };
+  if (!(await structuredOutput(agent))) return output;
+  // A snapshot has the text of the answer only.
+  const value = findJson(textOf(output.message));
+  return value === undefined ? output : { ...output, output: value };
+}
+
+/** The word of the protocol for the status of a task. */
+function statusOf({ tip, isLeft }: Pick<Task, 'tip' | 'isLeft'>): string {
+  switch (tip.status) {
+    case 'pending':
+    // Its worker has died; another one takes over.
+    case 'expired':
+      return 'working';
+    case 'succeeded':
+      if (isInterrupted(tip)) return isLeft ? 'cancelled' : 'input_required';
+      // It was stopped, and kept its partial answer.
+      return tip.finishReason === 'aborted' ? 'cancelled' : 'completed';
+    case 'failed':
+      return 'failed';
+    case 'aborted':
+      return 'cancelled';
+  }
+}
+
+/** Milliseconds after which a client may ask again. */
+const pollMs = 1000;
+
+/** What both generations of tasks tell. */
+function describeTask(task: Task, era: 'modern' | 'legacy'): Fields {
+  const { taskId, root, tip } = task;
+  return {
+    taskId,
+    status: statusOf(task),
+    createdAt: root.createdAt,
+    lastUpdatedAt: tip.updatedAt,
+    ...(era === 'modern'
+      ? { ttlMs: null, pollIntervalMs: pollMs }
+      : { ttl: null, pollInterval: pollMs }),
+  };
+}
+
+function unknownTask(taskId: string): RpcError {
+  return new RpcError(codes.invalidParams, `There is no task ${short(taskId)} here.`);
+}
+
+const relatedTaskKey = 'io.modelcontextprotocol/related-task';
+/** Milliseconds between two looks at a run whose worker has died. */
+const takeoverMs = 1000;
+
+/** `tasks/result` of the 2025-11-25 revision: waits for the end of a task, and asks the user on the way. */
+export async function answerTaskResult(mcp: McpServer, request: McpRequest): Promise<Response> {
+  const { taskId } = parseShape(taskParams, request.params, 'request');
+  await openTask(mcp, request, taskId, 'watch');
+  return await streamAnswer(mcp, request, (io) => resultOf(mcp, request, taskId, io));
+}
+
+async function* resultOf(
+  mcp: McpServer,
+  request: McpRequest,
+  taskId: string,
+  io: StreamIo,
+): Messages {
+  for (;;) {
+    const task = await openTask(mcp, request, taskId, 'watch');
+    const { agent, tip, options } = task;
+    if (tip.status === 'pending') {
+      await agent.wait(tip.snapshotId, { ...options, signal: io.reader });
+    } else if (tip.status === 'expired') {
+      await raceSignal(mcp.serverContext.clock.sleep(takeoverMs), io.reader);
+    } else if (!isInterrupted(tip)) {
+      const result = toolResult(agent, await outputOf(task), { links: true });
+      return { ...result, _meta: { [relatedTaskKey]: { taskId } } };
+    } else if (!(yield* answered(mcp, request, task, io))) {
+      return { ...waitingResult(tip, tip.interrupts), _meta: { [relatedTaskKey]: { taskId } } };
+    }
+  }
+}
+
+async function* answered(
+  mcp: McpServer,
+  request: McpRequest,
+  task: Task,
+  io: StreamIo,
+): AsyncGenerator<readonly Fields[], boolean> {
+  if (!canAsk(request, io)) return false;
+  const { agent, tip } = task;
+  const questions = await questionsOf(agent, tip.snapshotId, tip.interrupts);
+  const answers = yield* askUser(mcp, request, questions, io);
+  if (!answers) return false;
+  const init = { sessionId: tip.sessionId, ifHead: tip.snapshotId };
+  await startRun(mcp.serverContext, task, init, { resume: toResume(answers) });
+  return true;
 }

@@ -3,9 +3,9 @@ import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import { finishReason } from '../../protocol/turn.ts';
+import type { Fields } from '../http/json-rpc.ts';
 import { structuredOutput } from '../http/question.ts';
 import type { Era } from './era.ts';
-import type { Fields } from './errors.ts';
 
 /** The arguments of a tool. */
 export const toolArguments = v.object({

@@ -1,5 +1,6 @@
 import { short } from '../http/errors.ts';
-import { codes, McpError } from './errors.ts';
+import { RpcError } from '../http/json-rpc.ts';
+import { codes } from './messages.ts';
 
 /** What a resource is: a snapshot, or one artifact of it. */
 export interface ResourceRef {
@@ -48,8 +49,8 @@ export function parseUri(uri: string): ResourceRef {
 }
 
 /** The error for a resource that this caller does not have, whether or not another one has it. */
-export function unknownResource(uri: string): McpError {
-  return new McpError(codes.invalidParams, `There is no resource ${short(uri)} here.`, {
+export function unknownResource(uri: string): RpcError {
+  return new RpcError(codes.invalidParams, `There is no resource ${short(uri)} here.`, {
     data: { uri },
   });
 }

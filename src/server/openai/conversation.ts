@@ -1,13 +1,18 @@
+import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
-import { isName } from '../../protocol/ids.ts';
+import type { Json } from '../../core/json/json.ts';
+import type { Message } from '../../protocol/message.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
-import type { Scope, Store } from '../../store/contract/store.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import type { State } from '../../protocol/state.ts';
+import { fromPlainState, hashState } from '../../session/session-state.ts';
+import type { Scope, SnapshotStore, Store } from '../../store/contract/store.ts';
+import { isName } from '../../store/rules/ids.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import { short } from '../http/errors.ts';
 import type { OpenCall } from '../http/server-context.ts';
 import { badRequest, unknownId } from './errors.ts';
 import { fullStoreOf, hasStore, type OpenAiServer } from './openai-server.ts';
-import { seedSession } from './seed.ts';
 
 /**
  * A conversation: a session of the agent that answered first. Until then, and for its metadata, there is a record of it, because
@@ -25,7 +30,7 @@ export interface Conversation {
 const recordsName = 'openai:conversations';
 
 /** Where the records of conversations are: in the store of the first agent that can list sessions. */
-export interface Records {
+interface Records {
   readonly store: Store & Required<Pick<Store, 'timeline'>>;
   readonly scope: Scope;
 }
@@ -82,4 +87,60 @@ export async function prepareSession(
 /** The error for a conversation that this caller does not have. */
 export function unknownConversation(id: string): Error {
   return unknownId(`There is no conversation ${short(id)} here.`, 'conversation_not_found');
+}
+
+/** What a snapshot that no turn has made is to have. */
+interface Seed {
+  readonly messages: readonly Message[];
+  /** The session to continue. @default a new one */
+  readonly sessionId?: string | undefined;
+  /** The head of that session, and its state. */
+  readonly parent?: Snapshot | undefined;
+}
+
+/** Adds messages of the caller to a session of the agent as a snapshot; gives its id. */
+export async function seedSession({ agent, caller }: OpenCall, seed: Seed): Promise<string> {
+  const { spec, host } = internalsOf(agent);
+  if (spec.store === undefined) throw noStore(agent.name);
+  const scope = { agent: spec.name, ...ownerOf(caller) };
+  const initial = spec.initialState;
+  return await saveMessages(spec.store, scope, seed, { newId: host.newId, initial });
+}
+
+/** Writes messages as a snapshot, which becomes the head of its session. */
+export async function saveMessages(
+  store: SnapshotStore,
+  scope: Scope,
+  { messages, parent, sessionId = parent?.sessionId }: Seed,
+  { newId, initial }: { readonly newId: () => string; readonly initial?: Json | undefined },
+): Promise<string> {
+  const snapshotId = newId();
+  const before = parent?.state ?? (initial === undefined ? {} : { custom: initial });
+  const state: State = { ...before, messages: [...(before.messages ?? []), ...messages] };
+  const now = new Date(0).toISOString();
+  await store.saveSnapshot(scope, snapshotId, () => ({
+    snapshotId,
+    sessionId: sessionId ?? newId(),
+    ...(parent && { parentId: parent.snapshotId }),
+    index: parent ? parent.index + 1 : 0,
+    turnIndex: Math.max(0, countTurns(state.messages ?? []) - 1),
+    event: 'turnEnd',
+    status: 'succeeded',
+    finishReason: 'stop',
+    // The store sets the times.
+    createdAt: now,
+    updatedAt: now,
+    stateHash: hashState(fromPlainState(state)),
+    orphaned: false,
+    state,
+  }));
+  return snapshotId;
+}
+
+function countTurns(messages: readonly Message[]): number {
+  return messages.filter(({ role }) => role === 'user').length;
+}
+
+function noStore(name: string): Error {
+  return badRequest(`The model "${name}" stores nothing. Send store: false.`, { param: 'store' });
 }

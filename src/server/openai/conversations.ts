@@ -14,16 +14,21 @@ import {
   type Conversation,
   findConversation,
   recordsOf,
+  saveMessages,
   unknownConversation,
 } from './conversation.ts';
 import { badRequest, unknownId } from './errors.ts';
 import { toMessages } from './input.ts';
 import { conversationItems, type Item, turnsOf } from './items.ts';
 import { fullStoreOf, type OpenAiServer } from './openai-server.ts';
-import { pageOf } from './page.ts';
-import { checkAllowed } from './parameters.ts';
-import { saveMessages } from './seed.ts';
-import { conversationChange, conversationRequest, type InputItem, itemsRequest } from './shapes.ts';
+import { checkAllowed } from './settings.ts';
+import {
+  conversationChange,
+  conversationRequest,
+  type InputItem,
+  itemsRequest,
+  pageOf,
+} from './shapes.ts';
 
 /** `POST /conversations`. */
 export async function createConversation(

@@ -1,5 +1,12 @@
+import type { Agent } from '../../agent/spec/agent.ts';
 import type { OpenAiServerOptions } from '../http/handler-options.ts';
-import type { RequestContext, ServerContext } from '../http/server-context.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import {
+  checkCall,
+  openAgentCall,
+  type RequestContext,
+  type ServerContext,
+} from '../http/server-context.ts';
 import {
   createConversation,
   createItems,
@@ -11,16 +18,13 @@ import {
   updateConversation,
 } from './conversations.ts';
 import { createResponse } from './create.ts';
-import { getModel, listModels } from './models.ts';
 import { createOpenAiServer, type OpenAiServer } from './openai-server.ts';
-import { getOpenApi } from './openapi.ts';
 import { cancelResponse, deleteResponse, getResponse, listInputItems } from './responses.ts';
 import type { OpenAiRoute } from './routes.ts';
 
 const handlers: Readonly<
   Record<OpenAiRoute, (openai: OpenAiServer, c: RequestContext) => Promise<Response>>
 > = {
-  getOpenApi,
   listModels,
   getModel,
   createResponse,
@@ -47,4 +51,24 @@ export function createEndpoints(
 ): Endpoints {
   const openai = createOpenAiServer(serverContext, options);
   return (route, c) => handlers[route](openai, c);
+}
+
+/** `GET /models`: the agents. */
+export async function listModels(openai: OpenAiServer, c: RequestContext): Promise<Response> {
+  const { serverContext } = openai;
+  const caller = c.get('caller');
+  await checkCall(serverContext, { request: c.req.raw, caller, operation: 'listAgents' });
+  const data = openai.agents().map((agent) => toModel(openai, agent));
+  return jsonResponse({ object: 'list', data });
+}
+
+/** `GET /models/:model`. */
+export async function getModel(openai: OpenAiServer, c: RequestContext): Promise<Response> {
+  const agent = openai.agent(c.req.param('model') ?? '');
+  await openAgentCall(openai.serverContext, c, { agent, operation: 'getAgent' });
+  return jsonResponse(toModel(openai, agent));
+}
+
+function toModel({ startedAt }: OpenAiServer, { name }: Agent): object {
+  return { id: name, object: 'model', created: startedAt, owned_by: 'waymark' };
 }

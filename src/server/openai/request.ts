@@ -1,20 +1,24 @@
-import { type InterruptAnswer, interruptsAtEnd, toResume } from '../../api/interrupts.ts';
+import {
+  type Interrupt,
+  type InterruptAnswer,
+  interruptsAtEnd,
+  toResume,
+} from '../../api/interrupts.ts';
+import { isJsonObject, type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
-import type { Init, Input } from '../../protocol/turn.ts';
+import type { CallerToolInfo, Init, Input } from '../../protocol/turn.ts';
 import { short } from '../http/errors.ts';
-import { toolsOf } from '../http/question.ts';
+import { decideApproval, toolsOf } from '../http/question.ts';
 import type { OpenCall, RequestContext } from '../http/server-context.ts';
 import { requestIdOf } from '../stream/turn.ts';
-import { toAnswers } from './answers.ts';
 import { badRequest } from './errors.ts';
-import { type ReadInput, readInput } from './input.ts';
+import { toCallId } from './ids.ts';
+import { type CallOutput, type ReadInput, readInput } from './input.ts';
 import { hasStore, type OpenAiServer } from './openai-server.ts';
-import { checkAllowed, checkParameters } from './parameters.ts';
 import { type RequestEcho, requestMetadata, type StoredRequest } from './response.ts';
-import { settingsOf } from './settings.ts';
-import type { CreateRequest } from './shapes.ts';
+import { checkAllowed, checkParameters, settingsOf } from './settings.ts';
+import type { CreateRequest, FunctionTool } from './shapes.ts';
 import { findStart, type Start } from './start.ts';
-import { callerToolsOf } from './tools.ts';
 
 /** A turn as a request asks for it. */
 export interface TurnRequest extends OpenCall {
@@ -143,4 +147,92 @@ function storedEcho({
   ...stored
 }: RequestEcho): StoredRequest {
   return stored;
+}
+
+/** The interrupts that a client answers, and how. */
+interface AskedCalls {
+  readonly interrupts: readonly Interrupt[];
+  /** The snapshot that waits; absent where the client holds the state. */
+  readonly snapshotId: string | undefined;
+  /** The tools of the agent. */
+  readonly tools: readonly ToolInfo[];
+}
+
+/** The outputs of function calls as answers to interrupts. */
+function toAnswers(
+  outputs: readonly CallOutput[],
+  { interrupts, snapshotId, tools }: AskedCalls,
+): readonly InterruptAnswer[] {
+  return outputs.map((given) => {
+    const interrupt = interrupts.find((each) => toCallId(snapshotId, each) === given.callId);
+    if (!interrupt) throw notAsked(given.callId);
+    const tool = tools.find(({ name }) => name === interrupt.toolName);
+    return answerTo(interrupt, tool, given);
+  });
+}
+
+function answerTo(
+  interrupt: Interrupt,
+  tool: ToolInfo | undefined,
+  { callId, output }: CallOutput,
+): InterruptAnswer {
+  // A tool of the caller, or one that only ever asks.
+  if (tool === undefined || tool.interrupt === true) {
+    return interrupt.respond(tool?.outputSchema ? parsed(output) : output);
+  }
+  const { metadata } = interrupt;
+  const value = parsed(output);
+  // The tool waits for data.
+  if (isJsonObject(metadata) && isJsonObject(metadata.schema)) {
+    return interrupt.approve({ resumed: value });
+  }
+  const decided = decideApproval(interrupt, value);
+  if (decided) return decided;
+  throw badRequest(
+    `The tool ${short(interrupt.toolName)} runs on the server and waits for your approval. Answer ${short(callId)} with the output {"approved":true}, or {"approved":false,"reason":"…"}.`,
+    { param: 'input', code: 'invalid_function_call_output' },
+  );
+}
+
+/** JSON where the text is JSON, else the text. */
+function parsed(text: string): Json {
+  try {
+    return toJson(JSON.parse(text), 'The output of a function call');
+  } catch {
+    return text;
+  }
+}
+
+function notAsked(callId: string): Error {
+  return badRequest(
+    `No function call ${short(callId)} waits for an output: it has its output already, or belongs to another response. Continue from the response that called the function.`,
+    { param: 'input', code: 'no_tool_call_found' },
+  );
+}
+
+/**
+ * The functions of a request as tools that the caller executes. One with the name of a tool of the agent is left out: the
+ * agent's own counts, and the caller needs the function to answer when that tool waits for an approval.
+ */
+function callerToolsOf(
+  given: readonly FunctionTool[],
+  own: readonly ToolInfo[],
+): readonly CallerToolInfo[] {
+  return given.flatMap(({ type, name, description, parameters }, at) => {
+    if (type !== 'function' || name === undefined) {
+      throw badRequest(
+        `Only functions with a name can be sent as tools, not ${short(type)}. Tools that run on the server belong to the agent's definition.`,
+        { param: `tools[${at}]`, code: 'unsupported_value' },
+      );
+    }
+    if (own.some((tool) => tool.name === name)) return [];
+    const schema = parameters ?? { type: 'object', properties: {} };
+    return [
+      {
+        name,
+        ...(typeof description === 'string' && { description }),
+        inputSchema: toJson(schema, 'parameters') as JsonObject,
+      },
+    ];
+  });
 }

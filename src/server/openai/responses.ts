@@ -1,3 +1,5 @@
+import type { LoadedSnapshot, WireTypes } from '../../api/types.ts';
+import type { State } from '../../protocol/state.ts';
 import { ownerOf } from '../http/auth.ts';
 import { short } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
@@ -7,11 +9,21 @@ import { runFeed, startingWith, throwFirstError } from '../stream/feed.ts';
 import { acquireStreamSlot, waitForAcceptance } from '../stream/stream-response.ts';
 import { badRequest } from './errors.ts';
 import { toResponseId } from './ids.ts';
-import { inputItems } from './items.ts';
-import { type OpenAiServer, openResponse, unknownResponse } from './openai-server.ts';
-import { pageOf } from './page.ts';
-import { requestOf } from './response.ts';
-import { readSnapshot, toStored, turnOf } from './stored-response.ts';
+import { inputItems, outputItems, type TurnMessages, turnsOf } from './items.ts';
+import {
+  type OpenAiServer,
+  openResponse,
+  type ResponseCall,
+  unknownResponse,
+} from './openai-server.ts';
+import {
+  finalStatus,
+  type ResponseObject,
+  type ResponseStatus,
+  requestOf,
+  toResponse,
+} from './response.ts';
+import { pageOf } from './shapes.ts';
 import { ResponseStream, responseFormat } from './stream.ts';
 
 /** `GET /responses/:response`, as it is or as the events that led to it. */
@@ -105,4 +117,62 @@ function startingAfter(c: RequestContext): number {
   throw badRequest(`starting_after must be the sequence_number of an event, not ${short(text)}.`, {
     param: 'starting_after',
   });
+}
+
+/** The snapshot that a response is. */
+type Stored = LoadedSnapshot<WireTypes>;
+
+/** Reads the snapshot of a response. */
+async function readSnapshot({ agent, snapshotId, options }: ResponseCall): Promise<Stored> {
+  const snapshot = await agent.getSnapshot({ snapshotId }, options);
+  if (!snapshot) throw unknownResponse(toResponseId(snapshotId));
+  return snapshot;
+}
+
+/** The messages of a response, and those of the turn before it. */
+function turnOf({ snapshotId, state }: Stored): {
+  readonly turn: TurnMessages;
+  readonly before: TurnMessages | undefined;
+} {
+  const turns = turnsOf((state as State | undefined)?.messages ?? [], snapshotId);
+  const last = turns.at(-1);
+  // A turn that has added nothing yet.
+  if (last?.snapshotId !== snapshotId) return { turn: { snapshotId, messages: [] }, before: last };
+  return { turn: last, before: turns.at(-2) };
+}
+
+/** A response as its snapshot tells it. */
+function toStored({ agent }: ResponseCall, snapshot: Stored): ResponseObject {
+  const { snapshotId, usage, error, finishReason, parentId } = snapshot;
+  const { turn } = turnOf(snapshot);
+  const request = requestOf(turn.messages);
+  const previous =
+    request.conversation === undefined && parentId !== undefined
+      ? { previous_response_id: toResponseId(parentId) }
+      : {};
+  return toResponse(
+    { snapshotId, model: agent.name, echo: { ...previous, ...request } },
+    {
+      status: statusOf(snapshot),
+      output: outputItems(turn),
+      usage,
+      error,
+      finishReason,
+    },
+  );
+}
+
+function statusOf({ status, finishReason }: Stored): ResponseStatus {
+  switch (status) {
+    case 'pending':
+    // Its worker has died; another one takes over.
+    case 'expired':
+      return 'in_progress';
+    case 'succeeded':
+      return finalStatus(finishReason);
+    case 'failed':
+      return 'failed';
+    case 'aborted':
+      return 'cancelled';
+  }
 }

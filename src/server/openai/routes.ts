@@ -3,7 +3,6 @@ export const openAiPath = '/openai/v1';
 
 /** The routes by the name of their handler. */
 export const openAiRoutes = {
-  getOpenApi: { method: 'GET', path: '/openapi.json' },
   listModels: { method: 'GET', path: '/models' },
   getModel: { method: 'GET', path: '/models/:model' },
   createResponse: { method: 'POST', path: '/responses' },

@@ -3,14 +3,12 @@ import type { State } from '../../protocol/state.ts';
 import type { Init } from '../../protocol/turn.ts';
 import { short } from '../http/errors.ts';
 import { type OpenCall, openAgentCall, type RequestContext } from '../http/server-context.ts';
-import { findConversation, prepareSession } from './conversation.ts';
+import { findConversation, prepareSession, seedSession } from './conversation.ts';
 import { badRequest, unknownId } from './errors.ts';
-import { stateWith, toState } from './held-agent.ts';
 import { snapshotOfResponse, toResponseId } from './ids.ts';
 import type { ReadInput } from './input.ts';
-import { hasStore, type OpenAiServer } from './openai-server.ts';
+import { hasStore, type OpenAiServer, stateWith, toState } from './openai-server.ts';
 import type { StoredRequest } from './response.ts';
-import { seedSession } from './seed.ts';
 import type { CreateRequest } from './shapes.ts';
 
 /** Where a turn starts. */

@@ -14,8 +14,8 @@ import {
 } from '../stream/stream-response.ts';
 import { ResponseEncoder, type ResponseEvent, type TurnEnd } from './encode.ts';
 import { toOpenAiError } from './errors.ts';
-import { fromState } from './held-agent.ts';
 import { toResponseId } from './ids.ts';
+import { fromState } from './openai-server.ts';
 import type { RequestEcho, ResponseObject } from './response.ts';
 
 /** Server-sent events as OpenAI's clients read them. */

@@ -1,10 +1,12 @@
 import * as v from 'valibot';
-import { WaymarkError } from '../../core/error.ts';
+import { linkSignals } from '../../core/async/signal.ts';
+import { type Status, WaymarkError } from '../../core/error.ts';
+import type { Json } from '../../core/json/json.ts';
 import { currentTrace, inSpan } from '../../core/trace.ts';
-import { ownerOf } from '../http/auth.ts';
+import { type Caller, ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
-import { short } from '../http/errors.ts';
-import { jsonResponse } from '../http/json-response.ts';
+import { short, toWireError } from '../http/errors.ts';
+import { jsonResponse, safetyHeaders } from '../http/json-response.ts';
 import { logFault } from '../http/log.ts';
 import { requireLoopback } from '../http/origin.ts';
 import {
@@ -13,11 +15,8 @@ import {
   type Router,
   type ServerContext,
 } from '../http/server-context.ts';
-import { acquireStreamSlot } from '../stream/stream-response.ts';
+import { acquireStreamSlot, type StreamFormat } from '../stream/stream-response.ts';
 import { requestIdOf } from '../stream/turn.ts';
-import { createActive } from './active.ts';
-import { toReflectionError } from './error.ts';
-import { actionLines, ending, lineFormat } from './lines.ts';
 import { findAction, listActions, type RunRequest } from './run-action.ts';
 
 const anything = v.optional(v.unknown());
@@ -109,4 +108,121 @@ function mountReflection(router: Router, serverContext: ServerContext): void {
     }
     return jsonResponse({ message: 'Action cancelled' });
   });
+}
+
+/** The actions that are being run, by trace id and whose they are: a client may choose the id of its trace. */
+interface Active {
+  begin(
+    traceId: string,
+    caller: Caller,
+    signal: AbortSignal,
+  ): { readonly signal: AbortSignal; end(): void };
+  /** Stops an action of this caller; `false` when none of this id is running. */
+  cancel(traceId: string, caller: Caller): boolean;
+}
+
+function createActive(): Active {
+  const running = new Map<string, (reason: unknown) => void>();
+  return {
+    begin(traceId, caller, signal) {
+      const key = keyOf(traceId, caller);
+      const link = linkSignals(signal);
+      running.set(key, link.abort);
+      return {
+        signal: link.signal,
+        end() {
+          if (running.get(key) === link.abort) running.delete(key);
+          link.release();
+        },
+      };
+    },
+    cancel(traceId, caller) {
+      const abort = running.get(keyOf(traceId, caller));
+      abort?.(new WaymarkError('CANCELLED', 'The action was cancelled.'));
+      return abort !== undefined;
+    },
+  };
+}
+
+function keyOf(traceId: string, { principal }: Caller): string {
+  return JSON.stringify([traceId, principal]);
+}
+
+/** The numbers of gRPC's canonical codes, which the development tools read. */
+const codes: Record<Status, number> = {
+  CANCELLED: 1,
+  UNKNOWN: 2,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
+  PERMISSION_DENIED: 7,
+  RESOURCE_EXHAUSTED: 8,
+  FAILED_PRECONDITION: 9,
+  ABORTED: 10,
+  OUT_OF_RANGE: 11,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+  DATA_LOSS: 15,
+  UNAUTHENTICATED: 16,
+};
+
+/** An error as the development tools read it. */
+function toReflectionError(
+  error: unknown,
+  traceId: string,
+): { readonly code: number; readonly message: string; readonly details: Json } {
+  const { status, message, details } = toWireError(error);
+  return {
+    code: codes[status],
+    message,
+    details: { status, traceId, ...(details !== undefined && { details }) },
+  };
+}
+
+/** One JSON per line: the chunks of an action, then its result or its error. */
+async function* actionLines(
+  run: (onChunk: (chunk: unknown) => void) => Promise<unknown>,
+  traceId: string,
+  toError: (error: unknown) => object,
+): AsyncGenerator<readonly unknown[]> {
+  const chunks: unknown[] = [];
+  let more = Promise.withResolvers<void>();
+  let last: object | undefined;
+  const end = (line: object): void => {
+    last = line;
+    more.resolve();
+  };
+  run((chunk) => {
+    chunks.push(chunk);
+    more.resolve();
+  }).then(
+    (result) => end({ result, telemetry: { traceId } }),
+    (error: unknown) => end({ error: toError(error) }),
+  );
+  while (!last) {
+    await more.promise;
+    more = Promise.withResolvers();
+    yield chunks.splice(0);
+  }
+  yield [last];
+}
+
+/** Calls a function when these have ended, or are left. */
+async function* ending<T>(lines: AsyncGenerator<T>, end: () => void): AsyncGenerator<T> {
+  try {
+    yield* lines;
+  } finally {
+    end();
+  }
+}
+
+/** How lines are written. An empty one says nothing, and JSON readers skip it. */
+function lineFormat(headers: Readonly<Record<string, string>>): StreamFormat<unknown> {
+  return {
+    encode: (line) => `${JSON.stringify(line)}\n`,
+    keepAlive: '\n',
+    headers: { ...safetyHeaders, 'content-type': 'text/plain; charset=utf-8', ...headers },
+  };
 }

@@ -1,5 +1,15 @@
 import * as v from 'valibot';
-import { codes, type Fields, McpError, type RequestId } from './errors.ts';
+import type { ErrorBody } from '../../core/error.ts';
+import { codeOf, type Fields, type RequestId, RpcError, rpcCodes } from '../http/json-rpc.ts';
+
+/** Error codes of JSON-RPC and of MCP. A refusal has its status in `data.status`. */
+export const codes = { ...rpcCodes, headerMismatch: -32_020, unsupportedVersion: -32_022 } as const;
+
+/** An error of the server in the form of the protocol. */
+export function fromErrorBody({ status, message, details }: ErrorBody): RpcError {
+  const data = { status, ...(details !== undefined && { details }) };
+  return new RpcError(codeOf(status), message, { data, status });
+}
 
 const id = v.union([v.string(), v.number()]);
 const params = v.optional(v.record(v.string(), v.unknown()), {});
@@ -20,7 +30,7 @@ const reply = v.object({
 });
 
 export interface RpcRequest extends v.InferOutput<typeof request> {}
-export interface RpcNotification extends v.InferOutput<typeof notification> {}
+interface RpcNotification extends v.InferOutput<typeof notification> {}
 /** What a client answers to a request of the server. */
 export interface RpcReply extends v.InferOutput<typeof reply> {}
 
@@ -39,15 +49,11 @@ export function parseIncoming(body: unknown): Incoming {
   const reason = Array.isArray(body)
     ? 'Batches are not supported. Send one message per request.'
     : 'Expected one JSON-RPC 2.0 request, notification or response.';
-  throw new McpError(codes.invalidRequest, reason, { httpStatus: 400 });
+  throw new RpcError(codes.invalidRequest, reason, { httpStatus: 400 });
 }
 
 /** The id of a body that may not be a valid request, for the answer to it. */
 export function idOf(body: unknown): RequestId | null {
   const found = v.safeParse(v.object({ method: v.string(), id }), body);
   return found.success ? found.output.id : null;
-}
-
-export function resultMessage(requestId: RequestId, result: Fields): Fields {
-  return { jsonrpc: '2.0', id: requestId, result };
 }

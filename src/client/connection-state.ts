@@ -1,3 +1,4 @@
+import { WaymarkError } from '../core/error.ts';
 import type { Chunk, Init, Output } from '../protocol/turn.ts';
 
 /** The position of a connection: the running turn, the queued inputs, and where a new socket would resume. */
@@ -71,4 +72,73 @@ export class ResumeCursor {
     const earlier = this.#snapshotIds.filter((id) => !snapshotIds.includes(id));
     return earlier.length === 0 ? output : { ...output, snapshotIds: [...earlier, ...snapshotIds] };
   }
+}
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (error: WaymarkError) => void;
+}
+
+/** Frames that were sent and wait for the server's word, told apart by their ref. */
+export class PendingFrames {
+  readonly #waiting = new Map<number, Waiter>();
+  #last = 0;
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** A new ref, and how its frame is answered. */
+  expect(): { readonly ref: number; readonly answered: Promise<void> } {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const ref = ++this.#last;
+    this.#waiting.set(ref, { resolve, reject });
+    return { ref, answered: promise };
+  }
+
+  accept(ref: string | number): void {
+    this.#take(ref)?.resolve();
+  }
+
+  refuse(ref: string | number, error: WaymarkError): void {
+    this.#take(ref)?.reject(error);
+  }
+
+  /** No word comes any more: all are refused with the error, or without one accepted. */
+  end(error: WaymarkError | undefined): void {
+    for (const ref of [...this.#waiting.keys()]) {
+      if (error) this.refuse(ref, error);
+      else this.accept(ref);
+    }
+  }
+
+  #take(ref: string | number): Waiter | undefined {
+    const waiter = this.#waiting.get(Number(ref));
+    this.#waiting.delete(Number(ref));
+    return waiter;
+  }
+}
+
+/** Something is sent after the end. */
+export function closed(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'The connection is closed: open another with streamBidi to send more.',
+  );
+}
+
+/** The line was cut, and what was lost with it cannot be told. */
+export function cutOff(): WaymarkError {
+  return new WaymarkError(
+    'UNAVAILABLE',
+    'The connection was cut, and what was sent last may or may not have been taken. Look at the session first.',
+  );
+}
+
+/** The connection ended by itself, and left something out. */
+export function notRun(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'The connection ended before this input was taken.',
+  );
 }

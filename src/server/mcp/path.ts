@@ -1,2 +1,0 @@
-/** Where the endpoint of MCP is. */
-export const mcpPath = '/mcp';
