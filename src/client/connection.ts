@@ -207,7 +207,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     this.#line = line;
   }
 
-  // Of what has not been sent nothing is lost.
+  // Unsent frames are not lost.
   #openAgain(tries: number, error: WaymarkError): void {
     const delay = this.#transport.reconnect.delayOf(tries);
     if (delay === undefined || !isPassing(error.status)) this.#end(error);

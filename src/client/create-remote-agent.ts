@@ -3,6 +3,7 @@ import type { AgentTypes, WireTypes } from '../api/types.ts';
 import type { OptionNames } from '../core/options.ts';
 import { checkLookup } from '../protocol/ids.ts';
 import { checkMessagePage } from '../protocol/message-page.ts';
+import { type Fields, type Operation, type Route, routes } from '../protocol/routes.ts';
 import type { Input, Output } from '../protocol/turn.ts';
 import { toToolSchema } from './caller-tool-schema.ts';
 import { connect } from './connection.ts';
@@ -40,15 +41,20 @@ export function createRemoteAgent<Types extends AgentTypes>(
   turnsOver: NonNullable<ClientOptions['transport']>,
 ): RemoteAgent<Types> {
   const stream = turnsOver === 'http' ? streamTurn : streamOverSocket;
+  // The query or body has those of the options that the route names.
   const at = (
-    operation: RemoteRequest['operation'],
+    operation: Operation,
     params: Readonly<Record<string, string>> = {},
-    options: { readonly signal?: AbortSignal } = {},
-  ): RemoteRequest => ({
-    operation,
-    params: { agent: name, ...params },
-    signal: options.signal,
-  });
+    { signal, ...options }: RemoteCallOptions & Fields = {},
+  ): RemoteRequest => {
+    const { method, fields }: Route = routes[operation];
+    const request = { operation, params: { agent: name, ...params }, signal };
+    if (!fields) return request;
+    const all: Readonly<Record<string, unknown>> = options;
+    const given = Object.fromEntries(fields.map((field) => [field, all[field]]));
+    return { ...request, [method === 'GET' ? 'query' : 'body']: given };
+  };
+  const ask = <T>(...call: Parameters<typeof at>): Promise<T> => transport.json(at(...call));
 
   // Where nothing is found the agent itself may be unknown, which is a mistake and no answer.
   let known = false;
@@ -60,8 +66,9 @@ export function createRemoteAgent<Types extends AgentTypes>(
     return value;
   };
 
-  const describe: RemoteAgent['describe'] = (options) =>
-    transport.json(at('getAgent', {}, options));
+  const find = <T>(...call: Parameters<typeof at>): Promise<T | undefined> =>
+    found(transport.find<T>(at(...call)));
+  const describe: RemoteAgent['describe'] = (options) => ask('getAgent', {}, options);
 
   const operations: AgentOperations<RemoteCallOptions, RemoteInvokeOptions> = {
     // A stream for single turns as well: only a stream tells the id by which a turn is stopped or found again.
@@ -74,34 +81,23 @@ export function createRemoteAgent<Types extends AgentTypes>(
       const lookup = checkLookup(given);
       checkMessagePage(messages);
       if (!('snapshotId' in lookup)) {
-        const head = at('getHead', { session: lookup.sessionId }, options);
-        return found(transport.find({ ...head, query: { ...messages } }));
+        return find('getHead', { session: lookup.sessionId }, { ...options, ...messages });
       }
-      const { snapshotId, sessionId } = lookup;
-      const request = at('getSnapshot', { snapshot: snapshotId }, options);
-      return found(transport.find({ ...request, query: { sessionId, ...messages } }));
+      const { snapshotId: snapshot, sessionId } = lookup;
+      return find('getSnapshot', { snapshot }, { ...options, ...messages, sessionId });
     },
-    async listSnapshots(session, { limit, cursor, includeOrphaned, newestFirst, ...options } = {}) {
-      const request = at('listSnapshots', { session }, options);
-      const query = { limit, cursor, includeOrphaned, newestFirst };
-      return (await found(transport.find({ ...request, query }))) ?? { items: [] };
-    },
+    listSnapshots: async (session, options) =>
+      (await find('listSnapshots', { session }, options)) ?? { items: [] },
     getSession: async (session, { messages, ...options } = {}) => {
       checkMessagePage(messages);
-      const request = at('getSession', { session }, options);
-      return found(transport.find({ ...request, query: { ...messages } }));
+      return find('getSession', { session }, { ...options, ...messages });
     },
-    listSessions: ({ limit, cursor, query, failed, waiting, labelled, ...options } = {}) =>
-      transport.json({
-        ...at('listSessions', {}, options),
-        query: { limit, cursor, query, failed, waiting, labelled },
-      }),
-    listInterrupts: ({ limit, cursor, ...options } = {}) =>
-      transport.json({ ...at('listInterrupts', {}, options), query: { limit, cursor } }),
+    listSessions: (options) => ask('listSessions', {}, options),
+    listInterrupts: (options) => ask('listInterrupts', {}, options),
     updateSession: (session, change, options) =>
       transport.json({ ...at('updateSession', { session }, options), body: change }),
     deleteSession: async (session, options) =>
-      (await found(transport.find(at('deleteSession', { session }, options)))) !== undefined,
+      (await find('deleteSession', { session }, options)) !== undefined,
 
     wait: (snapshotId, options) =>
       waitForRun<WireTypes>(transport, { agent: name, snapshotId }, options),
@@ -110,26 +106,17 @@ export function createRemoteAgent<Types extends AgentTypes>(
       steerRun(transport, { agent: name, snapshot }, input, options),
     abort: async (snapshot, { signal } = {}) =>
       (await found(abortRun(transport, { agent: name, snapshot }, signal)))?.status,
-    listRuns: ({ limit, cursor, ...options } = {}) =>
-      transport.json({ ...at('listRuns', {}, options), query: { limit, cursor } }),
-    listDeadRuns: ({ limit, cursor, ...options } = {}) =>
-      transport.json({ ...at('listDeadRuns', {}, options), query: { limit, cursor } }),
-    getUsage: ({ sessionId, by, since, ...options } = {}) =>
-      transport.json({ ...at('getUsage', {}, options), query: { session: sessionId, by, since } }),
-    retryRun: (snapshot, options) => transport.json(at('retryRun', { snapshot }, options)),
+    listRuns: (options) => ask('listRuns', {}, options),
+    listDeadRuns: (options) => ask('listDeadRuns', {}, options),
+    getUsage: ({ sessionId: session, ...options } = {}) =>
+      ask('getUsage', {}, { ...options, session }),
+    retryRun: (snapshot, options) => ask('retryRun', { snapshot }, options),
 
-    restore: (snapshot, { ifHead, partial, ...options } = {}) =>
-      transport.json({ ...at('restore', { snapshot }, options), body: { ifHead, partial } }),
-    fork: (snapshot, { sessionId, ifHead, ...options } = {}) =>
-      transport.json({ ...at('fork', { snapshot }, options), body: { sessionId, ifHead } }),
-    edit: (snapshot, change, { ifHead, reason, by: _, ...options } = {}) =>
-      transport.json({
-        ...at('edit', { snapshot }, options),
-        body: { change, reason, ifHead },
-      }),
-    diff: (snapshot, other, options) => transport.json(at('diff', { snapshot, other }, options)),
-    label: (snapshot, label, { ifHead, ...options } = {}) =>
-      transport.json({ ...at('label', { snapshot }, options), body: { label, ifHead } }),
+    restore: (snapshot, options) => ask('restore', { snapshot }, options),
+    fork: (snapshot, options) => ask('fork', { snapshot }, options),
+    edit: (snapshot, change, options) => ask('edit', { snapshot }, { ...options, change }),
+    diff: (snapshot, other, options) => ask('diff', { snapshot, other }, options),
+    label: (snapshot, label, options) => ask('label', { snapshot }, { ...options, label }),
   };
   // The types are read off the agent's definition; on the wire, everything is JSON.
   return { name, describe, ...createCalls(operations) } as RemoteAgent as RemoteAgent<Types>;

@@ -4,7 +4,7 @@ type Result<T> = IteratorResult<T, undefined>;
 type Reader<T> = (result: Result<T> | Promise<Result<T>>) => void;
 
 /**
- * What came over a line and waits to be read, without a limit: a reader that falls behind must not look to the server like
+ * A queue of events that wait to be read, without a limit: a reader that falls behind must not look to the server like
  * one that is gone. Leaving a loop over it leaves it as it is, and the next loop continues there. Not core's channel: what that
  * can do besides (room, signals, waiting senders) is 500 bytes in every browser.
  */

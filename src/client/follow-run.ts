@@ -87,7 +87,7 @@ interface Failure {
 /** How often an input is sent whose answer was lost. */
 const maxStarts = 4;
 
-/** What gateways answer when they have lost the server. */
+/** The statuses of gateways that have lost the server. */
 const gatewayStatuses: ReadonlySet<number> = new Set([502, 504]);
 
 /** The events of one request, until it ends in whichever way. */
@@ -194,7 +194,7 @@ function lost({ snapshotId }: Place, cause: WaymarkError | undefined): WaymarkEr
       );
 }
 
-/** What a run tells, whichever line it came over. `output` and `error` are the last. */
+/** An event of a run, over any connection. `output` and `error` are the last. */
 export type RunEvent =
   | { readonly type: 'chunk'; readonly id?: string; readonly chunk: Chunk }
   | ({ readonly type: 'reset'; readonly id: string } & Readonly<Reset>)

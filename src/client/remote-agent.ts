@@ -21,7 +21,7 @@ export interface RemoteRunOptions<Types extends AgentTypes = WireTypes>
  */
 export interface RemoteAgent<Types extends AgentTypes = WireTypes>
   extends AgentApi<Types, RemoteCallOptions, RemoteInvokeOptions<Types>> {
-  /** What the agent is and what its store can do. */
+  /** The agent, and the capabilities of its store. */
   describe(options?: RemoteCallOptions): Promise<AgentInfo>;
 }
 

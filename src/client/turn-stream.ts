@@ -11,7 +11,7 @@ import { identified } from './request-id.ts';
 import { steerRun, stopOnAbort, type TurnStop } from './running-turn.ts';
 import type { Transport } from './transport.ts';
 
-/** What a reader of chunks sees; in order, so that a reset stands where it belongs. */
+/** An event for a reader of chunks; in order, so that a reset stands where it belongs. */
 export type ReadEvent = Extract<RunEvent, { type: 'chunk' | 'reset' }>;
 
 /** One turn over HTTP. The turn continues whether or not its chunks are read. */

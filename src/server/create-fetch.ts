@@ -30,11 +30,10 @@ import {
   type ServerContext,
   type ServerEnv,
 } from './http/server-context.ts';
-import { mountNative } from './native/mount.ts';
-import { mountOpenApi } from './native/openapi.ts';
+import { mountNative, mountOpenApi } from './native/mount.ts';
 import type { MountStudio } from './studio/mount.ts';
 import { mountUiStream } from './ui-stream/mount.ts';
-import { uiPaths } from './ui-stream/openapi.ts';
+import { uiPaths } from './ui-stream/shapes.ts';
 
 /** Answers requests; `env` is what a Node adapter knows of the connection. */
 export interface FetchHandler {

@@ -41,7 +41,7 @@ export function createNodeServer(serverContext: ServerContext, studio?: MountStu
   const listener = getRequestListener(answer, {
     // Two servers in one process must not change each other's globals.
     overrideGlobalObjects: false,
-    // What is thrown as sent needs nothing more. Returned, the adapter would still read its headers and its body.
+    // A response that is thrown as sent is done. Returned, the adapter would still read its headers and its body.
     errorHandler: (error) =>
       error === alreadySent ? undefined : errorResponse(toBadRequest(error)),
   });

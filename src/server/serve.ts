@@ -108,7 +108,7 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
     await serverContext.lifetime.end(grace);
     const stopped = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
-    // What has ended says so to its client before the line is cut.
+    // Streams that have ended tell their clients before the connections are cut.
     await (options.clock ?? systemClock).sleep(50);
     server.closeAllConnections();
     await stopped;

@@ -15,7 +15,7 @@ import {
 import type { Webhook, WebhookOptions } from './options.ts';
 import { receiverSecrets, signWebhook } from './sign.ts';
 
-/** What a delivery needs of its run. */
+/** The part of a run that a delivery needs. */
 interface DeliveryRun {
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -52,7 +52,7 @@ export async function deliver(
         ...signWebhook(signed, secrets),
       };
       const sent = await post({ url: webhook.url, headers, body, signal }, options);
-      // What was cut off by a stop is no attempt.
+      // A request that was cut off by a stop is no attempt.
       signal.throwIfAborted();
       return { result: sent, at: clock.now() };
     });
@@ -94,7 +94,7 @@ export interface PostOptions extends DestinationRules {
   readonly resolve?: Resolve;
 }
 
-/** What came of one attempt. With `isFinal` another one would end alike. */
+/** The result of one attempt. With `isFinal` another one would end alike. */
 type PostResult =
   | { readonly status: number }
   | { readonly error: string; readonly isFinal: boolean };

@@ -47,7 +47,7 @@ export class DeliverySlots {
     signal.addEventListener('abort', started.resolve as () => void, { once: true });
     await started.promise;
     signal.removeEventListener('abort', started.resolve as () => void);
-    // What is still in the list was not started.
+    // Deliveries that are still in the list were not started.
     if (this.#waiting.delete(waiting)) throwIfAborted(signal);
   }
 

@@ -4,7 +4,7 @@ import { hmacSha256, timingSafeEqual } from '../core/platform.ts';
 /** A secret: `whsec_` and 24 to 64 random bytes as Base64. Several: for rotation. */
 export type WebhookSecret = string | readonly string[];
 
-/** What a signature covers. */
+/** The content that a signature covers. */
 export interface SignedContent {
   /** The same for every attempt to deliver an event. Receivers ignore an id that they have seen. */
   readonly id: string;

@@ -2,9 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
 import { routes } from '../../src/protocol/routes.ts';
-import { openApiDocument } from '../../src/server/native/openapi.ts';
+import { openApiDocument } from '../../src/server/native/mount.ts';
 import schemas from '../../src/server/native/openapi-schemas.json' with { type: 'json' };
-import { uiPaths } from '../../src/server/ui-stream/openapi.ts';
+import { uiPaths } from '../../src/server/ui-stream/shapes.ts';
 import { generateSchemas } from './openapi-schemas.ts';
 
 const file = new URL('../../src/server/native/openapi-schemas.json', import.meta.url);

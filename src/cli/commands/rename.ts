@@ -23,7 +23,7 @@ export const rename = defineCommand({
     }
     await withAgents(options, terminal, async ({ agents }) => {
       const { agent, session } = await findSession(agents, given, options.agent);
-      const renamed = await agent.rename(session.sessionId, title ?? null);
+      const renamed = await agent.updateSession(session.sessionId, { title: title ?? null });
       if (options.json) return terminal.print(JSON.stringify(renamed, null, 2));
       const id = oneLine(renamed.sessionId, 80);
       terminal.print(

@@ -1,7 +1,7 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { RemoteAgent } from '../../client/remote-agent.ts';
 import type { RunInfo } from '../../protocol/run.ts';
-import type { Page, SessionInfo } from '../../protocol/session.ts';
+import type { Page } from '../../protocol/session.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 
 /** An open run, with the worker that holds it where that is known. */
@@ -9,38 +9,28 @@ export interface RunWithWorker extends RunInfo {
   readonly worker?: string;
 }
 
+/** The calls of an agent that the commands use, with the place of their options. */
+const calls = {
+  getSnapshot: 1,
+  listSnapshots: 1,
+  getSession: 1,
+  listSessions: 0,
+  listInterrupts: 0,
+  updateSession: 2,
+  watch: 1,
+  abort: 1,
+  listDeadRuns: 0,
+  retryRun: 1,
+  restore: 1,
+  fork: 1,
+  label: 2,
+  diff: 2,
+} as const;
+
 /** An agent as the commands use it, in this process or on a server. */
 export interface AgentAccess
-  extends Pick<
-    RemoteAgent,
-    | 'name'
-    | 'describe'
-    | 'streamBidi'
-    | 'getSnapshot'
-    | 'listSnapshots'
-    | 'getSession'
-    | 'listSessions'
-    | 'listInterrupts'
-    | 'watch'
-    | 'abort'
-    | 'listDeadRuns'
-    | 'retryRun'
-    | 'restore'
-    | 'fork'
-    | 'label'
-    | 'diff'
-  > {
+  extends Pick<RemoteAgent, 'name' | 'describe' | 'streamBidi' | keyof typeof calls> {
   listRuns(): Promise<Page<RunWithWorker>>;
-  /** `null` removes the title. */
-  rename(sessionId: string, title: string | null): Promise<SessionInfo>;
-}
-
-/** An agent on a server. */
-export function remoteAgent(agent: RemoteAgent): AgentAccess {
-  return Object.assign(agent, {
-    rename: async (sessionId: string, title: string | null) =>
-      await agent.updateSession(sessionId, { title }),
-  });
 }
 
 /** An agent of this process, on behalf of one owner. `store` is the app's. */
@@ -51,7 +41,19 @@ export function localAgent(
 ): AgentAccess {
   const whose = owner === undefined ? {} : { owner };
   const { name, description, metadata } = agent;
+  const owned = Object.entries(calls).map(([call, place]) => [
+    call,
+    (...given: unknown[]) => {
+      const args = given.slice(0, place);
+      const options = { ...(given[place] as object | undefined), ...whose };
+      return (agent[call as keyof typeof calls] as (...args: unknown[]) => unknown)(
+        ...args,
+        options,
+      );
+    },
+  ]);
   return {
+    ...(Object.fromEntries(owned) as Pick<AgentAccess, keyof typeof calls>),
     name,
     describe: async () => {
       const { stateSchema: _, ...known } = metadata;
@@ -59,24 +61,10 @@ export function localAgent(
     },
     streamBidi: ({ onReset: _, artifacts: __, ...options } = {}) =>
       agent.streamBidi({ ...options, ...whose }),
-    getSnapshot: (lookup, options) => agent.getSnapshot(lookup, { ...options, ...whose }),
-    listSnapshots: (id, options) => agent.listSnapshots(id, { ...options, ...whose }),
-    getSession: (id, options) => agent.getSession(id, { ...options, ...whose }),
-    listSessions: (options) => agent.listSessions({ ...options, ...whose }),
-    listInterrupts: (options) => agent.listInterrupts({ ...options, ...whose }),
-    rename: async (id, title) => await agent.updateSession(id, { title }, whose),
-    watch: (id, options) => agent.watch(id, { ...options, ...whose }),
-    abort: (id, options) => agent.abort(id, { ...options, ...whose }),
     listRuns: async () => {
       const { items } = await agent.listRuns(whose);
       return { items: await withWorkers(items, { agent: name, ...whose }, store) };
     },
-    listDeadRuns: (options) => agent.listDeadRuns({ ...options, ...whose }),
-    retryRun: (id, options) => agent.retryRun(id, { ...options, ...whose }),
-    restore: (id, options) => agent.restore(id, { ...options, ...whose }),
-    fork: (id, options) => agent.fork(id, { ...options, ...whose }),
-    label: (id, label, options) => agent.label(id, label, { ...options, ...whose }),
-    diff: (from, to, options) => agent.diff(from, to, { ...options, ...whose }),
   };
 }
 

@@ -2,7 +2,7 @@ import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { OptionSpecs, OptionValues } from '../command.ts';
 import { usageError } from '../parse-arguments.ts';
 import type { Terminal } from '../terminal.ts';
-import { type AgentAccess, localAgent, remoteAgent } from './agent-access.ts';
+import { type AgentAccess, localAgent } from './agent-access.ts';
 import { closeApp } from './close-app.ts';
 import { findAgentsFile } from './find-file.ts';
 import { type AppUse, loadApp } from './load-app.ts';
@@ -112,7 +112,7 @@ async function openServer(url: string, headers: readonly string[]): Promise<Open
   });
   const known = await client.agents().catch(notAuthenticated);
   return {
-    agents: known.map(({ name }) => remoteAgent(client.agent(name))),
+    agents: known.map(({ name }) => client.agent(name)),
     // Values may be secret.
     sourceArguments: [
       ` --url ${url}`,

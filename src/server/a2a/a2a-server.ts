@@ -9,7 +9,7 @@ import type { RequestContext, ServerContext } from '../http/server-context.ts';
 import type { PushFeed } from './push-feed.ts';
 import type { Version } from './shapes.ts';
 
-/** What all requests share. */
+/** The context that all requests share. */
 export interface A2aServer {
   readonly serverContext: ServerContext;
   readonly options: A2aServerOptions;

@@ -14,7 +14,7 @@ export const codes = {
   versionNotSupported: -32_009,
 } as const;
 
-/** What A2A 1.0 calls the errors, in `data`. */
+/** The reasons of errors in A2A 1.0, in `data`. */
 const reasons: Readonly<Record<number, string>> = {
   [codes.taskNotFound]: 'TASK_NOT_FOUND',
   [codes.taskNotCancelable]: 'TASK_NOT_CANCELABLE',

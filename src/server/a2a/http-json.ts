@@ -73,7 +73,7 @@ function queryOf(c: RequestContext, { query = {} }: HttpRoute): Fields {
   return Object.fromEntries(given);
 }
 
-// What is neither is refused by the shape of the params.
+// Other texts are refused by the shape of the params.
 function fromText(text: string, type: string): unknown {
   if (type === 'integer') return /^\d{1,9}$/.test(text) ? Number(text) : text;
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;

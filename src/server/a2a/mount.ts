@@ -145,7 +145,7 @@ function cardOf(
       },
     ],
     signatures: [],
-    // What clients of 0.3 read.
+    // Fields for clients of 0.3.
     url,
     preferredTransport: 'JSONRPC',
     protocolVersion: '0.3.0',

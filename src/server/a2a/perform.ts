@@ -45,7 +45,7 @@ export function agentOf(
 /** The other content type of JSON that clients send. */
 export const a2aTypes = ['application/a2a+json'];
 
-/** What a request of any binding comes to: a result in the shape of 1.0, or a task to be followed. */
+/** The outcome of a request of any binding: a result in the shape of 1.0, or a task to be followed. */
 export async function perform(
   server: A2aServer,
   request: A2aRequest,

@@ -94,7 +94,7 @@ export function createPushFeed({ app, limits }: ServerContext): PushFeed | undef
   };
 }
 
-/** What has to be sent for one configuration: each state in which the task stops. */
+/** The notifications of one configuration: each state in which the task stops. */
 function notificationsOf(app: ServedApp): FeedSource {
   return async function* (data, { owner, signal }) {
     const { agent: name, taskId, version, config } = parseShape(followed, data, 'configuration');

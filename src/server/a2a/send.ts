@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import { fullStore, scopeOf } from '../../agent/spec/spec.ts';
-import { requestKey } from '../../agent/turn/requests.ts';
+import { requestKey } from '../../agent/turn/inputs.ts';
 import { type InterruptAnswer, toResume } from '../../api/interrupts.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';

@@ -76,7 +76,7 @@ class RunEvents {
     return events;
   }
 
-  /** What a client that followed the stream does not have yet: an answer that was not streamed, or not as it is. */
+  /** The rest for a client that followed the stream: an answer that was not streamed, or not as it is. */
   async missing(end: Task): Promise<Fields[]> {
     const response = (await artifactsOf(end)).find(({ artifactId }) => artifactId === responseId);
     const parts = (response?.parts ?? []) as readonly Fields[];

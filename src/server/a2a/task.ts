@@ -6,7 +6,6 @@ import type { Message } from '../../protocol/message.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import { isSnapshotId } from '../../store/rules/ids.ts';
 import type { Fields } from '../http/json-rpc.ts';
 import { questionsOf, structuredOutput } from '../http/question.ts';
 import {
@@ -33,7 +32,7 @@ export interface Task extends ChainEnd {
 /** A task that a caller may use. */
 export interface OpenTask extends Task, OpenCall {}
 
-/** What a cancelled task that waited for input is labelled with: its snapshot cannot be aborted any more. */
+/** The label of a cancelled task that waited for input: its snapshot cannot be aborted any more. */
 export const cancelledLabel = 'canceled';
 
 export type TaskState =

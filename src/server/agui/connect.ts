@@ -6,14 +6,14 @@ import { activityOf, shownCustom, toHistory } from './history.ts';
 import { toAguiInterrupts } from './interrupts.ts';
 import type { Prelude } from './run-stream.ts';
 
-/** What a client gets first, with all fields. */
+/** The first content for a client, with all fields. */
 type WholePrelude = { readonly [Key in keyof Required<Prelude>]: Prelude[Key] };
 
 /** A thread as a client that connects finds it. */
 export interface Thread extends WholePrelude {
   /** The run that is active. */
   readonly running: string | undefined;
-  /** What the thread waits for, if nothing runs. */
+  /** The interrupts of the thread, if nothing runs. */
   readonly interrupts: readonly object[];
   /** The client's id of the run that is shown last. */
   readonly runId: string | undefined;

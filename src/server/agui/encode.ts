@@ -7,7 +7,7 @@ import { isClientTool } from './interrupts.ts';
 import { Lane } from './lane.ts';
 import { type AguiEvent, asText, toolCallId, userMessageId } from './shapes.ts';
 
-/** What the events of a run are about. */
+/** The place of a run's events. */
 export interface RunPlace {
   readonly threadId: string;
   readonly runId: string;

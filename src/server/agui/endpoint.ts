@@ -113,7 +113,7 @@ function threadParam(c: RequestContext): string {
   return c.req.param('thread') ?? '';
 }
 
-/** What an agent can do, in the categories of the protocol. */
+/** The capabilities of an agent, in the categories of the protocol. */
 export async function capabilitiesOf(agent: Agent): Promise<object> {
   const { name, description, metadata } = agent;
   const described = await internalsOf(agent)

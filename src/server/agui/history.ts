@@ -1,7 +1,7 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import { transformState } from '../../agent/persistence/transform.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
-import { steeredBy } from '../../agent/turn/steered-message.ts';
+import { steeredBy } from '../../agent/turn/steer.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Message, Part, ToolResponsePart } from '../../protocol/message.ts';
 import type { Artifact, State } from '../../protocol/state.ts';
@@ -43,7 +43,7 @@ export function toHistory(stored: readonly Message[], runId?: string): History {
   const exchanges: { ids: Set<string>; runId?: string; snapshotId?: string }[] = [];
   for (const [at, turn] of turnsOf(stored).entries()) {
     const id = turn.snapshotId ?? runId ?? `turn-${at}`;
-    // What the turn received before the model was asked: the user's message, and what closes open calls.
+    // The input of the turn before the model was asked: the user's message, and what closes open calls.
     const received = turn.messages.findLastIndex(isInput) + 1;
     for (const [place, message] of turn.messages.entries()) {
       const name = place < received ? `${id}:in${place}` : `${id}:${place - received}`;

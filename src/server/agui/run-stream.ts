@@ -22,7 +22,7 @@ export const aguiFormat: StreamFormat<AguiEvent> = {
   headers: sseHeaders,
 };
 
-/** What a client gets before the events of a turn. */
+/** The content for a client before the events of a turn. */
 export interface Prelude {
   readonly messages?: readonly AguiMessage[] | undefined;
   readonly custom?: Json | undefined;
@@ -91,7 +91,7 @@ async function interruptsIn(
   return await toAguiInterrupts(agent, snapshotId, interruptsOf(message));
 }
 
-// What the lost worker said after its last checkpoint is no longer true: the client gets what is stored.
+// Text of the lost worker after its last checkpoint no longer counts: the client gets the stored state.
 async function storedThread(
   agent: Agent,
   snapshotId: string,

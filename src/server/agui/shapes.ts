@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { steeredBy } from '../../agent/turn/steered-message.ts';
+import { steeredBy } from '../../agent/turn/steer.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import type { Message, Part, ToolRequest } from '../../protocol/message.ts';
@@ -43,7 +43,7 @@ const resumeEntry = v.looseObject({
 /** The longest id of a run: it is stored with the user's message. */
 const maxRunId = 256;
 
-/** What a client posts to run an agent (`RunAgentInput`), of protocol 1.0 and of 0.x. */
+/** The body of a request to run an agent (`RunAgentInput`), of protocol 1.0 and of 0.x. */
 export const runRequest = v.object({
   threadId: v.pipe(v.string(), v.minLength(1)),
   runId: v.pipe(v.string(), v.minLength(1), v.maxLength(maxRunId)),
@@ -81,7 +81,7 @@ export function toolCallId({ name, ref = name }: Pick<ToolRequest, 'name' | 'ref
   return ref;
 }
 
-/** What this protocol adds to a user's message: the client's id of it, and of the run that it started. */
+/** Metadata that this protocol adds to a user's message: the client's id of it, and of the run that it started. */
 interface MessageMark {
   readonly id?: string;
   readonly runId?: string;
@@ -171,7 +171,7 @@ export function userMessageId(message: Message, name: string): string {
   return markOf(message).id ?? steeredBy(message)?.id ?? name;
 }
 
-/** What this protocol has added to a stored message. */
+/** The metadata of this protocol in a stored message. */
 export function markOf({ metadata }: Message): MessageMark {
   const mark = metadata?.agui;
   if (!isJsonObject(mark)) return {};

@@ -37,7 +37,7 @@ interface Place {
 }
 
 /**
- * What a request asks for: a message at the head of the thread, a message in the place of a later one (which branches), an
+ * The turn that a request asks for: a message at the head of the thread, a message in the place of a later one (which branches), an
  * answer once more, results of the client's tools, or answers to interrupts. The server's own history counts: of the posted
  * messages only those behind the last known one are read.
  */

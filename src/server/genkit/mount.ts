@@ -1,5 +1,5 @@
 import { assertNever, type ErrorBody } from '../../core/error.ts';
-import { checkLookup } from '../../protocol/lookup.ts';
+import { checkLookup } from '../../protocol/ids.ts';
 import { readBody } from '../http/body.ts';
 import { notFound, toWireError } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';

@@ -1,10 +1,10 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import { markReported } from '../../agent/spec/reported-errors.ts';
+import { markReported } from '../../agent/spec/error-reports.ts';
 import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time/clock.ts';
+import { isName } from '../../protocol/ids.ts';
 import type { Operation } from '../../protocol/routes.ts';
-import { isName } from '../../store/rules/ids.ts';
 import { createRateLimit, type ServerLimits } from './limits.ts';
 import type { ServedApp } from './served-app.ts';
 
@@ -26,7 +26,7 @@ export type Auth = (request: Request) => Identity | undefined | Promise<Identity
 export interface Caller {
   /** The id of the caller, and the owner of its sessions. */
   readonly principal?: string;
-  /** What tools and handlers get as `context`. */
+  /** The `context` of tools and handlers. */
   readonly context?: JsonObject;
 }
 
@@ -35,7 +35,7 @@ export function ownerOf({ principal }: Caller): { readonly owner?: string } {
   return principal === undefined ? {} : { owner: principal };
 }
 
-/** What a caller is about to do, for `authorize` to judge. */
+/** A call that `authorize` judges. */
 export interface AuthorizeCall extends Caller {
   /**
    * The operation, under its name in the native protocol: a turn is `runTurn` in every protocol, including each turn over a

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { afterThisTurn } from '../../core/platform.ts';
 import type { ServerLimits } from './limits.ts';
 
-/** What a Node server tells of the line a request came on; nothing elsewhere. */
+/** The connection of a request in a Node server; empty elsewhere. */
 export interface NodeBindings {
   readonly incoming?: IncomingMessage | Http2ServerRequest | undefined;
   readonly outgoing?: ServerResponse | Http2ServerResponse | undefined;
@@ -22,7 +22,7 @@ interface OwnLine {
   hasBody(length: number): Promise<boolean>;
   /** Begins a response of frames, without the stream that others would need around them. */
   writeFrames(headers: Readonly<Record<string, string>>, source: FrameSource): FrameSink;
-  /** What is answered once the response is written here. */
+  /** The response to return once the frames are written here. */
   readonly answered: Response;
 }
 
@@ -59,7 +59,7 @@ export function cutOf(env: NodeBindings | undefined): (() => void) | undefined {
 export function cutWhenIdle(env: NodeBindings | undefined, ms: number): void {
   const outgoing = env?.outgoing;
   if (!outgoing?.socket) return;
-  // What is taken at once, as most answers are, needs no timer.
+  // An answer that is taken at once, as most are, needs no timer.
   afterThisTurn(() => {
     const { socket } = outgoing;
     if (!socket || outgoing.writableFinished) return;
@@ -78,7 +78,7 @@ export interface FrameSink {
   fail(): void;
 }
 
-/** What a {@link FrameSink} reports about its client. */
+/** Reports of a {@link FrameSink} about its client. */
 export interface FrameSource {
   /** There is room again. */
   pulled(): void;
@@ -98,7 +98,7 @@ export function addressOf(
   return address === undefined ? undefined : networkOf(address);
 }
 
-/** What one client can use as its own: an IPv4 address, or the /64 network of an IPv6 address. */
+/** The address range of one client: an IPv4 address, or the /64 network of an IPv6 address. */
 export function networkOf(address: string): string {
   const [plain = ''] = address.toLowerCase().split('%');
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(plain);

@@ -20,7 +20,7 @@ export interface CorsOptions {
 export interface McpServerOptions {
   /** The names of the agents to offer. @default all agents with a store */
   readonly agents?: readonly string[];
-  /** What the server is for; clients give it to their model. */
+  /** The purpose of the server; clients give it to their model. */
   readonly instructions?: string;
   /** The name that clients show. @default 'waymark' */
   readonly name?: string;
@@ -57,7 +57,7 @@ export interface A2aServerOptions {
   readonly card?: JsonObject;
 }
 
-/** What callers of the OpenAI endpoints may decide, though the agent's definition says otherwise. */
+/** Settings that callers of the OpenAI endpoints may decide, though the agent's definition says otherwise. */
 export type OpenAiAllowance = 'instructions' | 'sampling' | 'history' | 'tools';
 
 /** How agents are offered to clients of OpenAI. */
@@ -65,7 +65,7 @@ export interface OpenAiServerOptions {
   /** The names of the agents to offer as models. @default all agents */
   readonly agents?: readonly string[];
   /**
-   * What callers may set. `instructions`: more instructions for the model, as `instructions` or as system and developer
+   * The settings that callers may decide. `instructions`: more instructions for the model, as `instructions` or as system and developer
    * messages. `sampling`: `temperature`, `top_p`, `max_output_tokens` and `reasoning.effort`. `history`: earlier messages that this
    * server has not seen, including the assistant's. `tools`: `tool_choice`, including the agent's own tools. @default []
    */
@@ -82,7 +82,7 @@ export interface AguiServerOptions {
   /** The names of the agents to offer. @default all agents with a store */
   readonly agents?: readonly string[];
   /**
-   * What happens to a turn whose client disconnects, which is how AG-UI clients cancel a run: it is aborted and keeps its partial
+   * The fate of a turn whose client disconnects, which is how AG-UI clients cancel a run: it is aborted and keeps its partial
    * answer, or it continues, and a client that reloads can connect to it. @default 'abort'
    */
   readonly onDisconnect?: 'continue' | 'abort';
@@ -115,7 +115,7 @@ export interface HandlerOptions {
   /** Which browser pages may call the server. @default only pages of the same origin */
   readonly cors?: CorsOptions | undefined;
   /**
-   * What happens to a turn whose client disconnects: it continues and the client can reconnect, or it is aborted.
+   * The fate of a turn whose client disconnects: it continues and the client can reconnect, or it is aborted.
    * @default 'continue'
    */
   readonly onDisconnect?: 'continue' | 'abort' | undefined;

@@ -1,7 +1,7 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import { withTimeout } from '../../core/time/timeout.ts';
+import { withTimeout } from '../../core/time/timers.ts';
 import type { SnapshotStore } from '../../store/contract/store.ts';
 import { jsonResponse } from './json-response.ts';
 import { describeError } from './log.ts';

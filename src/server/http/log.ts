@@ -1,4 +1,4 @@
-import { isReported, markReported } from '../../agent/spec/reported-errors.ts';
+import { isReported, markReported } from '../../agent/spec/error-reports.ts';
 import { type ErrorBody, isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
 
@@ -8,7 +8,7 @@ export interface LogEntry {
   readonly level: 'info' | 'warn' | 'error';
   /** Milliseconds since the epoch. */
   readonly time: number;
-  /** What happened. */
+  /** The event. */
   readonly msg: string;
   readonly [field: string]: unknown;
 }
@@ -36,12 +36,12 @@ export function readableLines(write: (line: string) => void): Log {
   };
 }
 
-// What clients send must not move the cursor or change colors.
+// Text of clients must not move the cursor or change colors.
 function plain(text: string): string {
   return /^[\x21-\x7e]+( [\x21-\x7e]+)*$/.test(text) ? text : JSON.stringify(text);
 }
 
-/** What of a thrown value goes into the log; never to a client. */
+/** The fields of a thrown value for the log; never for a client. */
 export function describeError(error: unknown, depth = 8): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error, message: messageOf(error) };
   const { name, message, stack, cause } = error;

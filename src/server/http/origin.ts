@@ -71,7 +71,7 @@ function safeUrl(text: string): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined;
 }
 
-// What proxies, load balancers and content delivery networks put on the requests that they pass on.
+// Headers that proxies, load balancers and content delivery networks put on requests.
 const proxyHeader =
   /^(?:forwarded|via|x-forwarded(?:-.+)?|x-original-(?:forwarded-for|host)|x-real-ip|x-client-ip|x-cluster-client-ip|x-envoy-.+|x-amzn-trace-id|x-cloud-trace-context|x-appengine-.+|x-azure-.+|x-vercel-.+|true-client-ip|fastly-client-ip|fly-client-ip|cf-.+|cdn-loop|akamai-.+)$/;
 

@@ -42,7 +42,7 @@ export async function toolsOf(agent: Agent): Promise<readonly ToolInfo[]> {
   try {
     return (await internalsOf(agent).spec.describe?.())?.tools ?? [];
   } catch {
-    // What a prompt renders may need what only a call has.
+    // A prompt may need values that only a call has.
     return [];
   }
 }
@@ -186,7 +186,7 @@ export async function structuredOutput(agent: Agent): Promise<JsonSchema | undef
   try {
     return await internalsOf(agent).spec.outputSchema?.();
   } catch {
-    // What a prompt renders may need what only a call has.
+    // A prompt may need values that only a call has.
     return undefined;
   }
 }

@@ -5,7 +5,7 @@ import type { Registry } from '../../core/registry.ts';
 import type { ToolSource } from '../../generate/tool/tool-source.ts';
 import type { Webhooks } from '../../webhook/webhooks.ts';
 
-/** What the server needs of an app; `waymark({…})` gives it. */
+/** The part of an app that the server uses; `waymark({…})` gives it. */
 export interface ServedApp {
   /** All agents, in the order of their definition. */
   agents(): readonly Agent[];

@@ -4,9 +4,9 @@ import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import { lifelongController } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import { waitAtMost } from '../../core/time/timeout.ts';
+import { waitAtMost } from '../../core/time/timers.ts';
+import { isSnapshotId } from '../../protocol/ids.ts';
 import type { Operation } from '../../protocol/routes.ts';
-import { isSnapshotId } from '../../store/rules/ids.ts';
 import {
   type AuthorizeCall,
   type Caller,
@@ -22,7 +22,7 @@ import type { ServerLimits, Slots } from './limits.ts';
 import type { Log } from './log.ts';
 import type { ServedApp } from './served-app.ts';
 
-/** What all dialects of one server share. */
+/** The context that all protocols of one server share. */
 export interface ServerContext {
   readonly app: ServedApp;
   readonly options: HandlerOptions;
@@ -43,7 +43,7 @@ export interface ServerContext {
   readonly turns: Slots;
 }
 
-/** What travels with a request. */
+/** Values that travel with a request. */
 export interface ServerEnv {
   Bindings: NodeBindings;
   Variables: {
@@ -60,7 +60,7 @@ export interface ServerEnv {
 export type RequestContext = Context<ServerEnv>;
 export type Router = Hono<ServerEnv>;
 
-/** What a protocol adds to a router, in the order in which the router calls it. */
+/** The routes of a protocol, in the order in which the router calls it. */
 export interface MountedProtocol extends ServerProtocol {
   /** Sets how refusals are rendered, also those before the request is read. */
   prepare?(router: Router, serverContext: ServerContext): void;
@@ -69,7 +69,7 @@ export interface MountedProtocol extends ServerProtocol {
   mount(router: Router, serverContext: ServerContext): void;
 }
 
-/** What a call is about. */
+/** The subject of a call. */
 export interface Subject {
   readonly sessionId?: string | undefined;
   readonly snapshotId?: string | undefined;

@@ -184,7 +184,7 @@ const callParams = v.object({
   inputResponses: v.optional(object, {}),
 });
 
-/** What a call asks for: a turn, or a result that needs none. */
+/** The outcome of reading a call: a turn, or a result that needs none. */
 type ToolCall = OpenCall &
   ({ readonly init: Init; readonly input: Input } | { readonly result: Fields });
 

@@ -108,7 +108,7 @@ function accepted(): Response {
   return new Response(null, { status: 202 });
 }
 
-/** What this server offers, in the words of each era. */
+/** The capabilities of this server, in the words of each era. */
 function capabilitiesOf({ offered }: McpServer, era: 'modern' | 'legacy'): Fields {
   const runsTasks = [...offered().values()].some(({ metadata }) => metadata.detachable);
   const tasks =

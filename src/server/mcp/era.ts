@@ -18,7 +18,7 @@ const unnamedVersion = '2025-03-26';
 export interface Era {
   readonly kind: 'modern' | 'legacy';
   readonly version: string;
-  /** What the client declares with this request; in the legacy era it does so once, see `legacy-session.ts`. */
+  /** The capabilities that the client declares with this request; in the legacy era it does so once, see `newLegacySession`. */
   readonly capabilities: Fields;
 }
 

@@ -14,7 +14,7 @@ import { type Era, serverInfoKey } from './era.ts';
 import { codes, type RpcReply } from './messages.ts';
 import { offeredAgents } from './offered-agents.ts';
 
-/** What all requests of the MCP endpoint share. */
+/** The context that all requests of the MCP endpoint share. */
 export interface McpServer {
   readonly serverContext: ServerContext;
   readonly options: McpServerOptions;
@@ -81,7 +81,7 @@ interface Peer {
   readonly session: string | undefined;
 }
 
-/** What clients of the 2025 revisions and this process have open with each other. */
+/** Open questions and calls between this process and clients of the 2025 revisions. */
 interface Dialogs {
   /** Asks a client; the request with this id goes out on the stream of the call that asks. */
   ask(peer: Peer, signal: AbortSignal): { readonly id: string; readonly reply: Promise<RpcReply> };
@@ -128,7 +128,7 @@ function createDialogs(clock: Clock): Dialogs {
   };
 }
 
-/** What a question to the user is about. */
+/** The subject of a question to the user. */
 const asked = v.object({ agent: v.string(), sessionId: v.string(), snapshotId: v.string() });
 export interface Asked extends v.InferOutput<typeof asked> {}
 
@@ -138,7 +138,7 @@ export interface Asked extends v.InferOutput<typeof asked> {}
  */
 interface RequestStates {
   sign(subject: Asked, owner: string | undefined): string;
-  /** What was asked; INVALID_ARGUMENT for a state that this server did not give to this owner, or that is too old. */
+  /** The subject of the question; INVALID_ARGUMENT for a state that this server did not give to this owner, or that is too old. */
   open(state: string, owner: string | undefined): Asked;
 }
 

@@ -31,7 +31,7 @@ const reply = v.object({
 
 export interface RpcRequest extends v.InferOutput<typeof request> {}
 interface RpcNotification extends v.InferOutput<typeof notification> {}
-/** What a client answers to a request of the server. */
+/** The reply of a client to a request of the server. */
 export interface RpcReply extends v.InferOutput<typeof reply> {}
 
 export type Incoming =

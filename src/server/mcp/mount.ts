@@ -48,7 +48,7 @@ function mountMcp(router: Router, serverContext: ServerContext, options: McpServ
     endpoint ??= load();
     return (await endpoint)(c);
   });
-  // Ends a session of the 2025 revisions. There is nothing to forget: see legacy-session.ts.
+  // Ends a session of the 2025 revisions. There is nothing to forget: see newLegacySession.
   router.delete(mcpPath, () => new Response(null, { status: 204 }));
   // Older clients try to open a stream for messages that belong to no request; there are none.
   router.get(
@@ -107,7 +107,7 @@ function checkOAuth({ options: { auth } }: ServerContext, { oauth }: McpServerOp
       'mcp.oauth.authorizationServers must have the http(s) URL of at least one authorization server.',
     );
   }
-  // What RFC 6749 allows in a scope: it becomes part of a header.
+  // RFC 6749 allows these characters in a scope, which becomes part of a header.
   const wrong = scopes.find((scope) => !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope));
   if (wrong === undefined) return;
   throw new WaymarkError(

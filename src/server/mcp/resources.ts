@@ -3,7 +3,6 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Artifact, State } from '../../protocol/state.ts';
-import { isSnapshotId } from '../../store/rules/ids.ts';
 import type { Fields } from '../http/json-rpc.ts';
 import { openAgentCall } from '../http/server-context.ts';
 import type { McpRequest, McpServer } from './mcp-server.ts';

@@ -6,7 +6,7 @@ import { mcpPath } from './mount.ts';
 
 /** The two ends of a local client. */
 export interface StdioOptions {
-  /** What the client writes, line by line. */
+  /** The client's messages, line by line. */
   readonly lines: AsyncIterable<string>;
   readonly write: (line: string) => void;
   /** Stops what is still running. */
@@ -37,7 +37,7 @@ class Bridge {
   /** Requests of the modern era, which are cancelled by closing them. */
   readonly #open = new Map<Id, AbortController>();
   readonly #running = new Set<Promise<void>>();
-  /** What a client of 2025 has to say with each request after `initialize`. */
+  /** The headers of a client of 2025 for each request after `initialize`. */
   #legacyHeaders: Readonly<Record<string, string>> = {};
   /** Later messages wait for it: it gives the session its id. */
   #initialized: Promise<void> = Promise.resolve();

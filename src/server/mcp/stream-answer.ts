@@ -17,7 +17,7 @@ import {
 import { inEra, type McpRequest, type McpServer } from './mcp-server.ts';
 import { fromErrorBody } from './messages.ts';
 
-/** What a long answer knows of its client. */
+/** The client of a long answer. */
 export interface StreamIo {
   /** Aborts when the client has left, or the server ends. */
   readonly reader: AbortSignal;
@@ -36,7 +36,7 @@ const format: StreamFormat<Fields> = {
 
 /**
  * Answers a request that takes a while: as a stream where the client takes one, with signs of life while nothing happens.
- * What `start` throws at once is thrown here, too, before anything is sent.
+ * Errors that `start` throws at once are thrown here, too, before anything is sent.
  */
 export async function streamAnswer(
   mcp: McpServer,

@@ -5,12 +5,12 @@ import type { LoadedSnapshot, WireTypes } from '../../api/types.ts';
 import { raceSignal } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { findJson } from '../../generate/output/find-json.ts';
+import { isSnapshotId } from '../../protocol/ids.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
 import type { Init, Input, Output } from '../../protocol/turn.ts';
-import { isSnapshotId } from '../../store/rules/ids.ts';
 import { short } from '../http/errors.ts';
 import { type Fields, RpcError } from '../http/json-rpc.ts';
 import { structuredOutput } from '../http/question.ts';
@@ -199,7 +199,7 @@ function statusOf({ tip, isLeft }: Pick<Task, 'tip' | 'isLeft'>): string {
 /** Milliseconds after which a client may ask again. */
 const pollMs = 1000;
 
-/** What both generations of tasks tell. */
+/** A task as both generations of the protocol show it. */
 function describeTask(task: Task, era: 'modern' | 'legacy'): Fields {
   const { taskId, root, tip } = task;
   return {

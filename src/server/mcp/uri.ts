@@ -2,7 +2,7 @@ import { short } from '../http/errors.ts';
 import { RpcError } from '../http/json-rpc.ts';
 import { codes } from './messages.ts';
 
-/** What a resource is: a snapshot, or one artifact of it. */
+/** The reference of a resource: a snapshot, or one artifact of it. */
 export interface ResourceRef {
   readonly agent: string;
   readonly snapshotId: string;

@@ -1,24 +1,102 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
+import { listAllWaiting } from '../../agent/define/waiting.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
-import { routes } from '../../protocol/routes.ts';
+import type { UsageQuery } from '../../api/agent-api.ts';
+import { isWaymarkError } from '../../core/error.ts';
+import { ownerOf } from '../http/auth.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { checkCall, openCall, type Router, type ServerContext } from '../http/server-context.ts';
+import {
+  checkCall,
+  openAgentCall,
+  type RequestContext,
+  type ServerContext,
+} from '../http/server-context.ts';
+import { type NativeOperation, operation, page, readQuery, runPage, text } from './operation.ts';
 
-/** Which agents there are, and what each can do. */
-export function mountAgents(router: Router, serverContext: ServerContext): void {
-  router.get(routes.listAgents.path, async (c) => {
-    const caller = c.get('caller');
-    await checkCall(serverContext, { request: c.req.raw, caller, operation: 'listAgents' });
-    return jsonResponse({ items: serverContext.app.agents().map(describeAgent) });
-  });
+const waiting = {
+  description: 'The sessions, with the tool calls that wait.',
+  schema: 'WaitingPage',
+} as const;
 
-  router.get(routes.getAgent.path, async (c) => {
-    const { agent } = await openCall(serverContext, c, 'getAgent');
-    return jsonResponse({ ...describeAgent(agent), ...(await insideOf(agent)) });
-  });
-}
+/** Operations of agents as a whole: what they can do, what they run, what they have spent. */
+export const agentOperations = {
+  listAgents: {
+    summary: 'The agents, and what each can do.',
+    answer: { description: 'The agents.', schema: 'AgentList' },
+    async respond(serverContext, c) {
+      const caller = c.get('caller');
+      await checkCall(serverContext, { request: c.req.raw, caller, operation: 'listAgents' });
+      return jsonResponse({ items: serverContext.app.agents().map(describeAgent) });
+    },
+  } satisfies NativeOperation,
 
-// What a prompt renders may need what only a call has; then nothing is said.
+  getAgent: operation({
+    summary: 'One agent.',
+    answer: { description: 'The agent.', schema: 'AgentInfo' },
+    run: async ({ agent }) => ({ ...describeAgent(agent), ...(await insideOf(agent)) }),
+  }),
+
+  getUsage: operation({
+    summary:
+      'The tokens and the cost of a session, or of all sessions of the caller with the agent.',
+    query: {
+      session: text('Only this session.'),
+      by: text(undefined, { type: 'string', enum: ['agent', 'model', 'day'] }),
+      since: text('The first day, in UTC.', { type: 'string', format: 'date' }),
+    },
+    answer: { description: 'What was spent.', schema: 'UsageReport' },
+    subject: (c) => ({ sessionId: c.req.query('session') }),
+    run({ agent, options, query: { session, ...rest } }) {
+      // The agent checks what the query says.
+      const query = { ...(session !== undefined && { sessionId: session }), ...rest } as UsageQuery;
+      return agent.getUsage({ ...options, ...query });
+    },
+  }),
+
+  listInterrupts: operation({
+    summary: 'The sessions that wait for the answer of a person, newest first.',
+    query: page,
+    answer: waiting,
+    run: ({ agent, options, query }) => agent.listInterrupts({ ...options, ...query }),
+  }),
+
+  listAllInterrupts: {
+    summary: 'The sessions of all agents that wait for the answer of a person, newest first.',
+    query: page,
+    answer: waiting,
+    async respond(serverContext, c) {
+      const allowed: Agent[] = [];
+      for (const agent of serverContext.app.agents()) {
+        if (await mayList(serverContext, c, agent)) allowed.push(agent);
+      }
+      const owned = ownerOf(c.get('caller'));
+      const specs = allowed.map((each) => internalsOf(each).spec);
+      return jsonResponse(await listAllWaiting(specs, { ...owned, ...readQuery(c, page) }));
+    },
+  } satisfies NativeOperation,
+
+  listRuns: operation({
+    summary: 'The open runs, oldest first.',
+    query: runPage,
+    answer: { description: 'The runs.', schema: 'RunList' },
+    run: ({ agent, options, query }) => agent.listRuns({ ...options, ...query }),
+  }),
+
+  listDeadRuns: operation({
+    summary: 'Failed runs whose workers died too often, oldest first.',
+    query: runPage,
+    answer: { description: 'The runs, with the error of each attempt.', schema: 'DeadRunList' },
+    run: ({ agent, options, query }) => agent.listDeadRuns({ ...options, ...query }),
+  }),
+
+  retryRun: operation({
+    summary: 'Begins a dead run again, with the inputs it had not done, as a new run.',
+    answer: { description: 'The new run.', schema: 'RetryResult' },
+    run: ({ agent, snapshotId, options }) => agent.retryRun(snapshotId, options),
+  }),
+};
+
+// A prompt may need values that only a call has; then nothing is told of its inside.
 async function insideOf(agent: Agent): Promise<object> {
   try {
     return (await internalsOf(agent).spec.describe?.()) ?? {};
@@ -29,4 +107,20 @@ async function insideOf(agent: Agent): Promise<object> {
 
 function describeAgent({ name, description, metadata }: Agent): object {
   return { name, ...(description !== undefined && { description }), metadata };
+}
+
+// Agents that this caller may not list are left out.
+async function mayList(
+  serverContext: ServerContext,
+  c: RequestContext,
+  agent: Agent,
+): Promise<boolean> {
+  try {
+    await openAgentCall(serverContext, c, { agent, operation: 'listInterrupts' });
+    return true;
+  } catch (error) {
+    const refusals: readonly string[] = ['PERMISSION_DENIED', 'NOT_FOUND'];
+    if (isWaymarkError(error) && refusals.includes(error.status)) return false;
+    throw error;
+  }
 }

@@ -1,45 +1,59 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import { type FileArtifact, streamOf } from '../../agent/persistence/open-artifact.ts';
+import { type FileArtifact, streamOf } from '../../agent/turn/files.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { contentHash } from '../../core/json/hash.ts';
 import type { Json } from '../../core/json/json.ts';
-import type { Lookup } from '../../protocol/lookup.ts';
-import { routes } from '../../protocol/routes.ts';
+import type { Lookup } from '../../protocol/ids.ts';
+import type { Operation } from '../../protocol/routes.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { notFound } from '../http/errors.ts';
-import {
-  openCall,
-  type RequestContext,
-  type Router,
-  type ServerContext,
-} from '../http/server-context.ts';
+import { openCall, type RequestContext, type ServerContext } from '../http/server-context.ts';
+import type { NativeOperation } from './operation.ts';
 
 // The messages are not needed.
 const least = { messages: { last: 1 } };
 
+const header = {
+  Range: { description: 'One range of bytes.', schema: { type: 'string' } },
+  'If-None-Match': { description: 'The ETag that is known.', schema: { type: 'string' } },
+};
+
+const answer = {
+  description: 'The text, or the data of the file; 206 with a range, 304 if it is known.',
+} as const;
+
 /** Artifacts as bytes, of a session's head or of any snapshot. */
-export function mountArtifacts(router: Router, serverContext: ServerContext): void {
-  const answer = async (
-    c: RequestContext,
-    operation: 'getArtifact' | 'getSnapshotArtifact',
-    lookup: Lookup,
-  ): Promise<Response> => {
-    const name = c.req.param('artifact') ?? '';
-    const { agent, options } = await openCall(serverContext, c, operation, lookup);
-    const snapshot = await agent.getSnapshot(lookup, { ...options, ...least });
-    const found = snapshot?.state?.artifacts?.find((artifact) => artifact.name === name);
-    if (snapshot === undefined || found === undefined) throw notFound('artifact', name);
-    const { openArtifact } = internalsOf(agent);
-    const file = await openArtifact(snapshot, found, options.owner);
-    const bytes = file === undefined ? artifactBytes(found) : storedBytes(found, file);
-    return bytesResponse(c.req.raw, bytes, name);
-  };
-  router.get(routes.getArtifact.path, (c) =>
-    answer(c, 'getArtifact', { sessionId: c.req.param('session') ?? '' }),
-  );
-  router.get(routes.getSnapshotArtifact.path, (c) =>
-    answer(c, 'getSnapshotArtifact', { snapshotId: c.req.param('snapshot') ?? '' }),
-  );
+export const artifactOperations = {
+  getArtifact: {
+    summary: 'An artifact at the head of a session, as bytes.',
+    header,
+    answer,
+    respond: (serverContext, c, name) =>
+      answerArtifact(serverContext, c, name, { sessionId: c.req.param('session') ?? '' }),
+  },
+  getSnapshotArtifact: {
+    summary: 'An artifact of a snapshot, as bytes.',
+    header,
+    answer,
+    respond: (serverContext, c, name) =>
+      answerArtifact(serverContext, c, name, { snapshotId: c.req.param('snapshot') ?? '' }),
+  },
+} satisfies Record<string, NativeOperation>;
+
+async function answerArtifact(
+  serverContext: ServerContext,
+  c: RequestContext,
+  operation: Operation,
+  lookup: Lookup,
+): Promise<Response> {
+  const name = c.req.param('artifact') ?? '';
+  const { agent, options } = await openCall(serverContext, c, operation, lookup);
+  const snapshot = await agent.getSnapshot(lookup, { ...options, ...least });
+  const found = snapshot?.state?.artifacts?.find((artifact) => artifact.name === name);
+  if (snapshot === undefined || found === undefined) throw notFound('artifact', name);
+  const file = await internalsOf(agent).openArtifact(snapshot, found, options.owner);
+  const bytes = file === undefined ? artifactBytes(found) : storedBytes(found, file);
+  return bytesResponse(c.req.raw, bytes, name);
 }
 
 /**

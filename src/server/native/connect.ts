@@ -16,7 +16,6 @@ import { logFault } from '../http/log.ts';
 import { checkCall, findAgent, type ServerContext, type Subject } from '../http/server-context.ts';
 import { cursorFeed, type FeedBatch, isTurnEnd, toPublicOutput } from '../stream/feed.ts';
 import { checkBackgroundRuns, invokeOptions } from '../stream/turn.ts';
-import { artifactForm } from './format.ts';
 import {
   closeCodes,
   createFrameSocket,
@@ -25,8 +24,9 @@ import {
   type FrameSocket,
   WaitingInputs,
 } from './socket.ts';
+import { artifactForm } from './turns.ts';
 
-/** What a WebSocket is opened for. */
+/** The purpose of a WebSocket. */
 export interface ConnectOptions {
   readonly agent: string;
   readonly request: Request;

@@ -1,30 +1,64 @@
-import { WaymarkError } from '../../core/error.ts';
-import { routes } from '../../protocol/routes.ts';
+import { type Operation, routes } from '../../protocol/routes.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import { openApiPaths } from '../http/openapi.ts';
 import type { Router, ServerContext } from '../http/server-context.ts';
-import { mountAgents } from './agents.ts';
-import { mountArtifacts } from './artifacts.ts';
-import { mountEvents } from './events.ts';
-import { mountRuns } from './runs.ts';
-import { mountSessions } from './sessions.ts';
-import { mountSnapshots } from './snapshots.ts';
-import { mountTurns } from './turns.ts';
-import { mountUsage } from './usage.ts';
+import { agentOperations } from './agents.ts';
+import { artifactOperations } from './artifacts.ts';
+// Generated from the schemas in protocol/, and compared with them by a test: the server needs no generator.
+import schemas from './openapi-schemas.json' with { type: 'json' };
+import type { NativeOperation } from './operation.ts';
+import { sessionOperations } from './sessions.ts';
+import { snapshotOperations } from './snapshots.ts';
+import { turnOperations } from './turns.ts';
 
-/** The native dialect: REST, and streams of server-sent events. */
+/** The operations of the routes. */
+const operations: Readonly<Record<Operation, NativeOperation>> = {
+  ...agentOperations,
+  ...turnOperations,
+  ...sessionOperations,
+  ...snapshotOperations,
+  ...artifactOperations,
+};
+
+/** The native protocol: REST, and streams of server-sent events. */
 export function mountNative(router: Router, serverContext: ServerContext): void {
-  mountAgents(router, serverContext);
-  mountTurns(router, serverContext);
-  mountSessions(router, serverContext);
-  mountSnapshots(router, serverContext);
-  mountArtifacts(router, serverContext);
-  mountEvents(router, serverContext);
-  mountRuns(router, serverContext);
-  mountUsage(router, serverContext);
-  // An upgrade never comes here: `serve` takes it before.
-  router.get(routes.connect.path, () => {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
-      'This is a WebSocket: connect to it with ws:// or wss://, at a server started by serve().',
-    );
+  for (const [key, { method, path }] of Object.entries(routes)) {
+    const name = key as Operation;
+    router.on(method, path, (c) => operations[name].respond(serverContext, c, name));
+  }
+}
+
+/** Paths and schemas that the document contains besides those of the native protocol. */
+interface DescribedPaths {
+  readonly paths: Readonly<Record<string, object>>;
+  readonly schemas: Readonly<Record<string, object>>;
+}
+
+/** `GET /openapi.json`: the native protocol, and what every server has besides it, as an OpenAPI 3.1 document. */
+export function mountOpenApi(router: Router, others: DescribedPaths): void {
+  let document: object | undefined;
+  router.get('/openapi.json', () => {
+    document ??= openApiDocument(others);
+    return jsonResponse(document, { headers: { 'cache-control': 'no-cache' } });
   });
+}
+
+/** The document. */
+export function openApiDocument(others: DescribedPaths): object {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Waymark',
+      version: '1',
+      description: 'Agents, their sessions and their snapshots.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    security: [{}, { bearer: [] }],
+    paths: { ...others.paths, ...openApiPaths(routes, operations) },
+    components: {
+      schemas: { ...schemas, ...others.schemas },
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+    },
+  };
 }

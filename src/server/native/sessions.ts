@@ -1,129 +1,84 @@
-import { internalsOf } from '../../agent/define/create-agent.ts';
-import { listAllWaiting } from '../../agent/define/waiting.ts';
-import type { Agent } from '../../agent/spec/agent.ts';
-import { isWaymarkError } from '../../core/error.ts';
 import { sessionChange } from '../../protocol/requests.ts';
-import { routes } from '../../protocol/routes.ts';
-import { ownerOf } from '../http/auth.ts';
-import { readBody } from '../http/body.ts';
 import { notFound } from '../http/errors.ts';
-import { jsonResponse } from '../http/json-response.ts';
-import {
-  openAgentCall,
-  openCall,
-  type RequestContext,
-  type Router,
-  type ServerContext,
-} from '../http/server-context.ts';
-import { checkFields, flagQuery, messageQuery, pageQuery } from './request.ts';
+import { flag, messagePage, messagesOf, operation, page, text } from './operation.ts';
 
-/** Sessions: list, read, label, erase, and their timelines. */
-export function mountSessions(router: Router, serverContext: ServerContext): void {
-  router.get(routes.listSessions.path, async (c) => {
-    const { agent, options } = await openCall(serverContext, c, 'listSessions');
-    const query = c.req.query('query');
-    const filter = {
-      ...(query !== undefined && { query }),
-      failed: flagQuery(c, 'failed'),
-      waiting: flagQuery(c, 'waiting'),
-      labelled: flagQuery(c, 'labelled'),
-    };
-    return jsonResponse(await agent.listSessions({ ...options, ...pageQuery(c), ...filter }));
-  });
+const session = { description: 'The session.', schema: 'Session' } as const;
 
-  router.get(routes.listInterrupts.path, async (c) => {
-    const { agent, options } = await openCall(serverContext, c, 'listInterrupts');
-    return jsonResponse(await agent.listInterrupts({ ...options, ...pageQuery(c) }));
-  });
-
-  router.get(routes.listAllInterrupts.path, async (c) => {
-    const allowed: Agent[] = [];
-    for (const agent of serverContext.app.agents()) {
-      if (await mayList(serverContext, c, agent)) allowed.push(agent);
-    }
-    const owned = ownerOf(c.get('caller'));
-    return jsonResponse(
-      await listAllWaiting(
-        allowed.map((each) => internalsOf(each).spec),
-        { ...owned, ...pageQuery(c) },
-      ),
-    );
-  });
-
-  router.get(routes.getSession.path, async (c) => {
-    const sessionId = sessionParam(c);
-    const { agent, options } = await openCall(serverContext, c, 'getSession', { sessionId });
-    const session = await agent.getSession(sessionId, { ...options, ...messageQuery(c) });
-    if (!session) throw notFound('session', sessionId);
-    return jsonResponse(session);
-  });
-
-  router.patch(routes.updateSession.path, async (c) => {
-    const sessionId = sessionParam(c);
-    const { title, metadata } = await readBody(c, sessionChange, {
-      what: 'change of a session',
-      check: (body) => checkFields(body, sessionChange, 'a change of a session'),
-      ...serverContext,
-    });
-    const { agent, options } = await openCall(serverContext, c, 'updateSession', { sessionId });
-    const change = {
-      ...(title !== undefined && { title }),
-      ...(metadata !== undefined && { metadata }),
-    };
-    return jsonResponse(await agent.updateSession(sessionId, change, options));
-  });
-
-  router.delete(routes.deleteSession.path, async (c) => {
-    const sessionId = sessionParam(c);
-    const { agent, options } = await openCall(serverContext, c, 'deleteSession', { sessionId });
-    if (!(await agent.deleteSession(sessionId, options))) throw notFound('session', sessionId);
-    return new Response(null, { status: 204 });
-  });
-
-  router.get(routes.getHead.path, async (c) => {
-    const sessionId = sessionParam(c);
-    const { agent, options } = await openCall(serverContext, c, 'getHead', { sessionId });
-    const snapshot = await agent.getSnapshot({ sessionId }, { ...options, ...messageQuery(c) });
-    if (!snapshot) throw notFound('session', sessionId);
-    return jsonResponse(snapshot);
-  });
-
-  router.get(routes.listSnapshots.path, async (c) => {
-    const sessionId = sessionParam(c);
-    const { agent, options } = await openCall(serverContext, c, 'listSnapshots', { sessionId });
-    const page = await agent.listSnapshots(sessionId, {
-      ...options,
-      ...pageQuery(c),
-      includeOrphaned: flagQuery(c, 'includeOrphaned'),
-      newestFirst: flagQuery(c, 'newestFirst'),
-    });
-    // An empty page may be that of a session without snapshots, or of none.
-    if (page.items.length === 0 && !(await agent.getSession(sessionId, { ...options, ...least }))) {
-      throw notFound('session', sessionId);
-    }
-    return jsonResponse(page);
-  });
-}
-
-// Whether it is there; its messages are not needed.
+// Whether a session is there; its messages are not needed.
 const least = { messages: { last: 1 } };
 
-function sessionParam(c: RequestContext): string {
-  return c.req.param('session') ?? '';
-}
+/** Operations of sessions: list, read, label and delete them, and list their snapshots. */
+export const sessionOperations = {
+  listSessions: operation({
+    summary: 'The sessions, newest first.',
+    query: {
+      ...page,
+      query: text(
+        'Looks in id, title, metadata and the text of messages. With a transform of the agent: in id, title and metadata.',
+      ),
+      failed: flag('Only sessions whose last turn failed.'),
+      waiting: flag('Only sessions in which a tool call waits for an answer.'),
+      labelled: flag('Only sessions with a labelled snapshot.'),
+    },
+    answer: { description: 'A page of sessions.', schema: 'SessionPage' },
+    run: ({ agent, options, query }) => agent.listSessions({ ...options, ...query }),
+  }),
 
-// Agents that this caller may not list are left out.
-async function mayList(
-  serverContext: ServerContext,
-  c: RequestContext,
-  agent: Agent,
-): Promise<boolean> {
-  try {
-    await openAgentCall(serverContext, c, { agent, operation: 'listInterrupts' });
-    return true;
-  } catch (error) {
-    const refusals: readonly string[] = ['PERMISSION_DENIED', 'NOT_FOUND'];
-    if (isWaymarkError(error) && refusals.includes(error.status)) return false;
-    throw error;
-  }
-}
+  getSession: operation({
+    summary: 'A session with its latest state.',
+    query: messagePage,
+    answer: session,
+    async run({ agent, sessionId, options, query }) {
+      const found = await agent.getSession(sessionId, { ...options, ...messagesOf(query) });
+      if (!found) throw notFound('session', sessionId);
+      return found;
+    },
+  }),
+
+  updateSession: operation({
+    summary: 'Changes the title or metadata of a session.',
+    body: { shape: sessionChange, schema: 'SessionChange', what: 'a change of a session' },
+    answer: session,
+    run: ({ agent, sessionId, body, options }) => agent.updateSession(sessionId, body, options),
+  }),
+
+  deleteSession: operation({
+    summary:
+      'Deletes a session with its snapshots, runs and events, and the sessions of its sub-agents.',
+    answer: { status: 204, description: 'It is erased.' },
+    async run({ agent, sessionId, options }) {
+      if (!(await agent.deleteSession(sessionId, options))) throw notFound('session', sessionId);
+      return undefined;
+    },
+  }),
+
+  getHead: operation({
+    summary: 'The snapshot at the head of a session, with its state.',
+    query: messagePage,
+    answer: { description: 'The snapshot.', schema: 'Snapshot' },
+    async run({ agent, sessionId, options, query }) {
+      const how = { ...options, ...messagesOf(query) };
+      const snapshot = await agent.getSnapshot({ sessionId }, how);
+      if (!snapshot) throw notFound('session', sessionId);
+      return snapshot;
+    },
+  }),
+
+  listSnapshots: operation({
+    summary: 'The timeline of a session, metadata only.',
+    query: {
+      ...page,
+      includeOrphaned: flag(undefined, { default: false }),
+      newestFirst: flag(undefined, { default: false }),
+    },
+    answer: { description: 'A page of snapshots.', schema: 'SnapshotPage' },
+    async run({ agent, sessionId, options, query }) {
+      const found = await agent.listSnapshots(sessionId, { ...options, ...query });
+      // An empty page may be that of a session without snapshots, or of none.
+      if (found.items.length > 0) return found;
+      const isThere = await agent.getSession(sessionId, { ...options, ...least });
+      if (!isThere) throw notFound('session', sessionId);
+      return found;
+    },
+  }),
+};

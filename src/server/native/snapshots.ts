@@ -10,110 +10,123 @@ import {
   stateEdit,
   steerRequest,
 } from '../../protocol/requests.ts';
-import { routes } from '../../protocol/routes.ts';
 import { readBody } from '../http/body.ts';
 import { notFound } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import {
-  openCall,
-  type RequestContext,
-  type Router,
-  type ServerContext,
-} from '../http/server-context.ts';
+import { openCall, type ServerContext } from '../http/server-context.ts';
 import { requestIdOf, underRequestId } from '../stream/turn.ts';
-import { checkFields, checkSteerFields, messageQuery } from './request.ts';
+import { checkFields, checkSteerFields } from './known-fields.ts';
+import {
+  messagePage,
+  messagesOf,
+  type NativeOperation,
+  operation,
+  type Sent,
+  text,
+} from './operation.ts';
 
-/** Snapshots: read, label, compare, go back, branch, stop. */
-export function mountSnapshots(router: Router, serverContext: ServerContext): void {
-  router.get(routes.getSnapshot.path, async (c) => {
-    const snapshotId = snapshotParam(c);
-    const sessionId = c.req.query('sessionId');
-    const lookup = { snapshotId, ...(sessionId !== undefined && { sessionId }) };
-    const { agent, options } = await openCall(serverContext, c, 'getSnapshot', lookup);
-    const snapshot = await agent.getSnapshot(lookup, { ...options, ...messageQuery(c) });
-    if (!snapshot) throw notFound('snapshot', snapshotId);
-    return jsonResponse(snapshot);
-  });
+const snapshot = { description: 'The snapshot.', schema: 'Snapshot' } as const;
 
-  router.patch(routes.label.path, async (c) => {
-    const snapshotId = snapshotParam(c);
-    const { label, ifHead } = await readBody(c, snapshotChange, {
-      what: 'change of a snapshot',
-      check: (body) => checkFields(body, snapshotChange, 'a change of a snapshot'),
-      ...serverContext,
-    });
-    const { agent, options } = await openCall(serverContext, c, 'label', { snapshotId });
-    return jsonResponse(await agent.label(snapshotId, label, { ...options, ...given({ ifHead }) }));
-  });
+/** Operations of snapshots: read, label, compare, restore, fork and edit them, and steer or stop their runs. */
+export const snapshotOperations = {
+  getSnapshot: operation({
+    summary: 'A snapshot with its state.',
+    query: {
+      sessionId: text('The snapshot is unknown unless it belongs to this session.'),
+      ...messagePage,
+    },
+    answer: snapshot,
+    subject: (c) => ({ sessionId: c.req.query('sessionId') }),
+    async run({ agent, snapshotId, options, query: { sessionId, ...messages } }) {
+      const lookup = { snapshotId, ...(sessionId !== undefined && { sessionId }) };
+      const found = await agent.getSnapshot(lookup, { ...options, ...messagesOf(messages) });
+      if (!found) throw notFound('snapshot', snapshotId);
+      return found;
+    },
+  }),
 
-  router.get(routes.diff.path, async (c) => {
-    const snapshotId = snapshotParam(c);
-    const other = c.req.param('other') ?? '';
-    const { agent, options } = await openCall(serverContext, c, 'diff', { snapshotId });
-    if (other !== snapshotId) await openCall(serverContext, c, 'diff', { snapshotId: other });
-    return jsonResponse(await agent.diff(snapshotId, other, options));
-  });
+  label: operation({
+    summary: 'Labels a snapshot.',
+    body: { shape: snapshotChange, schema: 'SnapshotChange', what: 'a change of a snapshot' },
+    answer: snapshot,
+    run: ({ agent, snapshotId, body: { label, ...how }, options }) =>
+      agent.label(snapshotId, label, { ...options, ...how }),
+  }),
 
-  router.post(routes.restore.path, async (c) => {
-    const snapshotId = snapshotParam(c);
-    const { ifHead, partial } = await readBody(c, restoreRequest, {
-      what: 'restore',
-      check: (body) => checkFields(body, restoreRequest, 'a restore'),
-      ...serverContext,
-    });
-    const { agent, options } = await openCall(serverContext, c, 'restore', { snapshotId });
-    const how = { ...given({ ifHead }), ...(partial !== undefined && { partial }) };
-    return jsonResponse(await agent.restore(snapshotId, { ...options, ...how }));
-  });
+  diff: {
+    summary: 'What changed from one snapshot to another.',
+    answer: { description: 'The difference.', schema: 'Diff' },
+    async respond(serverContext, c) {
+      const { snapshot: from = '', other = '' } = c.req.param() as Partial<Record<string, string>>;
+      const { agent, options } = await openCall(serverContext, c, 'diff', { snapshotId: from });
+      if (other !== from) await openCall(serverContext, c, 'diff', { snapshotId: other });
+      return jsonResponse(await agent.diff(from, other, options));
+    },
+  } satisfies NativeOperation,
 
-  router.post(routes.fork.path, async (c) => {
-    const snapshotId = snapshotParam(c);
-    const { sessionId, ifHead } = await readBody(c, forkRequest, {
-      what: 'fork',
-      check: (body) => checkFields(body, forkRequest, 'a fork'),
-      ...serverContext,
-    });
-    const { agent, options } = await openCall(serverContext, c, 'fork', { snapshotId, sessionId });
-    const target = given({ sessionId, ifHead });
-    return jsonResponse(await agent.fork(snapshotId, { ...options, ...target }));
-  });
+  restore: operation({
+    summary:
+      'Moves the head of the session to this snapshot; with `ifHead`, only from that head; with `partial`, to a copy of an aborted run.',
+    body: { shape: restoreRequest, schema: 'RestoreRequest', what: 'a restore', required: false },
+    answer: snapshot,
+    run: ({ agent, snapshotId, body, options }) =>
+      agent.restore(snapshotId, { ...options, ...body }),
+  }),
 
-  router.post(routes.edit.path, async (c) => {
-    const snapshotId = snapshotParam(c);
-    const { change, reason, ifHead } = await readBody(c, editRequest, {
-      what: 'edit',
-      check: checkEditFields,
-      ...serverContext,
-    });
-    checkEditable(serverContext);
-    checkOperations(change);
-    const { agent, caller, options } = await openCall(serverContext, c, 'edit', { snapshotId });
-    const note = given({ ifHead, reason, by: caller.principal });
-    return jsonResponse(
-      await agent.edit(snapshotId, change as EditChange, { ...options, ...note }),
-    );
-  });
+  fork: operation({
+    summary: 'Creates a session that continues from this snapshot.',
+    body: { shape: forkRequest, schema: 'ForkRequest', what: 'a fork', required: false },
+    answer: { description: 'The first snapshot of the new session.', schema: 'Snapshot' },
+    subject: (_, { sessionId }) => ({ sessionId }),
+    run: ({ agent, snapshotId, body, options }) => agent.fork(snapshotId, { ...options, ...body }),
+  }),
 
-  router.post(routes.steer.path, async (c) => {
-    const snapshotId = snapshotParam(c);
-    const body = await readBody(c, steerRequest, {
-      what: 'message',
-      check: checkSteerFields,
-      ...serverContext,
-    });
-    const input = underRequestId(body.input, requestIdOf(c), body.requestId);
-    const { agent, options } = await openCall(serverContext, c, 'steer', { snapshotId });
-    return jsonResponse(await agent.steer(snapshotId, input, { ...options, remote: true }));
-  });
+  edit: {
+    summary:
+      'Saves a changed custom state or changed artifacts as a new snapshot, which becomes the head.',
+    body: { schema: 'EditRequest' },
+    answer: snapshot,
+    async respond(serverContext, c) {
+      const snapshotId = c.req.param('snapshot') ?? '';
+      const check = checkEditFields;
+      const body = await readBody(c, editRequest, { what: 'edit', check, ...serverContext });
+      const { change, ...note } = body as Sent<typeof body>;
+      checkEditable(serverContext);
+      checkOperations(change);
+      const { agent, caller, options } = await openCall(serverContext, c, 'edit', { snapshotId });
+      const by = caller.principal;
+      const how = { ...options, ...note, ...(by !== undefined && { by }) };
+      return jsonResponse(await agent.edit(snapshotId, change as EditChange, how));
+    },
+  } satisfies NativeOperation,
 
-  router.post(routes.abort.path, async (c) => {
-    const snapshotId = snapshotParam(c);
-    const { agent, options } = await openCall(serverContext, c, 'abort', { snapshotId });
-    const status = await agent.abort(snapshotId, options);
-    if (status === undefined) throw notFound('snapshot', snapshotId);
-    return jsonResponse({ snapshotId, status });
-  });
-}
+  steer: {
+    summary: 'Adds a message to a running turn.',
+    body: { schema: 'SteerRequest' },
+    answer: {
+      description: 'Whether the turn will take it, or has taken it.',
+      schema: 'SteerResult',
+    },
+    async respond(serverContext, c) {
+      const snapshotId = c.req.param('snapshot') ?? '';
+      const check = checkSteerFields;
+      const body = await readBody(c, steerRequest, { what: 'message', check, ...serverContext });
+      const input = underRequestId(body.input, requestIdOf(c), body.requestId);
+      const { agent, options } = await openCall(serverContext, c, 'steer', { snapshotId });
+      return jsonResponse(await agent.steer(snapshotId, input, { ...options, remote: true }));
+    },
+  } satisfies NativeOperation,
+
+  abort: operation({
+    summary: 'Stops a run.',
+    answer: { description: 'The status after the attempt.', schema: 'AbortResult' },
+    async run({ agent, snapshotId, options }) {
+      const status = await agent.abort(snapshotId, options);
+      if (status === undefined) throw notFound('snapshot', snapshotId);
+      return { snapshotId, status };
+    },
+  }),
+};
 
 function checkEditFields(body: Json): void {
   const ofChange = 'It is a field of `change`.';
@@ -139,17 +152,4 @@ function checkEditable({ options: { auth, edit = auth === undefined } }: ServerC
     'PERMISSION_DENIED',
     'Clients may not edit the state of sessions on this server. To allow it, serve with `edit: true`, and decide in `authorize` who may.',
   );
-}
-
-/** What was sent of these fields. */
-function given<Fields extends Readonly<Record<string, string | undefined>>>(
-  fields: Fields,
-): { readonly [Name in keyof Fields]?: string } {
-  const sent = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(sent) as { readonly [Name in keyof Fields]?: string };
-}
-
-/** The snapshot id of the path. */
-export function snapshotParam(c: RequestContext): string {
-  return c.req.param('snapshot') ?? '';
 }

@@ -1,13 +1,13 @@
 import type { WebSocket } from 'ws';
 import { WaymarkError } from '../../core/error.ts';
 import { letOthersRun } from '../../core/platform.ts';
-import { after } from '../../core/time/after.ts';
 import type { Clock } from '../../core/time/clock.ts';
+import { after } from '../../core/time/timers.ts';
 import { type ClientFrame, clientFrame, type ServerFrame } from '../../protocol/frames.ts';
 import { isLongText, parseInSteps, parseText, type TextOptions } from '../http/body.ts';
 import type { ServerLimits } from '../http/limits.ts';
 import type { ServerContext } from '../http/server-context.ts';
-import { checkFrameFields } from './request.ts';
+import { checkFrameFields } from './known-fields.ts';
 
 /** A frame before it has its number. */
 type Unnumbered = ServerFrame extends infer Frame
@@ -107,7 +107,7 @@ export function createFrameSocket(
 /** Frames that are handled at once before no more are read, such as while `auth` takes its time. */
 const maxHandled = 256;
 
-/** What is done with the frames of a connection. */
+/** The handling of the frames of a connection. */
 export interface FrameHandler {
   /** Learns from the first frame, which is not parsed yet, who is calling. */
   identify(first: string): Promise<void>;

@@ -1,29 +1,176 @@
+import type { EventId } from '../../api/types.ts';
+import { assertNever, WaymarkError } from '../../core/error.ts';
+import { withArtifactOnly, withPatchOnly } from '../../protocol/artifacts.ts';
+import { eventIdPattern, parseEventId } from '../../protocol/ids.ts';
 import { turnRequest } from '../../protocol/requests.ts';
-import { routes } from '../../protocol/routes.ts';
+import type { Chunk } from '../../protocol/turn.ts';
+import { pieceOf } from '../../store/rules/event-body.ts';
+import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { openTurn, type Router, type ServerContext } from '../http/server-context.ts';
-import { wantsEvents } from '../stream/stream-response.ts';
+import { logFault } from '../http/log.ts';
+import { openCall, openTurn, type RequestContext } from '../http/server-context.ts';
+import { type FeedEvent, runFeed, startingWith, throwFirstError } from '../stream/feed.ts';
+import {
+  acquireStreamSlot,
+  type StreamFormat,
+  sseEvent,
+  sseHeaders,
+  sseKeepAlive,
+  waitForAcceptance,
+  wantsEvents,
+} from '../stream/stream-response.ts';
 import { answerTurn, requestIdOf, underRequestId } from '../stream/turn.ts';
-import { nativeFormat } from './format.ts';
-import { checkTurnFields } from './request.ts';
+import { checkTurnFields } from './known-fields.ts';
+import type { NativeOperation } from './operation.ts';
 
-/** `runTurn`: one turn, as a stream of events or as its output. */
-export function mountTurns(router: Router, serverContext: ServerContext): void {
-  router.post(routes.runTurn.path, async (c) => {
-    const body = await readBody(c, turnRequest, {
-      what: 'turn',
-      check: checkTurnFields,
-      ...serverContext,
-    });
-    const { init } = body;
-    const input = underRequestId(body.input, requestIdOf(c), body.requestId);
-    const call = await openTurn(serverContext, c, init);
-    return answerTurn(serverContext, c, call, {
-      init,
-      input,
-      stream: wantsEvents(c) && nativeFormat(c.req.url),
-      respond: (output) => jsonResponse(output),
-    });
-  });
+const eventId = { type: 'string', pattern: eventIdPattern };
+
+/** Turns: one as a stream of events or as its output, the events of a run, and the WebSocket for many. */
+export const turnOperations = {
+  runTurn: {
+    summary: 'Runs one turn.',
+    header: {
+      'Idempotency-Key': {
+        description:
+          'Request id, as `requestId` in the body: the same id with the same input joins its first run or returns its output, for 24 hours.',
+        schema: { type: 'string', minLength: 1, maxLength: 256 },
+      },
+    },
+    body: { schema: 'TurnRequest' },
+    answer: {
+      description:
+        'The output. With `accept: text/event-stream`: the events `chunk` and `reset` with an id, then `output` or `error`.',
+      schema: 'Output',
+      events: true,
+    },
+    async respond(serverContext, c) {
+      const check = checkTurnFields;
+      const body = await readBody(c, turnRequest, { what: 'turn', check, ...serverContext });
+      const { init } = body;
+      const input = underRequestId(body.input, requestIdOf(c), body.requestId);
+      const call = await openTurn(serverContext, c, init);
+      return answerTurn(serverContext, c, call, {
+        init,
+        input,
+        stream: wantsEvents(c) && nativeFormat(c.req.url),
+        respond: (output) => jsonResponse(output),
+      });
+    },
+  },
+
+  watch: {
+    summary: 'The events of a run, past and live, and its output.',
+    header: {
+      'Last-Event-ID': {
+        description: 'The id of the last event that was seen.',
+        schema: eventId,
+      },
+    },
+    query: {
+      after: {
+        description: 'As Last-Event-ID, for clients that cannot set headers.',
+        schema: eventId,
+      },
+    },
+    answer: {
+      description: 'The events `chunk` and `reset`, then `output` or `error`.',
+      events: true,
+    },
+    async respond(serverContext, c) {
+      const snapshotId = c.req.param('snapshot') ?? '';
+      const after = lastEventId(c);
+      const { agent, caller } = await openCall(serverContext, c, 'watch', { snapshotId });
+      const slot = acquireStreamSlot(serverContext, c, { own: false });
+      const feed = runFeed(agent, snapshotId, {
+        ...ownerOf(caller),
+        reader: slot.signal,
+        requestId: requestIdOf(c),
+        onFault: (error) => logFault(serverContext, error, c.get('logged')),
+        after,
+      });
+      const first = feed.next();
+      try {
+        await waitForAcceptance(serverContext, first.then(throwFirstError), 250);
+      } catch (error) {
+        slot.leave();
+        throw error;
+      }
+      return slot.respond(startingWith(first, feed), nativeFormat(c.req.url));
+    },
+  },
+
+  connect: {
+    summary: 'A WebSocket for many turns: ClientFrame in, ServerFrame out.',
+    answer: { status: 101, description: 'The connection is a WebSocket.' },
+    // An upgrade never comes here: `serve` takes it before.
+    respond() {
+      throw new WaymarkError(
+        'FAILED_PRECONDITION',
+        'This is a WebSocket: connect to it with ws:// or wss://, at a server started by serve().',
+      );
+    },
+  },
+} satisfies Record<string, NativeOperation>;
+
+/** The event to continue after, from the header that browsers set or from `?after=`. */
+function lastEventId(c: RequestContext): EventId | undefined {
+  const id = c.req.header('last-event-id') ?? c.req.query('after');
+  // A browser that has seen no event may send an empty header.
+  if (id === undefined || id === '') return undefined;
+  parseEventId(id);
+  return id;
+}
+
+/** The native dialect's stream: named events, each with its place in the run. */
+export function nativeFormat(url: string): StreamFormat<FeedEvent> {
+  const shown = artifactForm(url);
+  return {
+    encode: (event) => encode(event, shown),
+    keepAlive: sseKeepAlive,
+    headers: sseHeaders,
+  };
+}
+
+/** How a client takes edited artifacts: `?artifacts=patches` asks for the edit, otherwise it gets the whole artifact. */
+export function artifactForm(url: string): (chunk: Chunk) => Chunk {
+  return new URL(url).searchParams.get('artifacts') === 'patches'
+    ? withPatchOnly
+    : withArtifactOnly;
+}
+
+function encode(event: FeedEvent, shown: (chunk: Chunk) => Chunk): string {
+  switch (event.type) {
+    case 'chunk':
+      return sseEvent({ event: 'chunk', id: event.id, data: chunkJson(shown(event.chunk)) });
+    case 'reset': {
+      const { type: _, id, ...reset } = event;
+      return sseEvent({ event: 'reset', id, data: JSON.stringify(reset) });
+    }
+    case 'output':
+      return sseEvent({ event: 'output', data: JSON.stringify(event.output) });
+    case 'error':
+      return sseEvent({ event: 'error', data: JSON.stringify(event.error) });
+    default:
+      return assertNever(event);
+  }
+}
+
+// The beginning of the JSON of the last piece of text. The pieces of an answer differ in their text alone, and a stringified text
+// takes a third of the time of the object around it.
+let beginning: { readonly role: unknown; readonly index: unknown; readonly json: string } = {
+  role: undefined,
+  index: undefined,
+  json: '{"modelChunk":{"content":[{"text":',
+};
+
+function chunkJson(chunk: Chunk): string {
+  const piece = pieceOf(chunk);
+  if (piece === undefined) return JSON.stringify(chunk);
+  const { role, index, text } = piece;
+  if (role !== beginning.role || index !== beginning.index) {
+    const whole = JSON.stringify({ modelChunk: { role, index, content: [{ text: '' }] } });
+    beginning = { role, index, json: whole.slice(0, -'""}]}}'.length) };
+  }
+  return `${beginning.json}${JSON.stringify(text)}}]}}`;
 }

@@ -1,13 +1,13 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { Json } from '../../core/json/json.ts';
+import { isName } from '../../protocol/ids.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import { fromPlainState, hashState } from '../../session/session-state.ts';
 import type { Scope, SnapshotStore, Store } from '../../store/contract/store.ts';
-import { isName } from '../../store/rules/ids.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import { short } from '../http/errors.ts';
 import type { OpenCall } from '../http/server-context.ts';
@@ -89,7 +89,7 @@ export function unknownConversation(id: string): Error {
   return unknownId(`There is no conversation ${short(id)} here.`, 'conversation_not_found');
 }
 
-/** What a snapshot that no turn has made is to have. */
+/** The content of a snapshot that no turn has made. */
 interface Seed {
   readonly messages: readonly Message[];
   /** The session to continue. @default a new one */

@@ -90,7 +90,7 @@ export class ResponseEncoder {
   /** `attempt` counts the processes that have worked on the turn. */
   chunk({ agent, turnStart, modelChunk, steered }: Chunk, attempt = 1): readonly ResponseEvent[] {
     if (attempt > this.#attempt) this.#startAttempt(attempt);
-    // What a sub-agent says goes to its caller.
+    // A sub-agent's text goes to its caller.
     if (agent !== undefined) return [];
     if (turnStart) this.#start(turnStart.snapshotId);
     this.#message = modelChunk?.index ?? this.#message;

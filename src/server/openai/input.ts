@@ -10,7 +10,7 @@ export interface CallOutput {
   readonly output: string;
 }
 
-/** What the input of a request says. */
+/** The content of a request's input. */
 export interface ReadInput {
   /** The response that the input itself continues, by its items. */
   readonly snapshotId?: string;

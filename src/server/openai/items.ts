@@ -80,7 +80,7 @@ export function turnsOf(messages: readonly Message[], last: string): readonly Tu
   return turns;
 }
 
-/** What a turn was given: messages, or the outputs of the function calls that the turn before it waited for. */
+/** The input of a turn: messages, or the outputs of the function calls that the turn before it waited for. */
 export function inputItems(
   { snapshotId, messages }: TurnMessages,
   before: TurnMessages | undefined,
@@ -100,7 +100,7 @@ export function inputItems(
   });
 }
 
-/** What a turn answered: texts in their order, and the tool calls that wait for the caller. */
+/** The answer of a turn: texts in their order, and the tool calls that wait for the caller. */
 export function outputItems(turn: TurnMessages): readonly Item[] {
   return answerItems(turn).filter(({ role }) => role !== 'user');
 }

@@ -1,5 +1,5 @@
 import { createAgent, internalsOf } from '../../agent/define/create-agent.ts';
-import { signState } from '../../agent/persistence/sign-state.ts';
+import { signState } from '../../agent/persistence/client-state.ts';
 import { clientTurnStore } from '../../agent/persistence/turn-store.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { fullStore } from '../../agent/spec/spec.ts';
@@ -21,7 +21,7 @@ import {
 import { badRequest, unknownId } from './errors.ts';
 import { snapshotOfResponse } from './ids.ts';
 
-/** What all requests of the OpenAI endpoints share. */
+/** The context that all requests of the OpenAI endpoints share. */
 export interface OpenAiServer {
   readonly serverContext: ServerContext;
   readonly options: OpenAiServerOptions;

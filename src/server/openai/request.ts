@@ -120,7 +120,7 @@ async function answersTo(
   return toAnswers(outputs, { interrupts, snapshotId: snapshot?.snapshotId, tools });
 }
 
-/** What the response repeats of its request. */
+/** The fields of the request that the response repeats. */
 function echoOf(body: CreateRequest, { place }: Start): RequestEcho {
   const { metadata, instructions, temperature, top_p, max_output_tokens, background } = body;
   const { tools, text, tool_choice: toolChoice, reasoning } = body;

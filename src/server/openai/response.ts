@@ -9,7 +9,7 @@ import { type Item, inputMessage } from './items.ts';
 /** The key of a message's metadata under which the request that brought it is kept. */
 const requestKey = 'openai';
 
-/** What a response repeats of its request, and what is stored of it with the message. */
+/** The fields of a request that its response repeats, and that are stored with the message. */
 const storedRequest = v.object({
   metadata: v.optional(v.record(v.string(), v.string())),
   instructions: v.optional(v.string()),
@@ -44,7 +44,7 @@ export function requestOf(messages: readonly Message[]): StoredRequest {
   return parsed.success ? parsed.output : {};
 }
 
-/** What a response is about. */
+/** The subject of a response. */
 export interface ResponseSubject {
   readonly snapshotId: string;
   readonly model: string;

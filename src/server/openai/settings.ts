@@ -14,7 +14,7 @@ import { type CreateRequest, createRequest, type ToolChoiceField } from './shape
 /** The longest schema of an answer, as JSON: preparing one takes time in proportion to it. */
 const maxSchemaLength = 65_536;
 
-/** What a request wants otherwise than the agent's definition says, as far as it was allowed. */
+/** Allowed settings of a request that differ from the agent's definition. */
 export async function settingsOf(
   agent: Agent,
   body: CreateRequest,
@@ -39,7 +39,7 @@ export async function settingsOf(
     ...(toolChoice !== undefined && { toolChoice }),
   };
   if (Object.keys(settings).length === 0) return undefined;
-  // What a custom agent does with its model is not known.
+  // The use of the model in a custom agent is not known.
   if (internalsOf(agent).spec.describe) return settings;
   throw badRequest(
     `The model ${short(agent.name)} takes no instructions, sampling parameters, formats or tool_choice: its own code calls the model.`,

@@ -20,7 +20,7 @@ import type { ServedApp } from '../http/served-app.ts';
 import type { Subject } from '../http/server-context.ts';
 import { invokeOptions, underRequestId } from '../stream/turn.ts';
 
-/** What the development tools ask to run. */
+/** An action that the development tools ask to run. */
 export interface RunRequest {
   readonly key: string;
   readonly input?: unknown;
@@ -159,7 +159,7 @@ function fromAgent(agent: Agent, caller: Caller): readonly Runnable[] {
   ];
 }
 
-// What the registered companions of an agent do, by their keys.
+// The actions of an agent's registered companions, by their keys.
 function companionCalls(agent: Agent): [string, NonNullable<Runnable['does']>][] {
   const { name } = agent;
   const calls: [string, Operation][] = [

@@ -1,17 +1,17 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { CallerCursor } from '../../agent/persistence/caller-cursor.ts';
 import type { LogEvent } from '../../agent/persistence/event-buffer.ts';
-import { toEventId } from '../../agent/persistence/event-id.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { scopeOf } from '../../agent/spec/spec.ts';
-import { outputOfRun } from '../../agent/turn/follow.ts';
+import { outputOfRun } from '../../agent/turn/join.ts';
 import { type ErrorBody, isWaymarkError } from '../../core/error.ts';
+import { toEventId } from '../../protocol/ids.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
 import type { Chunk, Output, Reset } from '../../protocol/turn.ts';
 import { notFound, toWireError } from '../http/errors.ts';
 import { fromAnswer } from '../http/log.ts';
 
-/** What a dialect puts on the wire for a turn. `output` and `error` are final. */
+/** An event of a turn for clients. `output` and `error` are final. */
 export type FeedEvent =
   | { readonly type: 'chunk'; readonly id?: string; readonly chunk: Chunk }
   | ({ readonly type: 'reset'; readonly id: string } & Readonly<Reset>)
@@ -23,7 +23,7 @@ export type FeedBatch = readonly FeedEvent[];
 
 /** Who follows, and for how long. */
 interface FollowOptions {
-  readonly owner?: string;
+  readonly owner?: string | undefined;
   /** Aborts when the reader has left, or the server ends; the feed then ends without a final event. */
   readonly reader: AbortSignal;
   /** The request id of the turn: its output is then what the turn gave, which may be more than its snapshot tells. */
@@ -36,7 +36,7 @@ interface FollowOptions {
 export async function* runFeed(
   agent: Agent,
   runId: string,
-  options: FollowOptions & { readonly after?: string },
+  options: FollowOptions & { readonly after?: string | undefined },
 ): AsyncGenerator<FeedBatch> {
   try {
     for await (const event of watchRun(agent, runId, options)) yield [event];
@@ -51,7 +51,7 @@ export async function* runFeed(
 export async function* watchRun(
   agent: Agent,
   runId: string,
-  { after, reader, requestId, owner: of }: FollowOptions & { readonly after?: string },
+  { after, reader, requestId, owner: of }: FollowOptions & { readonly after?: string | undefined },
 ): AsyncGenerator<FeedEvent> {
   const options = {
     ...(of !== undefined && { owner: of }),

@@ -160,7 +160,7 @@ class Seat implements ReaderSeat {
   }
 }
 
-// What a page of another site needs to read the answer has been put on it by then, but for the header that comes last.
+// The CORS headers are set by then, except for the one that comes last.
 function preparedHeaders(
   { options: { cors } }: ServerContext,
   c: RequestContext,

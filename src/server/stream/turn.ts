@@ -13,7 +13,7 @@ import type { OpenCall, RequestContext, ServerContext, TurnCall } from '../http/
 import { accepted, cursorFeed, type FeedBatch, type FeedEvent, toPublicOutput } from './feed.ts';
 import { acquireStreamSlot, type StreamFormat, waitForAcceptance } from './stream-response.ts';
 
-/** What a server was asked to run, and for whom. */
+/** A turn that a server runs, and its caller. */
 interface TurnOptions {
   readonly input: Input;
   readonly init?: Init | undefined;
@@ -35,7 +35,7 @@ interface TurnOptions {
 export interface ServedTurn {
   /** Resolves when the turn has been accepted, rejects with the reason when it was refused. */
   readonly accepted: Promise<void>;
-  /** What happens, up to an `output` or `error`; ends without one only when its reader has left. */
+  /** The events, up to an `output` or `error`; ends without one only when its reader has left. */
   readonly events: AsyncGenerator<FeedBatch>;
   /** Resolves when the turn is over, whether or not it is read. */
   readonly done: Promise<void>;
@@ -122,7 +122,7 @@ async function* turnEvents(
   }
 }
 
-/** What to run, and the form of its response. */
+/** A turn to run, and the form of its response. */
 interface TurnAnswer<Event = FeedEvent> {
   readonly init?: Init | undefined;
   readonly input: Input;

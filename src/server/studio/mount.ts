@@ -19,9 +19,9 @@ export type MountStudio = (router: Router, serverContext: ServerContext) => void
 /** The studio of one server. */
 interface Studio {
   readonly files: ReadonlyMap<string, StudioFile>;
-  /** What only a single developer may see and do; absent where the server has several principals. */
+  /** The views and actions of a single developer; absent where the server has several principals. */
   readonly developer?: {
-    /** What the trace view shows. */
+    /** The turns of the trace view. */
     readonly spans: SpanRecorder;
     /** Runs turns again with changes. */
     readonly rerun: Rerun;

@@ -76,7 +76,7 @@ export async function openStudio(
   };
 }
 
-// What the store encrypts must not be on the disk in plain text.
+// Content that the store encrypts must not be on the disk in plain text.
 function isEncrypted({ store = {} }: ServedApp): boolean {
   return 'encrypted' in store && store.encrypted === true;
 }

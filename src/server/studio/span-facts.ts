@@ -4,13 +4,13 @@ import { operations } from '../../core/trace-names.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import type { Cost, Input } from '../../protocol/turn.ts';
 
-/** What lists show of the content of a span, so that they need not read all of it. */
+/** The content of a span for lists, so that they need not read all of it. */
 export interface SpanFacts {
-  /** Of a model call. */
+  /** For a model call. */
   readonly cost?: Cost;
-  /** Of a turn. */
+  /** For a turn. */
   readonly turn?: Omit<TurnSpanContent, 'input'> & {
-    /** What was asked, shortened. */
+    /** The question, shortened. */
     readonly asked: string;
     /** Whether the input is recorded as a whole, so that it can be sent again. */
     readonly hasInput: boolean;
@@ -77,7 +77,7 @@ const maxTextLength = 4_000;
 const maxMessages = 50;
 
 /**
- * What a model call sent and received, as JSON of a bounded size. The values of HTTP headers are left out: they may be
+ * The request and answer of a model call, as JSON of a bounded size. The values of HTTP headers are left out: they may be
  * credentials.
  */
 function toContentJson(content: unknown): string | undefined {

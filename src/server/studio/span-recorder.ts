@@ -19,7 +19,7 @@ export interface KeptSpan {
   readonly startedAt: number;
   readonly endedAt?: number;
   readonly content?: string;
-  /** What lists show of its content. */
+  /** Its content for lists. */
   readonly facts?: SpanFacts;
 }
 
@@ -44,7 +44,7 @@ export interface SpanRecorder extends SpanSink {
   ofSession(sessionId: string, owner: string | undefined): readonly TimedSpan[];
   /** The turns of all sessions, oldest first. */
   turns(): readonly RecordedTurn[];
-  /** What a model call of this session sent and received, or the input of a turn, as JSON. */
+  /** The request and answer of a model call of this session, or the input of a turn, as JSON. */
   contentOf(sessionId: string, owner: string | undefined, spanId: string): string | undefined;
   /** The sessions of all spans. */
   sessions(): readonly RecordedSession[];
@@ -185,7 +185,7 @@ export interface RecordedTurn extends Partial<NonNullable<SpanFacts['turn']>> {
   readonly sessionId: string;
   /** The owner of the session. */
   readonly owner?: string;
-  /** Of a turn that has saved one. */
+  /** For a turn that has saved one. */
   readonly snapshotId?: string;
   /** 0-based. */
   readonly turnIndex: number;

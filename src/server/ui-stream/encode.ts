@@ -73,7 +73,7 @@ class UiEncoder {
   }
 
   #chunk({ agent, turnStart, modelChunk, status, artifact, customPatch }: Chunk): void {
-    // What a sub-agent says goes to its caller, not to the page.
+    // A sub-agent's text goes to its caller, not to the page.
     if (agent !== undefined) return;
     if (turnStart) this.#start(turnStart);
     if (modelChunk) this.#says(modelChunk);

@@ -22,7 +22,7 @@ export interface UiTurn {
 }
 
 /**
- * What a request of `useChat` asks for: a message at the head, a message in the place of an earlier one, an answer once
+ * The turn that a request of `useChat` asks for: a message at the head, a message in the place of an earlier one, an answer once
  * more, or answers to interrupts. The server's own history counts; of the posted one only the last message is read.
  */
 export async function toTurn(

@@ -7,7 +7,7 @@ export interface UiHistoryMessage {
   readonly id: string;
   readonly role: 'user' | 'assistant';
   readonly parts: UiHistoryPart[];
-  /** Of an answer: the snapshot after it. */
+  /** For an answer: the snapshot after it. */
   readonly metadata?: { readonly snapshotId: string };
 }
 

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { isJsonObject } from '../../core/json/json.ts';
 import type { ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
+import { openApiPaths } from '../http/openapi.ts';
 
 /** The parts of a UI message that say something to an agent; others are let through and ignored. */
 const uiPart = v.looseObject({
@@ -24,7 +25,7 @@ const uiMessage = v.looseObject({
   metadata: v.optional(v.unknown()),
 });
 
-/** What `useChat` posts. `id` is the chat's, and the session's. */
+/** The body of `useChat`. `id` is the chat's, and the session's. */
 export const uiRequest = v.object({
   id: v.string(),
   messages: v.pipe(v.array(uiMessage), v.minLength(1, 'Expected at least one message')),
@@ -55,3 +56,49 @@ export function isDeclined({ metadata }: ToolResponsePart): boolean {
   const { error } = metadata ?? {};
   return isJsonObject(error) && error.reason === 'declined';
 }
+
+const many = { type: 'array', items: { type: 'object' } };
+
+/** The routes for `useChat`, for the OpenAPI document of the server. */
+const routes = {
+  uiTurn: { method: 'POST', path: '/ui/:agent' },
+  uiResume: { method: 'GET', path: '/ui/:agent/:chat/stream' },
+  uiStop: { method: 'POST', path: '/ui/:agent/:chat/stop' },
+  uiMessages: { method: 'GET', path: '/ui/:agent/:chat/messages' },
+};
+
+/** The paths and schemas of `useChat` in the OpenAPI document. */
+export const uiPaths = {
+  paths: openApiPaths(routes, {
+    uiTurn: {
+      summary: 'Runs a turn for `useChat`, and streams its UI messages.',
+      body: { schema: 'UiRequest' },
+      answer: { description: 'The UI messages.', events: true },
+    },
+    uiResume: {
+      summary: 'The running turn of a chat from its beginning; 204 if none runs.',
+      answer: { description: 'The UI messages.', events: true },
+    },
+    uiStop: {
+      summary: 'Stops the running turn of a chat.',
+      answer: { status: 204, description: 'It is stopped.' },
+    },
+    uiMessages: {
+      summary: 'The stored messages of a chat, as UI messages.',
+      answer: { description: 'The UI messages.', schema: 'UiMessages' },
+    },
+  }),
+  schemas: {
+    UiRequest: {
+      type: 'object',
+      properties: {
+        id: { type: 'string', description: 'The id of the chat, which is that of the session.' },
+        messages: { ...many, minItems: 1 },
+        trigger: { enum: ['submit-message', 'regenerate-message'] },
+        messageId: { type: 'string' },
+      },
+      required: ['id', 'messages'],
+    },
+    UiMessages: many,
+  },
+};

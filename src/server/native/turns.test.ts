@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Chunk } from '../../protocol/turn.ts';
-import { nativeFormat } from './format.ts';
+import { nativeFormat } from './turns.ts';
 
 const text = 'a "quoted" line\nand 🌍';
 
