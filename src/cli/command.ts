@@ -1,8 +1,8 @@
 import type { Terminal } from './terminal.ts';
 
-/** One option of a command. */
+/** One option of a command; {@link flag}, {@link option} and {@link number} make one. */
 export interface OptionSpec {
-  readonly type: 'string' | 'boolean';
+  readonly type: 'string' | 'boolean' | 'number';
   /** One letter, for `-o`. */
   readonly short?: string;
   /** Can be repeated. */
@@ -13,39 +13,86 @@ export interface OptionSpec {
   readonly about: string;
   /** Deletes data or skips a safeguard: never suggested for a mistyped option. */
   readonly destructive?: boolean;
+  /** The smallest number. */
+  readonly least?: number;
 }
 
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
+
+type More = Pick<OptionSpec, 'short' | 'multiple' | 'destructive'>;
+
+/** An option without a value. */
+export function flag(about: string, more: More = {}) {
+  return { type: 'boolean', about, ...more } as const;
+}
+
+/** An option with a value, named in the help: `--out <file>`. */
+export function option<const Given extends More = object>(
+  value: string,
+  about: string,
+  more?: Given,
+) {
+  return { type: 'string', value, about, ...(more as Given) } as const;
+}
+
+/** An option whose value is a whole number of at least `least`. */
+export function number(
+  value: string,
+  about: string,
+  more: Pick<OptionSpec, 'short' | 'least'> = {},
+) {
+  return { type: 'number', value, about, least: 0, ...more } as const;
+}
 
 /** The parsed options, by name. */
 export type OptionValues<Specs extends OptionSpecs> = {
   readonly [Name in keyof Specs]?: Specs[Name]['type'] extends 'boolean'
     ? boolean
-    : Specs[Name] extends { readonly multiple: true }
-      ? readonly string[]
-      : string;
+    : Specs[Name]['type'] extends 'number'
+      ? number
+      : Specs[Name] extends { readonly multiple: true }
+        ? readonly string[]
+        : string;
 };
 
 /** Options of every command. */
 export const commonOptions = {
-  help: { type: 'boolean', short: 'h', about: 'Show this help' },
-  debug: { type: 'boolean', about: 'Show the stack trace of errors' },
-} as const satisfies OptionSpecs;
+  help: flag('Show this help', { short: 'h' }),
+  debug: flag('Show the stack trace of errors'),
+};
 
-/** The arguments of a command, parsed. */
-export interface CommandCall<Specs extends OptionSpecs = OptionSpecs> {
+/** The option of every command that prints data. */
+export const jsonOption = { json: flag('Print JSON, for scripts') };
+
+/** The arguments of any command, parsed. */
+export interface AnyCall {
   readonly args: readonly string[];
-  readonly options: OptionValues<Specs & typeof commonOptions>;
+  readonly options: Readonly<Record<string, unknown>>;
   readonly terminal: Terminal;
 }
 
-/** One command of the command line. */
-export interface Command {
+/** The arguments of one command, parsed. */
+export interface CommandCall<Specs extends OptionSpecs> extends AnyCall {
+  readonly options: OptionValues<Specs & typeof commonOptions>;
+}
+
+/** The data of a command. `--json` prints `json` in lines, or `receipt` on one; otherwise the text is printed, then the note. */
+export type Result = {
+  readonly text?: string | undefined;
+  /** Goes to the standard error. */
+  readonly note?: string | undefined;
+} & ({ readonly json: unknown } | { readonly receipt: unknown });
+
+/** The outcome of a command: what is printed, or an exit code. */
+export type Outcome = Result | number | undefined | void;
+
+/** The description of a command; the help, the parser and docs/cli.md come from it. */
+export interface CommandInfo {
   readonly name: string;
   /** One line for the list of commands. */
   readonly summary: string;
-  /** The arguments, as the help shows them: `<a> <b>`, `[file]`. */
-  readonly usage: string;
+  /** The arguments, as the help shows them: `<a> <b>`, `[file]`. @default none */
+  readonly usage?: string;
   /** A longer description; shown by `--help`. */
   readonly about?: string;
   /** Shown after an unknown option, or with too many arguments. */
@@ -54,26 +101,68 @@ export interface Command {
   readonly destructive?: boolean;
   /** Command lines to copy, without the leading `waymark`. */
   readonly examples?: readonly string[];
-  readonly options: OptionSpecs;
-  /** Resolves to the exit code; `undefined` is 0. */
-  run(call: CommandCall): Promise<number | undefined>;
 }
 
-/** Declares a command. The types of its options are inferred from their specs. */
-export function defineCommand<const Specs extends OptionSpecs>(
-  command: Omit<Command, 'options' | 'run'> & {
-    readonly options: Specs;
-    run(call: CommandCall<Specs>): Promise<number | undefined> | Promise<void>;
-  },
+/** A command with the types of its options, which are inferred from their specs. */
+export interface Declaration<
+  Specs extends OptionSpecs,
+  More extends OptionSpecs = Record<never, never>,
+  Opened = unknown,
+> extends CommandInfo {
+  readonly options?: Specs;
+  /** Refuses arguments that do not fit together, before anything is opened. */
+  check?(call: CommandCall<Specs & More>): void;
+  run(call: CommandCall<Specs & More> & Opened): Promise<Outcome>;
+}
+
+/** One command of the command line. */
+export interface Command extends CommandInfo {
+  readonly usage: string;
+  readonly options: OptionSpecs;
+  /** Resolves to the exit code; `undefined` is 0. */
+  run(call: AnyCall): Promise<number | undefined>;
+}
+
+/** Declares a command. */
+export function defineCommand<const Specs extends OptionSpecs = Record<never, never>>(
+  command: Declaration<Specs>,
+): Command {
+  return openingCommand(command, {}, async (_, run) => await run({}));
+}
+
+/** Declares a command that runs with something open, such as a store, and has the options that name it. */
+export function openingCommand<Specs extends OptionSpecs, More extends OptionSpecs, Opened>(
+  command: Declaration<Specs, More, Opened>,
+  moreOptions: More,
+  open: (call: CommandCall<More>, run: (opened: Opened) => Promise<void>) => Promise<void>,
 ): Command {
   return {
     ...command,
-    // The values were parsed with the specs that the type is inferred from.
-    run: async (call) => (await command.run(call as CommandCall<Specs>)) ?? undefined,
+    usage: command.usage ?? '',
+    options: { ...command.options, ...moreOptions },
+    async run(given) {
+      // The values were parsed with the specs that the type is inferred from.
+      const call = given as CommandCall<Specs & More>;
+      command.check?.(call);
+      let code: number | undefined;
+      await open(given as CommandCall<More>, async (opened) => {
+        code = present(await command.run({ ...call, ...opened }), given);
+      });
+      return code;
+    },
   };
 }
 
-/** The option of every command that prints data. */
-export const jsonOption = {
-  json: { type: 'boolean', about: 'Print JSON, for scripts' },
-} as const satisfies OptionSpecs;
+function present(outcome: Outcome, { options, terminal }: AnyCall): number | undefined {
+  if (typeof outcome !== 'object') return outcome ?? undefined;
+  const { text, note } = outcome;
+  if (options.json === true) {
+    const isReceipt = 'receipt' in outcome;
+    const data = isReceipt ? outcome.receipt : outcome.json;
+    terminal.print(JSON.stringify(data, null, isReceipt ? undefined : 2));
+  } else {
+    if (text !== undefined) terminal.print(text);
+    if (note !== undefined) terminal.note(note);
+  }
+  return undefined;
+}

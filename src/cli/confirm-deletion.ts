@@ -1,18 +1,16 @@
+import { createInterface } from 'node:readline/promises';
 import { WaymarkError } from '../core/error.ts';
-import type { OptionSpecs, OptionValues } from './command.ts';
+import { flag, type OptionSpecs, type OptionValues } from './command.ts';
 import { usageError } from './parse-arguments.ts';
 import type { Terminal } from './terminal.ts';
-import { confirm } from './text/confirm.ts';
 
 /** Options of every command that deletes. */
 export const deletionOptions = {
-  'dry-run': { type: 'boolean', about: 'Show what would be deleted, and delete nothing' },
-  yes: {
-    type: 'boolean',
+  'dry-run': flag('Show what would be deleted, and delete nothing'),
+  yes: flag('Delete without asking; required without a terminal', {
     short: 'y',
-    about: 'Delete without asking; required without a terminal',
     destructive: true,
-  },
+  }),
 } as const satisfies OptionSpecs;
 
 type DeletionOptions = OptionValues<typeof deletionOptions>;
@@ -38,4 +36,20 @@ export async function confirmDeletion(
 ): Promise<void> {
   if (yes || (await confirm(question, terminal))) return;
   throw new WaymarkError('CANCELLED', 'Nothing was deleted.');
+}
+
+/** Asks a yes-or-no question; anything but `y` or `yes` is a no. */
+export async function confirm(
+  question: string,
+  { input, output }: Pick<Terminal, 'input' | 'output'>,
+): Promise<boolean> {
+  const lines = createInterface({ input, output });
+  try {
+    return /^y(es)?$/i.test((await lines.question(`${question} [y/N] `)).trim());
+  } catch {
+    // Ctrl-C, or the end of the input.
+    return false;
+  } finally {
+    lines.close();
+  }
 }

@@ -12,7 +12,7 @@ export const exitCode = {
   interrupted: 130,
 } as const;
 
-/** What each exit code means; shown by `--help`, and listed in docs/cli.md. */
+/** The meaning of each exit code; shown by `--help`, and listed in docs/cli.md. */
 export const exitCodeMeanings: Readonly<Record<number, string>> = {
   [exitCode.ok]: 'success',
   [exitCode.failed]:

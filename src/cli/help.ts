@@ -1,6 +1,6 @@
 import { type Command, commonOptions, type OptionSpec } from './command.ts';
 import { exitCodeMeanings } from './exit-code.ts';
-import type { Style } from './text/style.ts';
+import type { Style } from './terminal.ts';
 
 /** The commands in the order and groups of `--help`. */
 export type CommandGroups = readonly (readonly [title: string, commands: readonly Command[]])[];
@@ -47,7 +47,7 @@ export function commandHelp(command: Command, style: Style): string {
 /** An option as the help shows it: `-o, --out <file>`. */
 export function optionName(name: string, { short, value, type }: OptionSpec): string {
   const letter = short === undefined ? '' : `-${short}, `;
-  return `${letter}--${name}${type === 'string' ? ` <${value ?? 'value'}>` : ''}`;
+  return `${letter}--${name}${type === 'boolean' ? '' : ` <${value ?? 'value'}>`}`;
 }
 
 function optionLines(options: Command['options'], style: Style): string {

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** The folder of this package: the nearest one with a manifest, built or not. */
@@ -8,4 +8,12 @@ export function packageRoot(): string {
     folder = dirname(folder);
   }
   return folder;
+}
+
+/** The version of this package. */
+export function version(): string {
+  const manifest: unknown = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
+  const found =
+    typeof manifest === 'object' && manifest && 'version' in manifest ? manifest.version : '';
+  return String(found);
 }

@@ -1,10 +1,10 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import { editDistance } from '../core/closest.ts';
 import { WaymarkError } from '../core/error.ts';
-import { type Command, type CommandCall, commonOptions, type OptionSpecs } from './command.ts';
-import { nearest } from './text/nearest.ts';
+import { type AnyCall, type Command, commonOptions, type OptionSpecs } from './command.ts';
 
 /** The parsed arguments after a command's name. */
-export type ParsedArguments = Pick<CommandCall, 'args' | 'options'>;
+export type ParsedArguments = Pick<AnyCall, 'args' | 'options'>;
 
 /** Parses the arguments of a command. A mistake is INVALID_ARGUMENT, and the message says what is expected. */
 export function parseArguments(
@@ -13,8 +13,14 @@ export function parseArguments(
 ): ParsedArguments {
   const specs: OptionSpecs = { ...command.options, ...commonOptions };
   const { values, positionals } = parse(command, specs, argv);
-  if (values.help !== true) checkCount(command, positionals);
-  return { args: positionals, options: values as CommandCall['options'] };
+  if (values.help === true) return { args: [], options: { help: true } };
+  checkCount(command, positionals);
+  for (const [name, { type, least = 0 }] of Object.entries(specs)) {
+    const text = values[name];
+    if (type === 'number' && text !== undefined)
+      values[name] = wholeNumber(String(text), `--${name}`, { least, command: command.name });
+  }
+  return { args: positionals, options: values };
 }
 
 function parse(
@@ -23,9 +29,13 @@ function parse(
   argv: readonly string[],
 ): { readonly values: Record<string, unknown>; readonly positionals: readonly string[] } {
   const options: ParseArgsOptionsConfig = Object.fromEntries(
-    Object.entries(specs).map(([name, { type, short, multiple }]) => [
+    Object.entries(specs).map(([name, { type, short, multiple = false }]) => [
       name,
-      { type, ...(short !== undefined && { short }), ...(multiple === true && { multiple }) },
+      {
+        type: type === 'boolean' ? type : 'string',
+        multiple,
+        ...(short !== undefined && { short }),
+      },
     ]),
   );
   try {
@@ -78,9 +88,26 @@ export function usageError(message: string, command?: string): WaymarkError {
   return new WaymarkError('INVALID_ARGUMENT', `${message} See "${hint}".`);
 }
 
-/** Parses the text of an option as a whole number of at least `least`. */
-export function wholeNumber(text: string, name: string, least = 0): number {
+/** Parses a whole number of at least `least`; `name` is that of its option. */
+function wholeNumber(
+  text: string,
+  name: string,
+  { least, command }: { readonly least: number; readonly command: string },
+): number {
   const number = Number(text);
-  if (Number.isInteger(number) && number >= least && text.trim() !== '') return number;
-  throw usageError(`--${name} takes a whole number, ${least} or more, not "${text}".`);
+  if (Number.isSafeInteger(number) && number >= least && text.trim() !== '') return number;
+  throw usageError(`${name} takes a whole number, ${least} or more, not "${text}".`, command);
+}
+
+/** The candidate closest to a mistyped word; `undefined` when none is close. */
+export function nearest(word: string, candidates: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let least = Math.max(1, Math.floor(word.length / 2)) + 1;
+  for (const candidate of candidates) {
+    const steps = candidate.startsWith(word) ? 1 : editDistance(word, candidate);
+    if (steps >= least) continue;
+    least = steps;
+    best = candidate;
+  }
+  return best;
 }

@@ -4,11 +4,10 @@ import type { Command } from './command.ts';
 import { groups } from './commands.ts';
 import { exitCode, exitCodeOf } from './exit-code.ts';
 import { commandHelp, generalHelp } from './help.ts';
-import { parseArguments, usageError } from './parse-arguments.ts';
+import { version } from './package-root.ts';
+import { nearest, parseArguments, usageError } from './parse-arguments.ts';
 import type { Terminal } from './terminal.ts';
-import { nearest } from './text/nearest.ts';
-import { safe } from './text/safe.ts';
-import { version } from './version.ts';
+import { safe } from './text/format.ts';
 
 /** Runs one command line; resolves to its exit code and never rejects. */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {

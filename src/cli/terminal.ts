@@ -1,4 +1,4 @@
-import { createStyle, type Style } from './text/style.ts';
+import { styleText } from 'node:util';
 
 /** The input and output of a command. */
 export interface Terminal {
@@ -60,12 +60,11 @@ export function createTerminal(process: NodeJS.Process): Terminal {
     cwd: process.cwd(),
     env,
     onInterrupt(listener) {
-      const hear = (): void => listener();
-      process.on('SIGINT', hear);
-      process.on('SIGTERM', hear);
+      process.on('SIGINT', listener);
+      process.on('SIGTERM', listener);
       return () => {
-        process.off('SIGINT', hear);
-        process.off('SIGTERM', hear);
+        process.off('SIGINT', listener);
+        process.off('SIGTERM', listener);
       };
     },
   };
@@ -75,4 +74,32 @@ function hasColours(stdout: NodeJS.WriteStream, env: NodeJS.ProcessEnv): boolean
   if (env.NO_COLOR !== undefined && env.NO_COLOR !== '') return false;
   if (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== '0') return true;
   return stdout.isTTY === true && env.TERM !== 'dumb';
+}
+
+type Format = Parameters<typeof styleText>[0];
+
+/** Formats text for a terminal. */
+export interface Style {
+  dim(text: string): string;
+  bold(text: string): string;
+  accent(text: string): string;
+  good(text: string): string;
+  bad(text: string): string;
+  warn(text: string): string;
+}
+
+/** The styles of a terminal; without colours, text does not change. */
+export function createStyle(colours: boolean): Style {
+  const style =
+    (format: Format) =>
+    (text: string): string =>
+      colours ? styleText(format, text, { validateStream: false }) : text;
+  return {
+    dim: style('dim'),
+    bold: style('bold'),
+    accent: style('cyan'),
+    good: style('green'),
+    bad: style('red'),
+    warn: style('yellow'),
+  };
 }

@@ -1,6 +1,8 @@
 export type { PromptChanges } from '../agent/spec/spec.ts';
 export type { ToolRecord } from '../protocol/messages/tool-record.ts';
-export type { Divergence, DivergenceKind, Tolerance } from './compare/divergence.ts';
+export type { Divergence, DivergenceKind, Tolerance } from './compare.ts';
+export type { SessionSource, StoredSessions } from './find-sessions.ts';
+export { type JudgeOptions, judge } from './judge.ts';
 export type { ReplayBudget, ReplayChanges, ReplayOptions, ReplayProgress } from './options.ts';
 export {
   type RecordedSession,
@@ -8,13 +10,10 @@ export {
   recordedSession,
   type SkippedTurn,
   type TurnSide,
-} from './recording/recorded-session.ts';
-export { type RedactText, redactExport } from './recording/redact-export.ts';
-export { scriptedModelFrom } from './recording/scripted-model-from.ts';
-export { type TestFileOptions, toTestFile } from './recording/test-file.ts';
-export type { ToolCall } from './recording/tool-calls.ts';
+} from './recorded-session.ts';
+export type { StubbedCall, ToolMode, ToolModes } from './recorded-tools.ts';
+export { type RedactText, redactExport } from './redact-export.ts';
 export { replay } from './replay.ts';
-export { toHtmlReport } from './report/html-report.ts';
 export type {
   ReplayReport,
   ReplayTotals,
@@ -22,9 +21,9 @@ export type {
   TurnCost,
   TurnReport,
   TurnScore,
-} from './report/report.ts';
-export type { StubbedCall, ToolMode, ToolModes } from './run/tool-modes.ts';
-export { type JudgeOptions, judge } from './score/judge.ts';
-export type { ScoredTurn, ScoreFunction, Scorer, Verdict } from './score/scorer.ts';
-export { contains, exact, matchesSchema, type ScoredField } from './score/scorers.ts';
-export type { SessionSource, StoredSessions } from './sources/session-source.ts';
+} from './report.ts';
+export type { ScoredTurn, ScoreFunction, Scorer, Verdict } from './scorers.ts';
+export { contains, exact, matchesSchema, type ScoredField } from './scorers.ts';
+export { scriptedModelFrom } from './scripted-model-from.ts';
+export { type TestFileOptions, toTestFile } from './test-file.ts';
+export type { ToolCall } from './tool-calls.ts';

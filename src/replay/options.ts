@@ -4,14 +4,14 @@ import type { JsonObject } from '../core/json/json.ts';
 import type { OptionNames } from '../core/options.ts';
 import type { ModelRef } from '../generate/model.ts';
 import type { Cost } from '../protocol/turn.ts';
-import type { Tolerance } from './compare/divergence.ts';
-import type { RecordedSession, RecordedTurn } from './recording/recorded-session.ts';
-import type { TurnReport } from './report/report.ts';
-import type { ToolModes } from './run/tool-modes.ts';
-import type { Scorer } from './score/scorer.ts';
-import type { SessionSource } from './sources/session-source.ts';
+import type { Tolerance } from './compare.ts';
+import type { SessionSource } from './find-sessions.ts';
+import type { RecordedSession, RecordedTurn } from './recorded-session.ts';
+import type { ToolModes } from './recorded-tools.ts';
+import type { TurnReport } from './report.ts';
+import type { Scorer } from './scorers.ts';
 
-/** What a replay changes. Without changes, the agent answers as it is now. */
+/** Changes of a replay. Without changes, the agent answers as it is now. */
 export interface ReplayChanges extends PromptChanges {
   /** The model, or a function that gives the model of each turn. @default the agent's */
   readonly model?: ModelRef | ((turn: RecordedTurn) => ModelRef);
@@ -31,7 +31,7 @@ export interface ReplayProgress {
   readonly turn?: TurnReport;
 }
 
-/** What a replay may use, over all its turns and without scorers. When it is used up, the replay ends and says so. */
+/** The budget of a replay, over all its turns and without scorers. When it is used up, the replay ends and says so. */
 export interface ReplayBudget {
   /** Maximum number of tokens. */
   readonly tokens?: number;
@@ -45,7 +45,7 @@ export interface ReplayBudget {
 export interface ReplayOptions {
   /** The sessions: a filter over a store, session ids, export files or folders, or exported documents. */
   readonly sessions: SessionSource;
-  /** What changes, for all sessions or for each. @default nothing */
+  /** Changes, for all sessions or for each. @default nothing */
   readonly with?: ReplayChanges | ((session: RecordedSession) => ReplayChanges);
   /** How tools are answered. @default 'recorded' */
   readonly tools?: ToolModes;
@@ -65,7 +65,7 @@ export interface ReplayOptions {
   readonly context?: JsonObject | ((session: RecordedSession) => JsonObject);
   /** The number of sessions that are replayed at a time. @default 4 */
   readonly concurrency?: number;
-  /** What the replay may use. @default unlimited */
+  /** The budget of the replay. @default unlimited */
   readonly budget?: ReplayBudget;
   /** A file for the results of each turn. A replay that was killed continues from it. */
   readonly resume?: string;

@@ -6,13 +6,13 @@ import { checkOptions } from '../core/options.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Cost } from '../protocol/turn.ts';
 import type { SessionExport } from '../session/export-session.ts';
+import type { FoundSession } from './find-sessions.ts';
+import { findSessions } from './find-sessions.ts';
 import { type ReplayOptions, replayOptionNames } from './options.ts';
-import { recordedSession, type SkippedTurn } from './recording/recorded-session.ts';
-import { addCosts, type ReplayReport, type TurnReport, toReport } from './report/report.ts';
-import { replaySession, type SessionEvent } from './run/replay-session.ts';
-import { openResults, type ResultLine, type ResultsFile } from './run/results-file.ts';
-import { findSessions } from './sources/find-sessions.ts';
-import type { FoundSession } from './sources/session-source.ts';
+import { recordedSession, type SkippedTurn } from './recorded-session.ts';
+import { replaySession, type SessionEvent } from './replay-session.ts';
+import { addCosts, type ReplayReport, type TurnReport, toReport } from './report.ts';
+import { openResults, type ResultLine, type ResultsFile } from './results-file.ts';
 
 /**
  * Runs recorded turns again and reports what differs. The sessions are copied into memory: the store that they come from is only
@@ -148,7 +148,7 @@ function initialMessagesOf(
   return (agent && internalsOf(agent).spec.initialMessages) ?? [];
 }
 
-/** What an earlier run of this replay has done. */
+/** The results of an earlier run of this replay. */
 function readEarlier(file: ResultsFile | undefined): {
   readonly events: readonly SessionEvent[];
   readonly sessions: ReadonlySet<string>;
@@ -167,7 +167,7 @@ function readEarlier(file: ResultsFile | undefined): {
   };
 }
 
-/** What makes two replays the same, as far as options can be compared. */
+/** Identifies a replay by its options, as far as they can be compared. */
 function fingerprint({
   sessions,
   with: changes,

@@ -11,7 +11,7 @@ import type { Middleware } from '../../src/generate/middleware/middleware.ts';
 import { toolApproval } from '../../src/generate/middleware/tool-approval.ts';
 import type { InterruptDeadline } from '../../src/generate/tool/tool-context.ts';
 import { replay } from '../../src/replay/index.ts';
-import { rerun } from '../../src/replay/run/rerun.ts';
+import { rerun } from '../../src/replay/rerun.ts';
 import { serve } from '../../src/server/index.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import { fileStore } from '../../src/store/file/index.ts';

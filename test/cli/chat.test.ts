@@ -6,7 +6,7 @@ import { type Agent, memoryStore, waymark } from 'waymark';
 import { ChatLoop } from '../../src/cli/chat/chat-loop.ts';
 import { Conversation } from '../../src/cli/chat/conversation.ts';
 import { localAgent } from '../../src/cli/source/agent-access.ts';
-import { createStyle } from '../../src/cli/text/style.ts';
+import { createStyle } from '../../src/cli/terminal.ts';
 import { agentsFile, command, Running, tempFolder } from './support/command.ts';
 
 let folder = tempFolder();

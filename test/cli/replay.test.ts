@@ -33,9 +33,10 @@ test('S426 replay tells what differs, and exits with 1 over the threshold', asyn
   expect((await run('replay', 'changed.json', '--ignore', 'text')).code).toBe(0);
   const json = JSON.parse((await run('replay', 'changed.json', '--report', 'json')).stdout);
   expect(json).toMatchObject({ divergent: 1, turns: [{ turnIndex: 0 }, { turnIndex: 1 }] });
-  const html = await run('replay', 'changed.json', '--report', 'html', '--out', 'report.html');
-  expect(html.stderr).toContain('Wrote the report to report.html: 1 of 2 turns differ');
-  expect(readFileSync(join(folder.path, 'report.html'), 'utf8')).toContain('Letter 1.');
+  const written = await run('replay', 'changed.json', '--report', 'json', '--out', 'report.json');
+  expect(written.stderr).toContain('Wrote the report to report.json: 1 of 2 turns differ');
+  expect(readFileSync(join(folder.path, 'report.json'), 'utf8')).toContain('Letter 1.');
+  expect(await run('replay', 'changed.json', '--report', 'html')).toMatchObject({ code: 2 });
   expect((await run('replay', 'nothing-of-this-name')).code).toBe(3);
   const unknown = await run('replay', '--agent', 'tlaker');
   expect(unknown).toMatchObject({ code: 3, stdout: '' });

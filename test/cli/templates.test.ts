@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { templateNames } from '../../src/cli/init/project-files.ts';
+import { templateNames } from '../../src/cli/commands/init.ts';
 import { withBuiltPackage } from './support/built-package.ts';
 import { command, tempFolder } from './support/command.ts';
 

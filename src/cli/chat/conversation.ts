@@ -6,9 +6,13 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { AgentAccess } from '../source/agent-access.ts';
-import { agentReader, lookUpSession, noSession } from '../source/find-session.ts';
-import { findSnapshot } from '../source/find-snapshot.ts';
-import { readTimeline } from '../source/read-timeline.ts';
+import {
+  agentReader,
+  findSnapshot,
+  lookUpSession,
+  noSession,
+  readTimeline,
+} from '../source/find.ts';
 
 /** The session and snapshot that a conversation continues from. */
 interface Place {

@@ -1,14 +1,11 @@
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { State } from '../../protocol/state.ts';
-import { readTimeline } from '../source/read-timeline.ts';
+import { nearest } from '../parse-arguments.ts';
+import { readTimeline } from '../source/find.ts';
 import type { Terminal } from '../terminal.ts';
+import { oneLine, table, when } from '../text/format.ts';
 import { messageSummary, partText } from '../text/message-text.ts';
-import { nearest } from '../text/nearest.ts';
-import { oneLine } from '../text/safe.ts';
-import { snapshotTexts } from '../text/snapshot-texts.ts';
-import { table } from '../text/table.ts';
-import { timelineTree } from '../text/timeline-tree.ts';
-import { when } from '../text/when.ts';
+import { snapshotTexts, timelineTree } from '../text/session-text.ts';
 import type { Conversation } from './conversation.ts';
 
 /** The context of a slash command. */

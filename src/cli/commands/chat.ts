@@ -1,6 +1,6 @@
 import { ChatLoop } from '../chat/chat-loop.ts';
 import { Conversation } from '../chat/conversation.ts';
-import { defineCommand, jsonOption } from '../command.ts';
+import { defineCommand, jsonOption, option } from '../command.ts';
 import { usageError } from '../parse-arguments.ts';
 import type { AgentAccess } from '../source/agent-access.ts';
 import { agentsOptions, type OpenAgents, openAgents, pickAgent } from '../source/open-agents.ts';
@@ -20,12 +20,8 @@ export const chat = defineCommand({
     'chat trip-planner --url http://127.0.0.1:3000',
   ],
   options: {
-    session: {
-      type: 'string',
-      value: 'id',
-      about: 'Continue this session, or start a new one with this id',
-    },
-    snapshot: { type: 'string', value: 'id', about: 'Continue from this snapshot' },
+    session: option('id', 'Continue this session, or start a new one with this id'),
+    snapshot: option('id', 'Continue from this snapshot'),
     ...jsonOption,
     ...agentsOptions,
   },

@@ -1,17 +1,14 @@
+import { spawn } from 'node:child_process';
 import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
-import { defineCommand } from '../command.ts';
-import { childMark } from '../dev/child-message.ts';
-import { openBrowser } from '../dev/open-browser.ts';
-import { servedText } from '../dev/screen.ts';
+import { defineCommand, flag, option } from '../command.ts';
 import { serveChild } from '../dev/serve-child.ts';
-import { type Served, type ServeFileOptions, serveFile } from '../dev/serve-file.ts';
-import { Supervisor } from '../dev/supervise.ts';
-import { isPortInUse } from '../serving/load-server.ts';
-import { parsePort } from '../serving/port-option.ts';
-import { findAgentsFile, shownPath } from '../source/find-file.ts';
+import { type Served, type ServeFileOptions, servedText, serveFile } from '../dev/serve-file.ts';
+import { childMark, Supervisor } from '../dev/supervise.ts';
+import { findAgentsFile, shownPath } from '../source/load-app.ts';
+import { isPortInUse, parsePort } from '../source/load-server.ts';
 import type { Terminal } from '../terminal.ts';
-import { safe } from '../text/safe.ts';
+import { safe } from '../text/format.ts';
 
 /** `waymark dev` */
 export const dev = defineCommand({
@@ -22,25 +19,12 @@ export const dev = defineCommand({
     'The file exports `app`, and optionally `modelNote`, a note about the model. Without a file name, it is agents.ts or\nagents.js, here or in src/. Listens on this machine only. Ctrl-C stops the server; unfinished background runs continue\nat the next start.',
   examples: ['dev', 'dev examples/agents.ts --port 4000 --open'],
   options: {
-    file: {
-      type: 'string',
-      short: 'f',
-      value: 'path',
-      about: 'The file that exports the app; same as the argument',
-    },
-    port: {
-      type: 'string',
-      short: 'p',
-      value: 'number',
-      about: 'The port to listen on [3000, or a free one]',
-    },
-    host: { type: 'string', value: 'address', about: 'A loopback address [127.0.0.1]' },
-    open: { type: 'boolean', about: 'Open Studio in the browser' },
-    reload: {
-      type: 'boolean',
-      about: 'Restart when a file changes [on]; --no-reload turns it off',
-    },
-    verbose: { type: 'boolean', about: 'Log every request' },
+    file: option('path', 'The file that exports the app; same as the argument', { short: 'f' }),
+    port: option('number', 'The port to listen on [3000, or a free one]', { short: 'p' }),
+    host: option('address', 'A loopback address [127.0.0.1]'),
+    open: flag('Open Studio in the browser'),
+    reload: flag('Restart when a file changes [on]; --no-reload turns it off'),
+    verbose: flag('Log every request'),
   },
   async run({ args, options, terminal }) {
     const path = findAgentsFile(options.file ?? args[0], terminal.cwd);
@@ -129,4 +113,18 @@ function interruptOf(terminal: Terminal): Promise<void> {
       resolve();
     });
   });
+}
+
+/** Opens an address in the default browser; does nothing where there is none. */
+function openBrowser(url: string): void {
+  const [command, ...args] =
+    process.platform === 'darwin'
+      ? ['open', url]
+      : process.platform === 'win32'
+        ? ['cmd', '/c', 'start', '', url]
+        : ['xdg-open', url];
+  if (command === undefined) return;
+  const child = spawn(command, args, { stdio: 'ignore', detached: true });
+  child.on('error', () => {});
+  child.unref();
 }

@@ -1,35 +1,26 @@
 import { type DiffLine, diffLines, withContext } from '../../core/diff.ts';
-import type { Json } from '../../core/json/json.ts';
+import { parsePointer } from '../../core/json/pointer.ts';
 import type { Diff } from '../../protocol/requests.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
-import { defineCommand, jsonOption } from '../command.ts';
-import { findSnapshot } from '../source/find-snapshot.ts';
-import { agentOption, agentsOptions, openAgents } from '../source/open-agents.ts';
+import { findSnapshot } from '../source/find.ts';
+import { agentsCommand } from '../source/open-agents.ts';
+import type { Style } from '../terminal.ts';
+import { oneLine, safe, shortJson } from '../text/format.ts';
 import { artifactText, messageLines } from '../text/message-text.ts';
-import { oneLine, safe, shortJson } from '../text/safe.ts';
-import type { Style } from '../text/style.ts';
 
 /** `waymark diff` */
-export const diff = defineCommand({
+export const diff = agentsCommand({
   name: 'diff',
   summary: 'Show what changed from one snapshot to another',
   usage: '<from> <to>',
   about:
     'Lists added and removed messages, changed paths of the custom state, and changed lines of artifacts.',
   examples: ['diff 019b2f6e-… 019b2f70-…'],
-  options: { ...agentOption, ...jsonOption, ...agentsOptions },
-  async run({ args, options, terminal }) {
-    const [from = '', to = ''] = args;
-    const open = await openAgents(options, terminal);
-    try {
-      const { agent, snapshot: before } = await findSnapshot(open.agents, from, options.agent);
-      const { snapshot: after } = await findSnapshot([agent], to);
-      const changes = await agent.diff(before.snapshotId, after.snapshotId);
-      if (options.json) terminal.print(JSON.stringify(changes, null, 2));
-      else terminal.print(diffText(changes, before, after, terminal.style));
-    } finally {
-      await open.close();
-    }
+  async run({ args: [from = '', to = ''], options, terminal, agents }) {
+    const { agent, snapshot: before } = await findSnapshot(agents, from, options.agent);
+    const { snapshot: after } = await findSnapshot([agent], to);
+    const changes = await agent.diff(before.snapshotId, after.snapshotId);
+    return { json: changes, text: diffText(changes, before, after, terminal.style) };
   },
 });
 
@@ -82,10 +73,9 @@ function artifactLines(name: string, before: Snapshot, after: Snapshot, style: S
   });
 }
 
-function valueAt(document: Json | undefined, pointer: string): unknown {
-  let value: unknown = document;
-  for (const step of pointer.split('/').slice(1)) {
-    const key = step.replaceAll('~1', '/').replaceAll('~0', '~');
+function valueAt(document: unknown, pointer: string): unknown {
+  let value = document;
+  for (const key of parsePointer(pointer) ?? []) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
     value = Object(value)[key];
   }

@@ -1,18 +1,23 @@
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Scope } from '../../store/contract/store.ts';
-import { defineCommand, jsonOption } from '../command.ts';
+import { jsonOption } from '../command.ts';
 import { checkCanConfirm, confirmDeletion, deletionOptions } from '../confirm-deletion.ts';
 import { usageError } from '../parse-arguments.ts';
-import { type OpenStore, openStore, scopeOptions, storeOptions } from '../source/open-store.ts';
-import { rehearse } from '../source/rehearse.ts';
-import { findStoredSession, scopesOf, sessionsIn } from '../source/stored-session.ts';
+import {
+  findStoredSession,
+  type OpenStore,
+  rehearse,
+  scopeOptions,
+  scopesOf,
+  sessionsIn,
+  storeCommand,
+} from '../source/open-store.ts';
 import type { Terminal } from '../terminal.ts';
-import { count } from '../text/count.ts';
-import { progressBar } from '../text/progress-bar.ts';
-import { sessionTable } from '../text/session-table.ts';
+import { count, progressBar } from '../text/format.ts';
+import { sessionTable } from '../text/session-text.ts';
 
 /** `waymark erase` */
-export const erase = defineCommand({
+export const erase = storeCommand({
   name: 'erase',
   summary: 'Delete a session, or all sessions of an owner, permanently',
   usage: '[session]',
@@ -24,11 +29,9 @@ export const erase = defineCommand({
     'erase 019b2f6e-…',
     'erase --owner ada --store sqlite:waymark.db --yes',
   ],
-  options: { ...deletionOptions, ...scopeOptions, ...jsonOption, ...storeOptions },
-  async run({ args, options, terminal }) {
-    const [given] = args;
-    const { owner } = options;
-    if (given === undefined && owner === undefined) {
+  options: { ...deletionOptions, ...scopeOptions, ...jsonOption },
+  check({ args: [given], options, terminal }) {
+    if (given === undefined && options.owner === undefined) {
       throw usageError('Name a session, or an owner with --owner.', 'erase');
     }
     if (given === undefined && options.agent !== undefined) {
@@ -38,25 +41,24 @@ export const erase = defineCommand({
       );
     }
     checkCanConfirm(options, terminal, 'erase');
-    const open = await openStore(options, terminal);
-    try {
-      const target =
-        given === undefined
-          ? await ownerTarget(open, owner ?? '', options.store, terminal)
-          : await sessionTarget(open, options, given);
-      if (options['dry-run']) return showTarget(target, options.json === true, terminal);
-      if (!options.yes && !options.json) showTarget(target, false, terminal);
-      await confirmDeletion(`Delete ${target.what} permanently?`, options, terminal);
-      const deleted = await target.delete();
-      if (options.json) terminal.print(JSON.stringify({ sessions: deleted }));
-      else terminal.print(`Deleted ${count(deleted, 'session')}.`);
-    } finally {
-      await open.close();
+  },
+  async run({ args: [given], options, terminal, ...open }) {
+    const target =
+      given === undefined
+        ? await ownerTarget(open, options.owner ?? '', options.store, terminal)
+        : await sessionTarget(open, options, given);
+    if (options['dry-run']) {
+      showTarget(target, options.json === true, terminal);
+      return undefined;
     }
+    if (!options.yes && !options.json) showTarget(target, false, terminal);
+    await confirmDeletion(`Delete ${target.what} permanently?`, options, terminal);
+    const sessions = await target.delete();
+    return { receipt: { sessions }, text: `Deleted ${count(sessions, 'session')}.` };
   },
 });
 
-/** What is going to be deleted. */
+/** The sessions to delete. */
 interface Target {
   readonly what: string;
   /** Absent where the agents of the store are not known. */
@@ -85,7 +87,6 @@ async function ownerTarget(
   spec: string | undefined,
   terminal: Terminal,
 ): Promise<Target> {
-  const { cwd } = terminal;
   const target = {
     what: `all sessions of owner "${owner}"`,
     delete: () =>
@@ -94,7 +95,7 @@ async function ownerTarget(
       }),
   };
   if (spec !== undefined) {
-    const total = await rehearse(spec, cwd, (copy) => copy.eraseOwner(owner));
+    const total = await rehearse(spec, terminal.cwd, (copy) => copy.eraseOwner(owner));
     return total === undefined ? target : { ...target, total };
   }
   const scopes: Scope[] = scopesOf({ owner }, open);

@@ -1,11 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { WaymarkError } from '../../core/error.ts';
-import { defineCommand, jsonOption } from '../command.ts';
-import { isTemplate, projectFiles, type Template, templateNames } from '../init/project-files.ts';
-import { usageError } from '../parse-arguments.ts';
-import { nearest } from '../text/nearest.ts';
-import { version } from '../version.ts';
+import { defineCommand, flag, jsonOption, option } from '../command.ts';
+import { packageRoot, version } from '../package-root.ts';
+import { nearest, usageError } from '../parse-arguments.ts';
 
 /** `waymark init` */
 export const init = defineCommand({
@@ -16,17 +14,10 @@ export const init = defineCommand({
     'Writes an agent with a tool, typed state, an approval and a test into a new or empty folder. Nothing is downloaded. The\nmodel is scripted, so the project runs without an API key; model.ts shows how to use a real model.\nTemplates: default (Studio and terminal), hono (a Hono server), next (a Next app), worker (a server and workers with\nPostgres).',
   examples: ['init my-agents', 'init my-app --template next', 'init'],
   options: {
-    template: {
-      type: 'string',
-      short: 't',
-      value: 'name',
-      about: 'default, hono, next or worker [default]',
-    },
-    force: {
-      type: 'boolean',
-      about: 'Also write into a folder that has files; existing files are kept',
+    template: option('name', 'default, hono, next or worker [default]', { short: 't' }),
+    force: flag('Also write into a folder that has files; existing files are kept', {
       destructive: true,
-    },
+    }),
     ...jsonOption,
   },
   async run({ args, options, terminal }) {
@@ -80,4 +71,64 @@ function write(folder: string, template: Template): string[] {
     written.push(path);
   }
   return written;
+}
+
+/** The folders that each template consists of; a later folder overrides files of earlier ones. */
+const templates = {
+  default: ['shared', 'default'],
+  hono: ['shared', 'auth', 'hono'],
+  next: ['shared', 'next'],
+  worker: ['shared', 'auth', 'worker'],
+} as const;
+
+export type Template = keyof typeof templates;
+
+/** The names of the templates. */
+export const templateNames = Object.keys(templates) as readonly Template[];
+
+/** Whether a template has this name. */
+export function isTemplate(name: string): name is Template {
+  return Object.hasOwn(templates, name);
+}
+
+/** The files of a new project: texts by path. */
+export function projectFiles(
+  template: Template,
+  project: { readonly name: string; readonly version: string },
+): ReadonlyMap<string, string> {
+  const files = new Map<string, string>();
+  for (const layer of templates[template]) {
+    const folder = join(packageRoot(), 'templates', layer);
+    for (const path of filesBelow(folder)) {
+      const text = readFileSync(join(folder, path), 'utf8');
+      // npm leaves files of this name out of packages, so it is stored without the dot.
+      files.set(path === 'gitignore' ? '.gitignore' : path, fillIn(path, text, project));
+    }
+  }
+  return new Map([...files].sort(([a], [b]) => a.localeCompare(b)));
+}
+
+function filesBelow(folder: string, below = ''): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(join(folder, below), { withFileTypes: true }).flatMap((entry) => {
+    const path = below === '' ? entry.name : `${below}/${entry.name}`;
+    return entry.isDirectory() ? filesBelow(folder, path) : [path];
+  });
+}
+
+function fillIn(
+  path: string,
+  text: string,
+  { name, version }: { readonly name: string; readonly version: string },
+): string {
+  if (path === 'README.md') return text.replaceAll('{name}', name);
+  if (path !== 'package.json') return text;
+  return text
+    .replace('"name": "my-agents"', `"name": ${JSON.stringify(packageName(name))}`)
+    .replace('"waymark": "*"', `"waymark": "^${version}"`);
+}
+
+function packageName(name: string): string {
+  const clean = name.toLowerCase().replace(/[^a-z0-9._-]+/g, '-');
+  return clean.replace(/^[._-]+/, '') || 'my-agents';
 }

@@ -1,25 +1,38 @@
 import { systemClock } from '../../core/time/clock.ts';
 import type { PruneReport, RetentionPolicy, Scope } from '../../store/contract/store.ts';
-import { defineCommand, jsonOption } from '../command.ts';
+import { flag, jsonOption, number, type OptionValues, option } from '../command.ts';
 import { checkCanConfirm, confirmDeletion, deletionOptions } from '../confirm-deletion.ts';
 import { usageError } from '../parse-arguments.ts';
-import { type OpenStore, openStore, scopeOptions, storeOptions } from '../source/open-store.ts';
+import {
+  findStoredSession,
+  type OpenStore,
+  rehearse,
+  scopeOf,
+  scopeOptions,
+  scopesOf,
+  storeCommand,
+} from '../source/open-store.ts';
 import { type PrunePreview, previewPrune } from '../source/preview-prune.ts';
-import { policyOf, pruneOptions } from '../source/prune-policy.ts';
-import { rehearse } from '../source/rehearse.ts';
-import { scopesOf } from '../source/stored-session.ts';
 import type { Terminal } from '../terminal.ts';
-import { count } from '../text/count.ts';
-import { progressBar } from '../text/progress-bar.ts';
-import { oneLine } from '../text/safe.ts';
-import { table } from '../text/table.ts';
-import { when } from '../text/when.ts';
+import { count, oneLine, progressBar, table, when } from '../text/format.ts';
+
+/** Options that say what to delete. */
+const pruneOptions = {
+  'older-than': option('time', 'Delete snapshots older than this, such as 12h, 30d or 8w'),
+  'keep-last': number('number', 'Keep only this many of the newest snapshots of each session'),
+  'keep-session': option('id', 'Keep all snapshots of this session; can be repeated', {
+    multiple: true,
+  }),
+  labelled: flag('Also delete labelled snapshots', { destructive: true }),
+  'drop-sessions': flag('Also delete sessions whose only remaining snapshot is an old head', {
+    destructive: true,
+  }),
+};
 
 /** `waymark prune` */
-export const prune = defineCommand({
+export const prune = storeCommand({
   name: 'prune',
   summary: 'Delete old snapshots',
-  usage: '',
   destructive: true,
   about:
     'Deletes snapshots that are older than --older-than, or not among the newest --keep-last of their session. Heads,\nlabelled snapshots, unanswered interrupts and running turns are kept. Without --agent, prunes the whole store, for all\nowners. With --agent, prunes the sessions of that agent: those of --owner, or those without an owner. Shows what would be\ndeleted and asks for confirmation.',
@@ -33,38 +46,79 @@ export const prune = defineCommand({
     ...deletionOptions,
     ...scopeOptions,
     ...jsonOption,
-    ...storeOptions,
   },
-  async run({ options, terminal }) {
-    const { agent, owner } = options;
-    const given = policyOf(options);
-    if (owner !== undefined && agent === undefined) {
+  check({ options, terminal }) {
+    policyOf(options);
+    if (options.owner !== undefined && options.agent === undefined) {
       throw usageError('--owner needs --agent.', 'prune');
     }
     checkCanConfirm(options, terminal, 'prune');
-    const open = await openStore(options, terminal);
-    try {
-      const scope =
-        agent === undefined ? undefined : { agent, ...(owner !== undefined && { owner }) };
-      const policy = await given.resolve(open, scope);
-      const isJson = options.json === true;
-      if (options['dry-run'] || !options.yes) {
-        terminal.progress('Looking …');
-        const preview = await look(open, policy, scope, options.store, terminal);
-        showPreview(preview, options, terminal);
-        if (options['dry-run'] || (preview && !preview.partial && isEmpty(preview.report))) return;
-      }
-      await confirmDeletion('Prune permanently?', options, terminal);
-      terminal.progress('Pruning …');
-      const report = await open.maintenance.prune(policy, scope, {
-        onProgress: (done, { total }) => terminal.progress(progressBar('Pruning', done, total)),
-      });
-      terminal.print(isJson ? JSON.stringify(report) : `Deleted ${reportText(report)}.`);
-    } finally {
-      await open.close();
+  },
+  async run({ options, terminal, ...open }) {
+    const { agent, owner, 'dry-run': isDryRun } = options;
+    const scope = agent === undefined ? undefined : scopeOf(agent, owner);
+    const policy: RetentionPolicy = {
+      ...policyOf(options),
+      ...(await keptSessions(open, scope, options['keep-session'])),
+    };
+    if (isDryRun || !options.yes) {
+      terminal.progress('Looking …');
+      const preview = await look(open, policy, scope, options.store, terminal);
+      showPreview(preview, options, terminal);
+      if (isDryRun || (preview && !preview.partial && isEmpty(preview.report))) return undefined;
     }
+    await confirmDeletion('Prune permanently?', options, terminal);
+    terminal.progress('Pruning …');
+    const report = await open.maintenance.prune(policy, scope, {
+      onProgress: (done, { total }) => terminal.progress(progressBar('Pruning', done, total)),
+    });
+    return { receipt: report, text: `Deleted ${reportText(report)}.` };
   },
 });
+
+/** The policy that the options name, without the sessions to keep. */
+function policyOf({
+  'older-than': age,
+  'keep-last': keepLast,
+  labelled,
+  'drop-sessions': dropSessions,
+}: OptionValues<typeof pruneOptions>): RetentionPolicy {
+  if (age === undefined && keepLast === undefined) {
+    throw usageError('Say what to delete: --older-than, --keep-last or both.', 'prune');
+  }
+  const olderThan = age === undefined ? undefined : durationMs(age);
+  if (age !== undefined && olderThan === undefined) {
+    throw usageError(`--older-than takes a time such as 12h, 30d or 8w, not "${age}".`, 'prune');
+  }
+  return {
+    ...(olderThan !== undefined && { olderThan }),
+    ...(keepLast !== undefined && { keepLast }),
+    ...(labelled && { keepLabelled: false }),
+    ...(dropSessions && { dropSessions }),
+  };
+}
+
+const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
+
+/** Parses `30d`, `12h`, `90m` or `2w` to milliseconds; `undefined` for anything else. */
+function durationMs(text: string): number | undefined {
+  const [, count, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)$/.exec(text.trim()) ?? [];
+  return count === undefined ? undefined : Number(count) * units[unit as keyof typeof units];
+}
+
+/** Completes the ids of sessions to keep: a mistyped id must not cost the session that it was meant to protect. */
+async function keptSessions(
+  open: OpenStore,
+  scope: Scope | undefined,
+  keep: readonly string[] | undefined,
+): Promise<Pick<RetentionPolicy, 'keepSessions'>> {
+  if (keep === undefined) return {};
+  if (scope === undefined) {
+    throw usageError('--keep-session needs --agent, so that the id can be checked.', 'prune');
+  }
+  const found = await Promise.all(keep.map((id) => findStoredSession(open, scope, id)));
+  return { keepSessions: found.map(({ session }) => session.sessionId) };
+}
 
 interface Preview {
   readonly report: PruneReport;

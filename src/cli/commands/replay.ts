@@ -1,7 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { App } from '../../app.ts';
-import { WaymarkError } from '../../core/error.ts';
 import {
   type ReplayChanges,
   type ReplayOptions,
@@ -9,75 +8,41 @@ import {
   replay as replaySessions,
   type SessionSource,
   scriptedModelFrom,
-  toHtmlReport,
 } from '../../replay/index.ts';
-import { defineCommand, type OptionValues } from '../command.ts';
+import { defineCommand, flag, number, type OptionValues, option } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { usageError } from '../parse-arguments.ts';
-import { closeApp } from '../source/close-app.ts';
-import { findAgentsFile } from '../source/find-file.ts';
-import { loadApp } from '../source/load-app.ts';
+import { closeApp, findAgentsFile, loadApp } from '../source/load-app.ts';
 import { scopeOptions } from '../source/open-store.ts';
 import type { Terminal } from '../terminal.ts';
-import { count } from '../text/count.ts';
-import { safe } from '../text/safe.ts';
+import { count, safe } from '../text/format.ts';
 
 const options = {
-  file: {
-    type: 'string',
+  file: option('file', 'The file that exports the app [agents.ts, src/agents.ts, …]', {
     short: 'f',
-    value: 'file',
-    about: 'The file that exports the app [agents.ts, src/agents.ts, …]',
-  },
-  with: { type: 'string', value: 'file', about: 'A file that exports the changed app' },
-  model: {
-    type: 'string',
-    value: 'name',
-    about: 'A model of the app, or "recorded" for the recorded answers',
-  },
-  system: { type: 'string', value: 'file', about: 'A file with a different system prompt' },
-  tools: {
-    type: 'string',
+  }),
+  with: option('file', 'A file that exports the changed app'),
+  model: option('name', 'A model of the app, or "recorded" for the recorded answers'),
+  system: option('file', 'A file with a different system prompt'),
+  tools: option('mode', 'recorded or live, for all tools or as name=mode [recorded]', {
     multiple: true,
-    value: 'mode',
-    about: 'recorded or live, for all tools or as name=mode [recorded]',
-  },
-  mode: { type: 'string', value: 'mode', about: 'turns or conversation [turns]' },
-  'custom-agents': { type: 'boolean', about: 'Also run the code of custom agents' },
-  all: { type: 'boolean', about: 'Every session' },
-  query: { type: 'string', value: 'text', about: 'Sessions that contain this text' },
-  limit: { type: 'string', value: 'number', about: 'At most this many sessions' },
-  ignore: {
-    type: 'string',
+  }),
+  mode: option('mode', 'turns or conversation [turns]'),
+  'custom-agents': flag('Also run the code of custom agents'),
+  all: flag('Every session'),
+  query: option('text', 'Sessions that contain this text'),
+  limit: number('number', 'At most this many sessions', { least: 1 }),
+  ignore: option('what', 'A kind or path of differences to ignore, such as "text"', {
     multiple: true,
-    value: 'what',
-    about: 'A kind or path of differences to ignore, such as "text"',
-  },
-  concurrency: { type: 'string', value: 'number', about: 'Sessions at a time [4]' },
-  budget: {
-    type: 'string',
-    value: 'tokens',
-    about: 'Stop when the replay has used this many tokens',
-  },
-  max: {
-    type: 'string',
-    value: 'number',
-    about: 'How many turns may differ, as a number or a percentage [0]',
-  },
-  report: { type: 'string', value: 'form', about: 'html, json or text [text]' },
-  out: {
-    type: 'string',
-    short: 'o',
-    value: 'file',
-    about: 'The file for the report [standard output]',
-  },
-  resume: {
-    type: 'string',
-    value: 'file',
-    about: 'Keep results in this file, and continue from it',
-  },
+  }),
+  concurrency: number('number', 'Sessions at a time [4]', { least: 1 }),
+  budget: number('tokens', 'Stop when the replay has used this many tokens', { least: 1 }),
+  max: option('number', 'How many turns may differ, as a number or a percentage [0]'),
+  report: option('form', 'json or text [text]'),
+  out: option('file', 'The file for the report [standard output]', { short: 'o' }),
+  resume: option('file', 'Keep results in this file, and continue from it'),
   ...scopeOptions,
-} as const;
+};
 
 type Options = OptionValues<typeof options>;
 
@@ -91,9 +56,15 @@ export const replay = defineCommand({
   examples: [
     'replay 019b2f6e-… --system new-prompt.txt',
     'replay sessions.jsonl --model recorded --report json',
-    'replay --all --agent trip --with agents-next.ts --report html --out replay.html --max 5%',
+    'replay --all --agent trip --with agents-next.ts --report json --out report.json --max 5%',
   ],
   options,
+  check({ options: { report = 'text', mode = 'turns' } }) {
+    if (!['json', 'text'].includes(report))
+      throw usageError(`--report takes json or text, not "${report}".`, 'replay');
+    if (!['turns', 'conversation'].includes(mode))
+      throw usageError('--mode takes turns or conversation.', 'replay');
+  },
   async run({ args, options: given, terminal }) {
     const sessions = sourceOf(args, given);
     const isOver = overMaximum(given.max ?? '0');
@@ -146,7 +117,7 @@ function sourceOf(args: readonly string[], given: Options): SessionSource {
     throw usageError('Name sessions or files, or use --all, --query or --agent.', 'replay');
   return {
     ...(query !== undefined && { query }),
-    ...(limit !== undefined && { limit: numberOf(limit, 'limit') }),
+    ...(limit !== undefined && { limit }),
     ...(agent !== undefined && { agent }),
     ...(owner !== undefined && { owner }),
   };
@@ -169,15 +140,13 @@ async function changesOf(
 
 function settingsOf(given: Options, cwd: string): Omit<ReplayOptions, 'sessions'> {
   const { mode, ignore, concurrency, budget, resume } = given;
-  if (mode !== undefined && mode !== 'turns' && mode !== 'conversation')
-    throw usageError('--mode takes turns or conversation.', 'replay');
   return {
     tools: toolModes(given.tools ?? []),
     ...(given['custom-agents'] && { customAgents: 'run' }),
-    ...(mode !== undefined && { mode }),
+    mode: mode === 'conversation' ? mode : 'turns',
     ...(ignore && { ignore }),
-    ...(concurrency !== undefined && { concurrency: numberOf(concurrency, 'concurrency') }),
-    ...(budget !== undefined && { budget: { tokens: numberOf(budget, 'budget') } }),
+    ...(concurrency !== undefined && { concurrency }),
+    ...(budget !== undefined && { budget: { tokens: budget } }),
     ...(resume !== undefined && { resume: resolve(cwd, resume) }),
   };
 }
@@ -194,12 +163,6 @@ function toolModes(given: readonly string[]): Record<string, 'recorded' | 'live'
   return modes;
 }
 
-function numberOf(text: string, name: string): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value > 0) return value;
-  throw usageError(`--${name} takes a whole number above 0, not "${text}".`, 'replay');
-}
-
 function overMaximum(max: string): (report: ReplayReport) => boolean {
   const [, amount, percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(max) ?? [];
   if (amount === undefined)
@@ -209,30 +172,11 @@ function overMaximum(max: string): (report: ReplayReport) => boolean {
 }
 
 async function show(report: ReplayReport, given: Options, terminal: Terminal): Promise<void> {
-  const { report: form = 'text', out } = given;
-  const text = render(report, form);
-  if (out === undefined) {
-    terminal.write(text);
-    return;
-  }
+  const { report: form, out } = given;
+  const text = form === 'json' ? `${JSON.stringify(report)}\n` : textReport(report);
+  if (out === undefined) return terminal.write(text);
   await writeFile(resolve(terminal.cwd, out), text);
   terminal.note(`Wrote the report to ${out}: ${summary(report)}`);
-}
-
-function render(report: ReplayReport, form: string): string {
-  switch (form) {
-    case 'html':
-      return toHtmlReport(report);
-    case 'json':
-      return `${JSON.stringify(report)}\n`;
-    case 'text':
-      return textReport(report);
-    default:
-      throw new WaymarkError(
-        'INVALID_ARGUMENT',
-        `--report takes html, json or text, not "${form}".`,
-      );
-  }
 }
 
 function textReport(report: ReplayReport): string {

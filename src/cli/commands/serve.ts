@@ -1,13 +1,10 @@
 import { WaymarkError } from '../../core/error.ts';
 import { isLoopback } from '../../server/http/origin.ts';
 import type { ServeOptions } from '../../server/serve.ts';
-import { defineCommand } from '../command.ts';
-import { wholeNumber } from '../parse-arguments.ts';
-import { startServer } from '../serving/load-server.ts';
-import { parsePort } from '../serving/port-option.ts';
-import { findAgentsFile, shownPath } from '../source/find-file.ts';
-import { loadApp } from '../source/load-app.ts';
-import { count } from '../text/count.ts';
+import { defineCommand, flag, number, option } from '../command.ts';
+import { findAgentsFile, loadApp, shownPath } from '../source/load-app.ts';
+import { parsePort, startServer } from '../source/load-server.ts';
+import { count } from '../text/format.ts';
 
 /** `waymark serve` */
 export const serve = defineCommand({
@@ -18,37 +15,21 @@ export const serve = defineCommand({
     'The file exports `app`, and `serverOptions` for the server: `export const serverOptions: ServeOptions = { auth }`.\nWithout `auth`, the server listens on this machine only, because every caller could read all sessions. Logs are JSON\nlines on standard output. On SIGTERM or Ctrl-C the server drains: running turns can finish until the deadline. Unlike\n"waymark dev", it has no Studio and does not reload.',
   examples: ['serve', 'serve agents.ts --host 0.0.0.0 --port 8080', 'serve agents.ts --no-work'],
   options: {
-    file: {
-      type: 'string',
-      short: 'f',
-      value: 'path',
-      about: 'The file that exports the app; same as the argument',
-    },
-    port: {
-      type: 'string',
+    file: option('path', 'The file that exports the app; same as the argument', { short: 'f' }),
+    port: option('number', 'The port to listen on [the PORT environment variable, or 3000]', {
       short: 'p',
-      value: 'number',
-      about: 'The port to listen on [the PORT environment variable, or 3000]',
-    },
-    host: {
-      type: 'string',
-      value: 'address',
-      about: 'The address to listen on; any other than 127.0.0.1 requires auth [127.0.0.1]',
-    },
-    drain: {
-      type: 'string',
-      value: 'ms',
-      about: 'How long running turns may take to finish [10000]',
-    },
-    work: {
-      type: 'boolean',
-      about: 'Also process background runs [on]; --no-work leaves them to "waymark worker"',
-    },
+    }),
+    host: option(
+      'address',
+      'The address to listen on; any other than 127.0.0.1 requires auth [127.0.0.1]',
+    ),
+    drain: number('ms', 'How long running turns may take to finish [10000]'),
+    work: flag('Also process background runs [on]; --no-work leaves them to "waymark worker"'),
   },
   async run({ args, options, terminal }) {
     const path = findAgentsFile(options.file ?? args[0], terminal.cwd);
     const shown = shownPath(path, terminal.cwd);
-    const grace = wholeNumber(options.drain ?? '10000', 'drain');
+    const grace = options.drain ?? 10_000;
     const port = portOf(options.port, terminal.env.PORT);
     const stopped = new Promise<void>((resolve) => {
       const unsubscribe = terminal.onInterrupt(() => {
@@ -63,7 +44,7 @@ export const serve = defineCommand({
         ...serverOptions,
         ...(options.host !== undefined && { host: options.host }),
         ...(port !== undefined && { port }),
-        grace: grace,
+        grace,
       };
       checkAuth(serving, shown);
       const server = await startServer(app, serving);

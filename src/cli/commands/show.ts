@@ -1,40 +1,28 @@
 import { WaymarkError } from '../../core/error.ts';
 import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
-import { defineCommand, jsonOption } from '../command.ts';
-import { findTurn } from '../source/find-snapshot.ts';
-import { agentOption, agentsOptions, openAgents } from '../source/open-agents.ts';
+import { option } from '../command.ts';
+import { findTurn } from '../source/find.ts';
+import { agentsCommand } from '../source/open-agents.ts';
+import type { Style } from '../terminal.ts';
+import { oneLine, safe, table, when } from '../text/format.ts';
 import { artifactSummary, artifactText, messageLines, partText } from '../text/message-text.ts';
-import { oneLine, safe } from '../text/safe.ts';
-import type { Style } from '../text/style.ts';
-import { table } from '../text/table.ts';
-import { when } from '../text/when.ts';
 
 /** `waymark show` */
-export const show = defineCommand({
+export const show = agentsCommand({
   name: 'show',
   summary: 'Show the conversation, state and artifacts of a snapshot',
   usage: '<snapshot>',
   about:
     'Takes the id of a snapshot or run. With the id of a session, it shows the last turn if that failed, otherwise the head.',
   examples: ['show 019b2f6e-…', 'show 019b2f6e-… --artifact draft.md > draft.md'],
-  options: {
-    artifact: { type: 'string', value: 'name', about: 'Print the text of this artifact only' },
-    ...agentOption,
-    ...jsonOption,
-    ...agentsOptions,
-  },
-  async run({ args, options, terminal }) {
-    const [snapshotId = ''] = args;
-    const open = await openAgents(options, terminal);
-    try {
-      const { snapshot } = await findTurn(open.agents, snapshotId, options.agent);
-      if (options.artifact !== undefined) terminal.write(textOf(snapshot, options.artifact));
-      else if (options.json) terminal.print(JSON.stringify(snapshot, null, 2));
-      else terminal.print(snapshotText(snapshot, terminal.style));
-    } finally {
-      await open.close();
-    }
+  options: { artifact: option('name', 'Print the text of this artifact only') },
+  async run({ args: [given = ''], options, terminal, agents }) {
+    const { snapshot } = await findTurn(agents, given, options.agent);
+    if (options.artifact === undefined)
+      return { json: snapshot, text: snapshotText(snapshot, terminal.style) };
+    terminal.write(textOf(snapshot, options.artifact));
+    return undefined;
   },
 });
 

@@ -1,33 +1,26 @@
 import type { Fault } from '../../store/contract/store.ts';
-import { defineCommand, jsonOption } from '../command.ts';
+import { jsonOption, option } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { openStore, storeOptions } from '../source/open-store.ts';
-import { count } from '../text/count.ts';
-import { progressBar } from '../text/progress-bar.ts';
-import { oneLine } from '../text/safe.ts';
+import { storeCommand } from '../source/open-store.ts';
+import { count, oneLine, progressBar } from '../text/format.ts';
 
 /** `waymark verify` */
-export const verify = defineCommand({
+export const verify = storeCommand({
   name: 'verify',
   summary: 'Check a store for damage',
-  usage: '',
   about:
     'Recomputes the hash of every state and follows every reference. Exits with 1 if it finds a fault. Turns can run at the\nsame time. If you stop it with Ctrl-C, it prints how to continue.\nFaults are printed as they are found; a continued verification does not repeat the faults before its cursor.',
   examples: ['verify --store sqlite:waymark.db', 'verify --json'],
   options: {
-    from: {
-      type: 'string',
-      value: 'cursor',
-      about: 'Continue a verification that was stopped, from the cursor that it printed',
-    },
+    from: option(
+      'cursor',
+      'Continue a verification that was stopped, from the cursor that it printed',
+    ),
     ...jsonOption,
-    ...storeOptions,
   },
-  async run({ options, terminal }) {
-    const open = await openStore(options, terminal);
+  async run({ options: { from, json }, terminal, maintenance }) {
     const stop = new AbortController();
     const forget = terminal.onInterrupt(() => stop.abort());
-    const { from, json } = options;
     let checked = 0;
     let cursor = from;
     const found: Fault[] = [];
@@ -36,15 +29,9 @@ export const verify = defineCommand({
       if (!json) terminal.print(`${fault.kind}  ${oneLine(fault.message, 300)}`);
     };
     const printJson = (more: object): void =>
-      terminal.print(
-        JSON.stringify(
-          { checked, faults: found, ...(from !== undefined && { from }), ...more },
-          null,
-          2,
-        ),
-      );
+      terminal.print(JSON.stringify({ checked, faults: found, from, ...more }, null, 2));
     try {
-      const faults = await open.maintenance.verify({
+      const faults = await maintenance.verify({
         signal: stop.signal,
         ...(cursor !== undefined && { cursor }),
         onProgress(done, progress) {
@@ -65,7 +52,7 @@ export const verify = defineCommand({
       return found.length === 0 ? exitCode.ok : exitCode.failed;
     } catch (error) {
       if (stop.signal.aborted) {
-        if (json) printJson({ ...(cursor !== undefined && { cursor }) });
+        if (json) printJson({ cursor });
         const so = found.length === 0 ? '' : ` Found ${countFaults(found)} so far.`;
         if (cursor !== undefined) {
           terminal.note(`Stopped.${so} To continue, add --from ${cursor}.`);
@@ -74,12 +61,11 @@ export const verify = defineCommand({
       throw error;
     } finally {
       forget();
-      await open.close();
     }
   },
 });
 
-/** What a verification that continues does not know. */
+// A verification that continues does not know this.
 const onlyTheRest =
   "What is before the cursor was not checked again: its faults are in the output of the run that was stopped. The database's own check was skipped too.";
 

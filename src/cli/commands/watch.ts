@@ -1,51 +1,44 @@
 import type { WatchEvent } from '../../api/types.ts';
 import type { Chunk } from '../../protocol/turn.ts';
-import { defineCommand, jsonOption } from '../command.ts';
+import { option } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { AgentAccess } from '../source/agent-access.ts';
-import { findSnapshot } from '../source/find-snapshot.ts';
-import { agentOption, agentsOptions, openAgents } from '../source/open-agents.ts';
+import { findSnapshot } from '../source/find.ts';
+import { agentsCommand } from '../source/open-agents.ts';
 import type { Terminal } from '../terminal.ts';
-import { ChunkPrinter } from '../text/chunk-printer.ts';
-import { oneLine } from '../text/safe.ts';
+import { oneLine } from '../text/format.ts';
+import { ChunkPrinter } from '../text/message-text.ts';
 
 /** `waymark watch` */
-export const watch = defineCommand({
+export const watch = agentsCommand({
   name: 'watch',
   summary: 'Follow a run to its end',
   usage: '<run>',
   about:
     'Prints past and live events of a turn or a background run. Ctrl-C stops watching; the run continues. With --json, one\nevent per line. Exits with 0 when the run succeeded, otherwise with 1.',
   examples: ['watch 019b2f6e-… --url http://127.0.0.1:3000', 'watch 019b2f6e-… --after 1.42'],
-  options: {
-    after: { type: 'string', value: 'event', about: 'Continue after this event, such as 1.42' },
-    ...agentOption,
-    ...jsonOption,
-    ...agentsOptions,
-  },
-  async run({ args, options, terminal }) {
-    const [given = ''] = args;
-    const open = await openAgents(options, terminal, 'running');
+  options: { after: option('event', 'Continue after this event, such as 1.42') },
+  use: 'running',
+  async run({ args: [given = ''], options, terminal, agents, sourceArguments }) {
     const over = new AbortController();
     const forget = terminal.onInterrupt(() => over.abort());
     try {
-      const { agent, snapshot } = await findSnapshot(open.agents, given, options.agent);
+      const { agent, snapshot } = await findSnapshot(agents, given, options.agent);
       const { snapshotId } = snapshot;
       const seen = await follow(agent, snapshotId, {
         terminal,
         json: options.json === true,
         signal: over.signal,
-        ...(options.after !== undefined && { after: options.after }),
+        after: options.after,
       });
       if (seen.end !== undefined) return seen.end ? exitCode.ok : exitCode.failed;
       const after = seen.last === undefined ? '' : ` --after ${seen.last}`;
       terminal.note(
-        `The run continues. To watch it again: waymark watch ${snapshotId}${after}${open.sourceArguments}`,
+        `The run continues. To watch it again: waymark watch ${snapshotId}${after}${sourceArguments}`,
       );
       return exitCode.interrupted;
     } finally {
       forget();
-      await open.close();
     }
   },
 });
@@ -63,7 +56,7 @@ async function follow(
     readonly terminal: Terminal;
     readonly json: boolean;
     readonly signal: AbortSignal;
-    readonly after?: string;
+    readonly after: string | undefined;
   },
 ): Promise<Followed> {
   const { terminal, json, signal, after } = options;

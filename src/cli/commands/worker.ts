@@ -1,9 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
-import { defineCommand } from '../command.ts';
-import { usageError, wholeNumber } from '../parse-arguments.ts';
-import { closeApp } from '../source/close-app.ts';
-import { findAgentsFile, shownPath } from '../source/find-file.ts';
-import { loadApp } from '../source/load-app.ts';
+import { defineCommand, number, option } from '../command.ts';
+import { closeApp, findAgentsFile, loadApp, shownPath } from '../source/load-app.ts';
 
 /** `waymark worker` */
 export const worker = defineCommand({
@@ -18,38 +15,19 @@ export const worker = defineCommand({
     'worker agents.ts --until-idle 50000',
   ],
   options: {
-    file: {
-      type: 'string',
-      value: 'path',
-      about: 'The file that exports the app; same as the argument',
-    },
-    slots: {
-      type: 'string',
-      value: 'number',
-      about: 'Number of concurrent runs [the setting of the engine]',
-    },
-    agents: { type: 'string', value: 'a,b', about: 'Only runs of these agents [all]' },
-    'until-idle': {
-      type: 'string',
-      value: 'ms',
-      about: 'Exit when no run is left, or after this time; for cron jobs [never]',
-    },
-    drain: {
-      type: 'string',
-      value: 'ms',
-      about: 'How long running turns may take to finish [10000]',
-    },
+    file: option('path', 'The file that exports the app; same as the argument'),
+    slots: number('number', 'Number of concurrent runs [the setting of the engine]', { least: 1 }),
+    agents: option('a,b', 'Only runs of these agents [all]'),
+    'until-idle': number(
+      'ms',
+      'Exit when no run is left, or after this time; for cron jobs [never]',
+    ),
+    drain: number('ms', 'How long running turns may take to finish [10000]'),
   },
   async run({ args, options, terminal }) {
     const path = findAgentsFile(options.file ?? args[0], terminal.cwd);
-    const slots = options.slots === undefined ? undefined : wholeNumber(options.slots, 'slots');
-    if (slots === 0) throw usageError('--slots takes at least 1.', 'worker');
-    const grace = options.drain === undefined ? 10_000 : wholeNumber(options.drain, 'drain');
+    const { slots, drain: grace = 10_000, 'until-idle': timeout } = options;
     const agents = options.agents?.split(',').map((name) => name.trim());
-    const timeout =
-      options['until-idle'] === undefined
-        ? undefined
-        : wholeNumber(options['until-idle'], 'until-idle');
     const limits = { ...(slots !== undefined && { slots }), ...(agents && { agents }) };
     const shown = shownPath(path, terminal.cwd);
     // The engine starts below, with these options, and not as soon as the app is loaded.

@@ -1,8 +1,11 @@
-import { resolve } from 'node:path';
+import { globSync } from 'node:fs';
+import * as nodeModule from 'node:module';
+import { dirname, join, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { messageOf, toErrorBody } from '../../core/error.ts';
-import type { ChildMessage, ParentMessage } from './child-message.ts';
-import { onFileLoaded } from './loaded-files.ts';
+import { packageRoot } from '../package-root.ts';
 import { type ServedFile, type ServeFileOptions, serveFile } from './serve-file.ts';
+import type { ChildMessage, ParentMessage } from './supervise.ts';
 
 /** Serves a file under a supervisor, and reports to it. Ends when the supervisor asks for it, or is gone. */
 export async function serveChild(options: ServeFileOptions): Promise<void> {
@@ -29,3 +32,40 @@ export async function serveChild(options: ServeFileOptions): Promise<void> {
 function causeOf(error: Error): Error {
   return error.cause instanceof Error ? error.cause : error;
 }
+
+// All of it: Bun has no `registerHooks`, and a missing name would be a syntax error.
+
+/** Calls the listener for each file that is imported from now on, except those of packages. */
+export function onFileLoaded(entry: string, listener: (path: string) => void): void {
+  // At runtime it may be missing, whatever its types say.
+  const { registerHooks } = nodeModule as Partial<typeof nodeModule>;
+  if (registerHooks === undefined) {
+    for (const path of sourceFiles(entry)) listener(path);
+    return;
+  }
+  const root = packageRoot();
+  const packaged = ['src', 'dist'].map((name) => join(root, name) + sep);
+  const isUsers = (path: string): boolean =>
+    !path.includes(`${sep}node_modules${sep}`) && !packaged.some((part) => path.startsWith(part));
+  registerHooks({
+    // On resolve, not on load: a file with a syntax error must be watched, too.
+    resolve(specifier, context, next) {
+      const resolved = next(specifier, context);
+      const path = resolved.url.startsWith('file:') ? fileURLToPath(resolved.url) : undefined;
+      if (path !== undefined && isUsers(path)) listener(path);
+      return resolved;
+    },
+  });
+}
+
+// Where imports cannot be observed, every source file next to the entry and below counts as imported.
+function sourceFiles(entry: string): readonly string[] {
+  const folder = dirname(resolve(entry));
+  const found = globSync('**/*.{ts,tsx,mts,js,mjs,json}', {
+    cwd: folder,
+    exclude: (name) => name === 'node_modules' || name === 'dist',
+  });
+  return [resolve(entry), ...found.slice(0, maxFiles).map((name) => join(folder, name))];
+}
+
+const maxFiles = 1000;

@@ -1,11 +1,13 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { reportText } from '../../agent/spec/error-reports.ts';
 import type { LogEntry } from '../../server/http/log.ts';
 import type { RunningServer } from '../../server/serve.ts';
-import { isPortInUse, startServer } from '../serving/load-server.ts';
-import { closeApp } from '../source/close-app.ts';
-import { loadApp } from '../source/load-app.ts';
-import { studioFolder } from './studio-folder.ts';
+import { packageRoot } from '../package-root.ts';
+import { closeApp, loadApp } from '../source/load-app.ts';
+import { isPortInUse, startServer } from '../source/load-server.ts';
+import type { Terminal } from '../terminal.ts';
+import { oneLine, safe } from '../text/format.ts';
 
 /** The port of `waymark dev`, unless it is in use. */
 export const defaultPort = 3000;
@@ -22,7 +24,7 @@ export interface ServeFileOptions {
   readonly verbose: boolean;
 }
 
-/** What the screen shows. */
+/** The facts on the screen. */
 export interface Served {
   readonly url: string;
   readonly port: number;
@@ -118,4 +120,37 @@ function describedLines(error: unknown): string[] {
   const [first = '', ...rest] = describedLines(cause);
   const causes = first === '' ? [] : [`Caused by: ${first}`, ...rest];
   return [String(stack ?? message ?? ''), ...causes];
+}
+
+/** The folder of the built Studio; `undefined` when it was not built. */
+export function studioFolder(): string | undefined {
+  const folder = join(packageRoot(), 'dist', 'studio');
+  return existsSync(join(folder, 'index.html')) ? folder : undefined;
+}
+
+/** The text of the screen once the server has started. */
+export function servedText(served: Served, { style }: Pick<Terminal, 'style'>): string {
+  const { url, agents, stores, modelNote, studio, isOtherPort } = served;
+  const width = Math.max(0, ...agents.map(({ name }) => name.length));
+  const facts = [
+    ['Studio', studio ? style.accent(`${url}/studio/`) : style.dim('not built')],
+    ['Server', style.accent(url) + (isOtherPort ? `  (port ${defaultPort} is in use)` : '')],
+    ['Model', modelNote === undefined ? '' : safe(modelNote)],
+    ['Store', storeText(stores)],
+  ].filter(([, value]) => value !== '');
+  return [
+    '',
+    ...facts.map(([name = '', value = '']) => `  ${style.bold(name.padEnd(7))} ${value}`),
+    '',
+    ...agents.map(({ name, description = '' }) =>
+      `  ${style.accent(name.padEnd(width))}  ${style.dim(oneLine(description, 90))}`.trimEnd(),
+    ),
+    '',
+  ].join('\n');
+}
+
+function storeText(stores: readonly string[]): string {
+  if (stores.length === 0) return 'none: clients keep the sessions';
+  const isMemory = stores.includes('memory');
+  return `${stores.join(', ')}${isMemory ? ' (memory: sessions are lost on restart)' : ''}`;
 }

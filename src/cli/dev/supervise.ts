@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { type FSWatcher, watch } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import type { ErrorBody } from '../../core/error.ts';
-import { type ChildMessage, childMark, type ParentMessage } from './child-message.ts';
-import { FileWatch } from './file-watch.ts';
 import type { Served } from './serve-file.ts';
 
 /** Events of the serving process, for the screen. */
@@ -61,7 +61,7 @@ export class Supervisor {
     let isSaid = false;
     child.on('message', (message: ChildMessage) => {
       if (message.type !== 'loaded') isSaid = true;
-      this.#hear(message);
+      this.#receive(message);
     });
     child.on('exit', (code) => {
       if (this.#child !== child) return;
@@ -70,7 +70,7 @@ export class Supervisor {
     });
   }
 
-  #hear(message: ChildMessage): void {
+  #receive(message: ChildMessage): void {
     if (this.#isClosed) return;
     if (message.type === 'loaded') this.#watch.add(message.path);
     else if (message.type === 'failed') this.#events.failed(message.error, message.stack);
@@ -109,3 +109,65 @@ export class Supervisor {
     clearTimeout(timer);
   }
 }
+
+/** Debounce, in milliseconds: editors write a file in several steps. */
+const debounceMs = 80;
+
+/** Watches files; calls once for a burst of changes. */
+export class FileWatch {
+  readonly #onChange: (path: string) => void;
+  readonly #folders = new Map<
+    string,
+    { readonly watcher: FSWatcher; readonly names: Set<string> }
+  >();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(onChange: (path: string) => void) {
+    this.#onChange = onChange;
+  }
+
+  /** Adds a file. Its folder is watched, because many editors replace the file. */
+  add(path: string): void {
+    const folder = dirname(path);
+    const known = this.#folders.get(folder);
+    if (known) {
+      known.names.add(basename(path));
+      return;
+    }
+    const names = new Set([basename(path)]);
+    try {
+      const watcher = watch(folder, (_, name) => {
+        if (name !== null && names.has(name)) this.#changed(path, name);
+      });
+      watcher.on('error', () => watcher.close());
+      this.#folders.set(folder, { watcher, names });
+    } catch {
+      // Without a watcher there is no reload; everything else works.
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    for (const { watcher } of this.#folders.values()) watcher.close();
+    this.#folders.clear();
+  }
+
+  #changed(sibling: string, name: string): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#onChange(`${dirname(sibling)}/${name}`), debounceMs);
+  }
+}
+
+/** A message of the serving process to its supervisor. */
+export type ChildMessage =
+  | { readonly type: 'loaded'; readonly path: string }
+  | { readonly type: 'serving'; readonly served: Served }
+  | { readonly type: 'failed'; readonly error: ErrorBody; readonly stack?: string };
+
+/** A message of the supervisor. */
+export interface ParentMessage {
+  readonly type: 'close';
+}
+
+/** Set in the environment of the serving process. */
+export const childMark = 'WAYMARK_DEV_CHILD';

@@ -2,10 +2,10 @@ import { messageOf, WaymarkError } from '../../core/error.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import { runToolOnce } from '../../generate/tool/run-tool-once.ts';
 import type { Tool } from '../../generate/tool/tool.ts';
-import { askForm, isForm } from '../chat/ask-form.ts';
+import { askForm, isForm } from '../chat/ask.ts';
 import { Lines } from '../chat/lines.ts';
 import type { Terminal } from '../terminal.ts';
-import { safe, shortJson } from '../text/safe.ts';
+import { safe, shortJson } from '../text/format.ts';
 
 /** Calls a tool outside of a conversation. In a terminal, questions of its server are asked. */
 export async function callOnce(

@@ -1,16 +1,17 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import * as v from 'valibot';
 import { messageOf, WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
 import type { Tool } from '../../generate/tool/tool.ts';
-import { mcp } from '../../mcp/index.ts';
+import { type McpServer, mcp } from '../../mcp/index.ts';
 import { exitCode } from '../exit-code.ts';
 import { usageError } from '../parse-arguments.ts';
 import type { Terminal } from '../terminal.ts';
-import { oneLine, safe } from '../text/safe.ts';
+import { oneLine, safe } from '../text/format.ts';
 import { callOnce } from './call-once.ts';
-import { readServers, type ServerEntry, toServer, writeServer } from './server-file.ts';
 
-/** What the subcommands `add`, `list` and `test` take. */
+/** Arguments of the subcommands `add`, `list` and `test`. */
 export interface TryOptions {
   readonly args: readonly string[];
   readonly config: string | undefined;
@@ -190,4 +191,49 @@ function printState(
 ): void {
   if (error !== undefined) print(`${safe(name)}  ${style.warn(oneLine(error, 500))}`);
   else print(`${safe(name)}  ${safe((tools ?? []).join(', '))}`);
+}
+
+const texts = v.record(v.string(), v.string());
+const entry = v.union([
+  v.object({
+    command: v.string(),
+    args: v.optional(v.array(v.string())),
+    env: v.optional(texts),
+    cwd: v.optional(v.string()),
+  }),
+  v.object({ url: v.string(), headers: v.optional(texts) }),
+]);
+const file = v.looseObject({ mcpServers: v.optional(v.record(v.string(), entry), {}) });
+
+/** A server as it is written in a file. */
+export type ServerEntry = v.InferOutput<typeof entry>;
+
+/** The servers of a file in the form that MCP clients share: `{ "mcpServers": { name: { command, args } } }`. */
+export function readServers(path: string): Readonly<Record<string, ServerEntry>> {
+  return existsSync(path) ? read(path).mcpServers : {};
+}
+
+/** Adds a server to the file, or replaces the one with its name. The rest of the file stays as it is. */
+export function writeServer(path: string, name: string, server: ServerEntry): void {
+  const before = existsSync(path) ? read(path) : { mcpServers: {} };
+  const after = { ...before, mcpServers: { ...before.mcpServers, [name]: server } };
+  writeFileSync(path, `${JSON.stringify(after, null, 2)}\n`);
+}
+
+/** An entry as `mcp()` takes it. */
+export function toServer(given: ServerEntry): McpServer {
+  const defined = Object.entries(given).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(defined) as unknown as McpServer;
+}
+
+function read(path: string): v.InferOutput<typeof file> {
+  try {
+    return v.parse(file, JSON.parse(readFileSync(path, 'utf8')));
+  } catch (cause) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `${path} is not a list of MCP servers: ${cause instanceof Error ? cause.message : ''} Write { "mcpServers": { "name": { "command": "…" } } }.`,
+      { cause },
+    );
+  }
 }

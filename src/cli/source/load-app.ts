@@ -1,19 +1,24 @@
+import { existsSync, statSync } from 'node:fs';
+import { relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { reportHeadline, reportText } from '../../agent/spec/error-reports.ts';
 import type { App } from '../../app.ts';
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
+import { systemClock } from '../../core/time/clock.ts';
+import { waitAtMost } from '../../core/time/timers.ts';
 import type { ServeOptions } from '../../server/serve.ts';
-import { shownPath } from './find-file.ts';
+import { oneLine, safe } from '../text/format.ts';
 
 /** An app, loaded from a file. */
 export interface LoadedApp {
   readonly app: App;
-  /** What the file says about its model, for the screen. */
-  readonly modelNote?: string;
+  /** A note of the file about its model, for the screen. */
+  readonly modelNote?: string | undefined;
   /** The options that `waymark serve` passes to the server, such as `auth`. */
-  readonly serverOptions?: ServeOptions;
+  readonly serverOptions?: ServeOptions | undefined;
 }
 
-/** What an app is loaded for. One that only reads does not take over unfinished runs. */
+/** The purpose of loading an app. One that only reads does not take over unfinished runs. */
 export type AppUse = 'reading' | 'running';
 
 /** Loads a file that exports `app`, and checks the app with `ready()`. */
@@ -38,8 +43,8 @@ export async function loadApp(path: string, cwd: string, use: AppUse): Promise<L
   const { modelNote, serverOptions } = module;
   return {
     app,
-    ...(typeof modelNote === 'string' && { modelNote }),
-    ...(typeof serverOptions === 'object' && serverOptions !== null && { serverOptions }),
+    modelNote: typeof modelNote === 'string' ? modelNote : undefined,
+    serverOptions: typeof serverOptions === 'object' ? (serverOptions ?? undefined) : undefined,
   };
 }
 
@@ -83,4 +88,56 @@ function isApp(value: unknown): value is App {
     typeof value.ready === 'function' &&
     'close' in value
   );
+}
+
+/** The default files, in this order. */
+const usualFiles = ['agents.ts', 'agents.js', 'agents.mjs', 'src/agents.ts', 'src/agents.js'];
+
+/** The given file, or the first default file that exists. */
+export function findAgentsFile(given: string | undefined, cwd: string): string {
+  if (given !== undefined) {
+    const path = resolve(cwd, given);
+    if (isFile(path)) return path;
+    throw new WaymarkError('NOT_FOUND', `There is no file ${given}.`);
+  }
+  const found = usualFiles.map((name) => resolve(cwd, name)).find(isFile);
+  if (found !== undefined) return found;
+  throw new WaymarkError(
+    'NOT_FOUND',
+    `There is no file with an app here (${usualFiles.join(', ')}). Name a file with --file or a server with --url, or create a project with "waymark init".`,
+  );
+}
+
+/** A path relative to the current folder, where it is below it. */
+export function shownPath(path: string, cwd: string): string {
+  const short = relative(cwd, path);
+  return short.startsWith('..') ? path : short;
+}
+
+function isFile(path: string): boolean {
+  return existsSync(path) && statSync(path).isFile();
+}
+
+/** How long running turns may take to finish when a command ends. */
+const defaultGrace = 2_000;
+/** How long closing may take after that, in milliseconds. */
+const timeoutMs = 4_000;
+
+/** Closes the app of a command. A store that hangs or cannot be reached does not keep the shell waiting. */
+export async function closeApp(app: App, grace = defaultGrace): Promise<void> {
+  await waitAtMost(systemClock, grace + timeoutMs, app.close({ grace }));
+}
+
+/**
+ * Prints failures of a loaded app: with `--debug` all of them with their stacks, otherwise one line for those that the
+ * command does not print itself.
+ */
+export function showErrors(app: App, note: (line: string) => void, isDebug: boolean): void {
+  // An app of an older version of this package has no such method.
+  app.subscribeToErrors?.((error, info) => {
+    if (isDebug) note(safe(reportText(error, info)));
+    else if (info.phase === 'hook' || info.phase === 'run') {
+      note(safe(`${reportHeadline(info)}: ${oneLine(messageOf(error), 200)}`));
+    }
+  });
 }

@@ -1,54 +1,60 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
-import type { OptionSpecs, OptionValues } from '../command.ts';
+import {
+  type Command,
+  type Declaration,
+  jsonOption,
+  type OptionSpecs,
+  type OptionValues,
+  openingCommand,
+  option,
+} from '../command.ts';
 import { usageError } from '../parse-arguments.ts';
 import type { Terminal } from '../terminal.ts';
 import { type AgentAccess, localAgent } from './agent-access.ts';
-import { closeApp } from './close-app.ts';
-import { findAgentsFile } from './find-file.ts';
-import { type AppUse, loadApp } from './load-app.ts';
-import { showErrors } from './show-errors.ts';
+import { type AppUse, closeApp, findAgentsFile, loadApp, showErrors } from './load-app.ts';
 
 /** Where agents run: in this process, loaded from a file, or on a server. */
 export const agentsOptions = {
-  file: {
-    type: 'string',
+  file: option('file', 'The file that exports the app [agents.ts, src/agents.ts, …]', {
     short: 'f',
-    value: 'file',
-    about: 'The file that exports the app [agents.ts, src/agents.ts, …]',
-  },
-  url: {
-    type: 'string',
-    short: 'u',
-    value: 'url',
-    about: 'The address of a running server, instead of a file',
-  },
-  header: {
-    type: 'string',
+  }),
+  url: option('url', 'The address of a running server, instead of a file', { short: 'u' }),
+  header: option('name: value', 'A request header, such as "authorization: Bearer …"', {
     multiple: true,
-    value: 'name: value',
-    about: 'A request header, such as "authorization: Bearer …"',
-  },
-  owner: {
-    type: 'string',
-    value: 'id',
-    about: 'Use the sessions of this owner [those without an owner]',
-  },
-} as const satisfies OptionSpecs;
+  }),
+  owner: option('id', 'Use the sessions of this owner [those without an owner]'),
+};
 
 /** The option that names one of several agents. */
-export const agentOption = {
-  agent: { type: 'string', short: 'a', value: 'name', about: 'Only this agent' },
-} as const satisfies OptionSpecs;
+export const agentOption = { agent: option('name', 'Only this agent', { short: 'a' }) };
 
 /** Agents that are open. */
 export interface OpenAgents {
   readonly agents: readonly AgentAccess[];
-  readonly modelNote?: string;
+  readonly modelNote?: string | undefined;
   /** The options that reach the same agents: `--file agents.ts`. */
   readonly sourceArguments: string;
-  /** Loaded into this process: background work ends with it. */
-  readonly inProcess: boolean;
   close(): Promise<void>;
+}
+
+const commandOptions = { ...agentOption, ...jsonOption, ...agentsOptions };
+
+/** Declares a command that uses agents. `use`: what their app is loaded for. */
+export function agentsCommand<const Specs extends OptionSpecs = Record<never, never>>(
+  command: Declaration<Specs, typeof commandOptions, OpenAgents> & { readonly use?: AppUse },
+): Command {
+  return openingCommand<Specs, typeof commandOptions, OpenAgents>(
+    command,
+    commandOptions,
+    async ({ options, terminal }, run) => {
+      const open = await openAgents(options, terminal, command.use);
+      try {
+        await run(open);
+      } finally {
+        await open.close();
+      }
+    },
+  );
 }
 
 /** Loads the app that `--file` names, or connects to the server that `--url` names. */
@@ -70,46 +76,19 @@ export async function openAgents(
   showErrors(app, note, options.debug === true);
   return {
     agents: app.agents().map((agent) => localAgent(agent, owner, app.store)),
-    ...(modelNote !== undefined && { modelNote }),
+    modelNote,
     sourceArguments:
       (file === undefined ? '' : ` --file ${file}`) +
       (owner === undefined ? '' : ` --owner ${owner}`),
-    inProcess: true,
     close: () => closeApp(app),
   };
-}
-
-/** Opens agents for one piece of work, and closes them. */
-export async function withAgents<Value>(
-  options: Parameters<typeof openAgents>[0],
-  terminal: Terminal,
-  work: (open: OpenAgents) => Promise<Value>,
-): Promise<Value> {
-  const open = await openAgents(options, terminal);
-  try {
-    return await work(open);
-  } finally {
-    await open.close();
-  }
-}
-
-/** The agents that `--agent` leaves. */
-export function chosenAgents(
-  agents: readonly AgentAccess[],
-  name: string | undefined,
-): readonly AgentAccess[] {
-  return name === undefined ? agents : [pickAgent(agents, name)];
 }
 
 async function openServer(url: string, headers: readonly string[]): Promise<OpenAgents> {
   if (!URL.canParse(url))
     throw usageError(`--url takes an address such as http://127.0.0.1:3000, not "${url}".`);
   const { createClient } = await import('../../client/client.ts');
-  const client = createClient({
-    url,
-    headers: headers.map(toHeader),
-    reconnect: { attempts: 3 },
-  });
+  const client = createClient({ url, headers: headers.map(toHeader), reconnect: { attempts: 3 } });
   const known = await client.agents().catch(notAuthenticated);
   return {
     agents: known.map(({ name }) => client.agent(name)),
@@ -118,7 +97,6 @@ async function openServer(url: string, headers: readonly string[]): Promise<Open
       ` --url ${url}`,
       ...headers.map((each) => ` --header "${toHeader(each)[0]}: …"`),
     ].join(''),
-    inProcess: false,
     close: async () => {},
   };
 }
@@ -134,6 +112,14 @@ function toHeader(text: string): [string, string] {
   const at = text.indexOf(':');
   if (at < 1) throw usageError(`--header takes "name: value", not "${text}".`);
   return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
+}
+
+/** The agents that `--agent` leaves. */
+export function chosenAgents(
+  agents: readonly AgentAccess[],
+  name: string | undefined,
+): readonly AgentAccess[] {
+  return name === undefined ? agents : [pickAgent(agents, name)];
 }
 
 /** The agent with this name, or the only agent. */

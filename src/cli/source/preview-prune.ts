@@ -1,11 +1,10 @@
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { RetentionPolicy, Scope } from '../../store/contract/store.ts';
 import { selectVictims } from '../../store/rules/retention.ts';
-import { allPages } from './all-pages.ts';
-import type { OpenStore } from './open-store.ts';
-import { sessionsIn } from './stored-session.ts';
+import { allPages } from './find.ts';
+import { type OpenStore, sessionsIn } from './open-store.ts';
 
-/** What pruning would do to one session. */
+/** The snapshots of one session that pruning would delete. */
 export interface PrunePreview {
   readonly session: SessionInfo;
   readonly snapshots: number;
@@ -36,12 +35,8 @@ async function select(
   { sessionId, headId, updatedAt, running }: SessionInfo,
   now: number,
 ): Promise<{ readonly victims: number; readonly total: number; readonly dropped: boolean }> {
-  const listed = await allPages((cursor) =>
-    timeline.listSnapshots(scope, sessionId, {
-      includeOrphaned: true,
-      limit: 200,
-      ...(cursor !== undefined && { cursor }),
-    }),
+  const listed = await allPages((page) =>
+    timeline.listSnapshots(scope, sessionId, { includeOrphaned: true, ...page }),
   );
   const isListed = listed.some(({ snapshotId }) => snapshotId === headId);
   const head =

@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
-import type { ReplayReport, TurnReport } from '../report/report.ts';
+import type { ReplayReport, TurnReport } from '../report.ts';
 import { matchRecording } from './match-recording.ts';
 
 export { type MatchOptions, matchRecording } from './match-recording.ts';
 
-/** What `toMatchRecording` takes as the actual value: a turn of a report, or a whole report. */
+/** The actual value of `toMatchRecording`: a turn of a report, or a whole report. */
 export type Replayed = TurnReport | ReplayReport;
 
 interface RecordingMatchers<Result> {

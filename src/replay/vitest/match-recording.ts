@@ -1,6 +1,6 @@
-import type { Divergence } from '../compare/divergence.ts';
-import { isIgnored } from '../compare/is-ignored.ts';
-import type { ReplayReport, TurnReport } from '../report/report.ts';
+import type { Divergence } from '../compare.ts';
+import { isIgnored } from '../compare.ts';
+import type { ReplayReport, TurnReport } from '../report.ts';
 
 /** Options of {@link matchRecording}. */
 export interface MatchOptions {

@@ -19,7 +19,7 @@ import {
 
 // Loaded with the first rerun: a server that only serves needs none of it.
 const rerun: Rerun = async (agent, request, options) =>
-  await (await import('../../replay/run/rerun.ts')).rerun(agent, request, options);
+  await (await import('../../replay/rerun.ts')).rerun(agent, request, options);
 
 /** Reads the built studio and begins to record spans; `close` ends that. */
 export async function openStudio(

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { jsonObject } from '../../protocol/json-value.ts';
-import type { RerunOptions, RerunRequest, RerunResult } from '../../replay/run/rerun.ts';
+import type { RerunOptions, RerunRequest, RerunResult } from '../../replay/rerun.ts';
 import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react';
 
 /** The pages about all agents that have no parts of their own. */
-const pages = ['inbox', 'runs', 'traces', 'usage'] as const;
+const pages = ['inbox', 'replay', 'runs', 'traces', 'usage'] as const;
 
 type Page = (typeof pages)[number];
 

@@ -6,6 +6,7 @@ import { lookNow, pulse } from '../lib/pulse.ts';
 import { serverUrl } from '../lib/server.ts';
 import { useTheme } from '../lib/theme.ts';
 import { useSource } from '../lib/use-source.ts';
+import { ReportView } from '../replay/report-view.tsx';
 import { RunsView } from '../runs/runs-view.tsx';
 import { ToolsView } from '../tools/tools-view.tsx';
 import { TracesView } from '../traces/traces-view.tsx';
@@ -51,7 +52,9 @@ export function App(): ReactNode {
       ) : (
         <div className="shell plain" key={place.owner ?? ''}>
           <TopBar agents={agents ?? []} current={undefined} theme={theme} />
-          {place.view === 'runs' && agents ? (
+          {place.view === 'replay' ? (
+            <ReportView />
+          ) : place.view === 'runs' && agents ? (
             <RunsView
               agents={agents.filter(({ metadata }) => metadata.claims).map(({ name }) => name)}
             />

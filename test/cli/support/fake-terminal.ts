@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { run } from '../../../src/cli/run.ts';
-import { createStyle } from '../../../src/cli/text/style.ts';
+import { createStyle } from '../../../src/cli/terminal.ts';
 
 /** How a command in this process ended. */
 export interface Answered {

@@ -1,0 +1,160 @@
+import { InvocationSession } from '../agent/turn/session.ts';
+import { contentHash } from '../core/json/hash.ts';
+import { type Json, jsonEqual, toJson } from '../core/json/json.ts';
+import { applyPatch, type JsonPatch } from '../core/json/patch.ts';
+import type { ReplayedCall, ToolOutcome, ToolReplay } from '../generate/hooks.ts';
+import type { ModelRef } from '../generate/model.ts';
+import { respond } from '../generate/tool/resume.ts';
+import type { ToolRequestPart } from '../protocol/message.ts';
+import type { ArtifactRef, ToolRecord } from '../protocol/messages/tool-record.ts';
+import type { Artifact } from '../protocol/state.ts';
+import { type Session, sessionKey } from '../session/session.ts';
+import type { RecordedTurn } from './recorded-session.ts';
+import { outcomeOf, type ToolCall } from './tool-calls.ts';
+
+/** The tools of a turn, answered from its recording. */
+export interface RecordedTools extends ToolReplay {
+  /** The effects that could not be repeated. */
+  readonly missing: readonly string[];
+  /** The models of the generate calls; `undefined` is the app's. */
+  readonly models: readonly (ModelRef | undefined)[];
+}
+
+/** Answers the tool calls of one turn. Each recorded call answers once, in order. */
+export function recordedTools(turn: RecordedTurn, modes: ToolModes): RecordedTools {
+  const unused = [...turn.toolCalls];
+  const missing: string[] = [];
+  let round: { readonly call: ToolCall; readonly session: Session | undefined }[] = [];
+  const take = (request: ToolRequestPart): ToolCall | undefined => {
+    const { name, input = null } = request.toolRequest;
+    const at = unused.findIndex((call) => call.name === name && jsonEqual(call.input, input));
+    return at < 0 ? undefined : unused.splice(at, 1)[0];
+  };
+  const stub = async (
+    fn: (call: { name: string; input: ToolCall['input']; recorded?: ToolCall }) => unknown,
+    { request }: ReplayedCall,
+  ): Promise<ToolOutcome> => {
+    const { name, input = null } = request.toolRequest;
+    const recorded = take(request) ?? takeNamed(unused, name);
+    const output = await fn({ name, input, ...(recorded && { recorded }) });
+    return {
+      response: respond(request.toolRequest, toJson(output ?? null, `The answer to "${name}"`)),
+    };
+  };
+  const models: (ModelRef | undefined)[] = [];
+  return {
+    missing,
+    models,
+    onGenerate: (model) => void models.push(model),
+    answer(call) {
+      const { name } = call.request.toolRequest;
+      // A call inside a sub-agent that runs is answered like any other: nothing of it was recorded.
+      const mode = modeOf(modes, name);
+      if (mode === 'live') {
+        take(call.request);
+        return undefined;
+      }
+      if (typeof mode === 'function') return stub(mode, call);
+      const recorded = take(call.request);
+      if (recorded === undefined) return notRecorded(call.request);
+      round.push({ call: recorded, session: sessionKey.get() });
+      return outcomeOf(recorded, call.request);
+    },
+    endRound() {
+      const order = ({ call }: { readonly call: ToolCall }): number => call.record?.order ?? 0;
+      for (const { call, session } of round.toSorted((a, b) => order(a) - order(b)))
+        repeatEffects(session, call, turn, missing);
+      round = [];
+    },
+  };
+}
+
+function takeNamed(unused: ToolCall[], name: string): ToolCall | undefined {
+  const at = unused.findIndex((call) => call.name === name);
+  return at < 0 ? undefined : unused.splice(at, 1)[0];
+}
+
+function notRecorded(request: ToolRequestPart): ToolOutcome {
+  const text =
+    'This call is not in the recording, so the replay did not execute it. Its result is unknown.';
+  const metadata = { error: { status: 'FAILED_PRECONDITION', reason: 'notRecorded' } };
+  return { response: respond(request.toolRequest, text, metadata) };
+}
+
+/** Changes the session as the recorded call did. */
+function repeatEffects(
+  session: Session | undefined,
+  { name, record }: ToolCall,
+  turn: RecordedTurn,
+  missing: string[],
+): void {
+  if (record === undefined || session === undefined) return;
+  if (record.messages) missing.push(`Tool "${name}" changed the messages, which is not recorded.`);
+  try {
+    repeatCustom(session, record);
+  } catch {
+    missing.push(`The change that tool "${name}" made does not fit the state of the replay.`);
+  }
+  repeatArtifacts(session, record, turn, (artifact) =>
+    missing.push(`Artifact "${artifact}" of tool "${name}" is in no stored state.`),
+  );
+}
+
+function repeatCustom(session: Session, { custom }: ToolRecord): void {
+  if (custom === undefined) return;
+  const changed = applyPatch(toJson(session.custom ?? null, 'custom'), custom as JsonPatch);
+  // The state is checked at the end of the turn, as it was when the tool changed it.
+  const { working } = InvocationSession.stateOf(session) ?? {};
+  if (working === undefined) session.setCustom(changed);
+  else working.setCustom(changed);
+}
+
+function repeatArtifacts(
+  session: Session,
+  { artifacts }: ToolRecord,
+  turn: RecordedTurn,
+  onMissing: (name: string) => void,
+): void {
+  if (artifacts === undefined) return;
+  const found = artifacts.items.flatMap((ref) => {
+    const artifact = resolve(ref, turn);
+    if (artifact === undefined) onMissing('name' in ref ? (ref.name ?? '') : '');
+    return artifact ?? [];
+  });
+  if (artifacts.set) session.setArtifacts(found);
+  else session.addArtifacts(...found);
+}
+
+function resolve(ref: ArtifactRef, turn: RecordedTurn): Artifact | undefined {
+  if ('artifact' in ref) return ref.artifact;
+  return [...turn.artifacts, ...turn.before.artifacts].find(
+    (artifact) =>
+      artifact.name === ref.name && contentHash(toJson(artifact, 'artifact')) === ref.hash,
+  );
+}
+
+/** A tool call of a replay that a function of yours answers. */
+export interface StubbedCall {
+  /** The name of the tool. */
+  readonly name: string;
+  /** The input of the call. */
+  readonly input: Json;
+  /** The recorded call of the same tool that has not been used yet, the one with the same input first. */
+  readonly recorded?: ToolCall;
+}
+
+/**
+ * How a tool is answered. `recorded`: as in the recording; a call that is not in it is not executed and gets an error. `live`: the
+ * tool runs. A function answers in the place of the tool.
+ */
+export type ToolMode = 'recorded' | 'live' | ((call: StubbedCall) => unknown);
+
+/** One mode for all tools, or one for each; `*` is the mode of those that are not named. @default 'recorded' */
+export type ToolModes = 'recorded' | 'live' | Readonly<Record<string, ToolMode>>;
+
+/** The mode of one tool. */
+export function modeOf(modes: ToolModes, name: string): ToolMode {
+  if (typeof modes === 'string') return modes;
+  if (Object.hasOwn(modes, name)) return modes[name] ?? 'recorded';
+  return modes['*'] ?? 'recorded';
+}

@@ -1,0 +1,150 @@
+import { contentHash } from '../core/json/hash.ts';
+import { isJsonArray, isJsonObject, type Json, toJson } from '../core/json/json.ts';
+import { fileHashOf } from '../protocol/artifacts.ts';
+import type { Message, Part } from '../protocol/message.ts';
+import { recordOf, type ToolRecord, withRecord } from '../protocol/messages/tool-record.ts';
+import type { Artifact } from '../protocol/state.ts';
+import { type SessionExport, toSessionExport } from '../session/export-session.ts';
+import { fromSessionExport } from '../session/import-session.ts';
+import { fromPlainState, hashState } from '../session/session-state.ts';
+
+/** Gets every text of a session: of messages, tool calls, state and artifacts. The same text must give the same result. */
+export type RedactText = (text: string) => string;
+
+/**
+ * A copy of an exported session in which every text went through a function, for fixtures without personal data. What belongs
+ * together stays together, also what tool calls did to the state, so that the copy replays like the original.
+ *
+ * @example
+ * const fixture = await redactExport(document, (text) => text.replace(/[\w.]+@[\w.]+/g, 'ada@example.com'));
+ */
+export async function redactExport(
+  document: SessionExport,
+  transform: RedactText,
+): Promise<SessionExport> {
+  const { session, snapshots } = fromSessionExport(document);
+  const redact = redactor(transform);
+  const rows = snapshots.map(({ snapshot, totals, state }) => {
+    const redacted = fromPlainState({
+      messages: state.history.toArray().map(redact.message),
+      ...(state.custom !== undefined && { custom: redact.value(state.custom) }),
+      artifacts: state.artifacts.map(redact.artifact),
+    });
+    const { error, label } = snapshot;
+    return {
+      snapshot: {
+        ...snapshot,
+        ...(error && { error: { status: error.status, message: transform(error.message) } }),
+        ...(label !== undefined && { label: transform(label) }),
+        stateHash: hashState(redacted),
+        sessionId: session.sessionId,
+        orphaned: false,
+      },
+      totals,
+      state: redacted,
+    };
+  });
+  const { title, metadata, ...info } = session;
+  return await toSessionExport(
+    {
+      ...info,
+      ...(title !== undefined && { title: transform(title) }),
+      ...(metadata && { metadata: redact.value(metadata) as typeof metadata }),
+    },
+    rows,
+  );
+}
+
+interface Redactor {
+  value(value: Json): Json;
+  message(message: Message): Message;
+  artifact(artifact: Artifact): Artifact;
+}
+
+function redactor(transform: RedactText): Redactor {
+  const hashes = new Map<string, string>();
+  const value = (given: Json): Json => {
+    if (typeof given === 'string') return transform(given);
+    if (isJsonArray(given)) return given.map(value);
+    if (!isJsonObject(given)) return given;
+    return Object.fromEntries(
+      Object.entries(given).map(([key, each]) => [key, value(each ?? null)]),
+    );
+  };
+  const part = (given: Part): Part => {
+    const { metadata, ...content } = given;
+    const { recorded: _, ...rest } = metadata ?? {};
+    const changed = {
+      ...redactContent(content as Part, value),
+      ...(Object.keys(rest).length > 0 && { metadata: value(rest) }),
+    } as Part;
+    const kept = recordOf(given);
+    if (kept === undefined || !('toolResponse' in changed || 'toolRequest' in changed))
+      return changed;
+    return withRecord(changed, record(kept));
+  };
+  const artifact = (given: Artifact): Artifact => {
+    const { name, parts, metadata } = given;
+    const changed = {
+      ...(name !== undefined && { name }),
+      parts: parts.map(part),
+      ...(metadata && { metadata: value(metadata) as typeof metadata }),
+    };
+    hashes.set(hashOf(given), hashOf(changed));
+    return changed;
+  };
+  const record = ({ custom, artifacts, resumed, input, ...rest }: ToolRecord): ToolRecord => ({
+    ...rest,
+    ...(custom && {
+      custom: custom.map((each) =>
+        each.value === undefined ? each : { ...each, value: value(each.value) },
+      ),
+    }),
+    ...(artifacts && {
+      artifacts: {
+        ...artifacts,
+        items: artifacts.items.map((ref) =>
+          'artifact' in ref
+            ? { artifact: artifact(ref.artifact) }
+            : { ...ref, hash: hashes.get(ref.hash) ?? ref.hash },
+        ),
+      },
+    }),
+    ...(resumed !== undefined && { resumed: value(resumed) }),
+    ...(input !== undefined && { input: value(input) }),
+  });
+  return {
+    value,
+    artifact,
+    message: ({ role, content, metadata }) => ({
+      role,
+      content: content.map(part),
+      ...(metadata && { metadata: value(metadata) as typeof metadata }),
+    }),
+  };
+}
+
+/** Everything but the names that hold a conversation together. */
+function redactContent(part: Part, value: (given: Json) => Json): Part {
+  if ('toolRequest' in part) {
+    const { input, ...names } = part.toolRequest;
+    return { toolRequest: { ...names, ...(input !== undefined && { input: value(input) }) } };
+  }
+  if ('toolResponse' in part) {
+    const { output, content, ...names } = part.toolResponse;
+    return {
+      toolResponse: {
+        ...names,
+        ...(output !== undefined && { output: value(output) }),
+        ...(content && { content: value(content) as typeof content }),
+      },
+    };
+  }
+  // The copy has no files: what they say cannot be redacted.
+  if (fileHashOf(part) !== undefined) return { media: { url: 'data:,' } };
+  return value(part as unknown as Json) as unknown as Part;
+}
+
+function hashOf(artifact: Artifact): string {
+  return contentHash(toJson(artifact, 'artifact'));
+}

@@ -1,0 +1,174 @@
+import { type AgentInternals, internalsOf, replicas } from '../agent/define/create-agent.ts';
+import { replicaHost, replicaOf } from '../agent/define/replica.ts';
+import type { PromptChanges } from '../agent/spec/spec.ts';
+import { lastRound } from '../agent/turn/turn-state.ts';
+import type { App } from '../app.ts';
+import { toErrorBody, toWaymarkError } from '../core/error.ts';
+import type { JsonObject } from '../core/json/json.ts';
+import { toolReplay } from '../generate/hooks.ts';
+import type { ModelRef } from '../generate/model.ts';
+import type { Input, Output } from '../protocol/turn.ts';
+import { fromPlainState, type SessionState } from '../session/session-state.ts';
+import { memoryStore } from '../store/memory/memory-store.ts';
+import { tokensOf } from './compare.ts';
+import { inputOf } from './recorded-input.ts';
+import {
+  addedBy,
+  answeredBy,
+  type RecordedSession,
+  type RecordedTurn,
+  type TurnSide,
+} from './recorded-session.ts';
+import { type RecordedTools, recordedTools, type ToolModes } from './recorded-tools.ts';
+import { type ReplayedTurn, replayedTurn } from './scripted-model-from.ts';
+import { toolCallsOf } from './tool-calls.ts';
+
+/** How a turn is run again. */
+export interface TurnRun {
+  readonly input: Input;
+  /** The snapshot to start from; absent for the first turn of a session. */
+  readonly from: string | undefined;
+  readonly tools: ToolModes;
+  readonly model: ModelRef | undefined;
+  readonly context: JsonObject;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** The outcome of a turn that was run again. */
+export interface ReplayedSide {
+  readonly side: TurnSide;
+  /** The snapshot that it ended with, if it ended well. */
+  readonly snapshotId?: string;
+  readonly missing: readonly string[];
+  /** The turn called models, and not the one that it was to be run with. */
+  readonly ignoresModel: boolean;
+}
+
+/** Runs a recorded turn again. A turn that is refused or fails is a result like any other. */
+export async function replayTurn(
+  scratch: Scratch,
+  turn: RecordedTurn,
+  run: TurnRun,
+): Promise<ReplayedSide> {
+  const tools = recordedTools(turn, run.tools);
+  const replayed = { turn, modelCalls: 0 };
+  const started = performance.now();
+  const { output, snapshotId, error } = await scratch.inside(replayed, tools, () =>
+    perform(scratch, run),
+  );
+  run.signal?.throwIfAborted();
+  const time = performance.now() - started;
+  const state = snapshotId === undefined ? undefined : await scratch.stateAt(snapshotId);
+  const base = run.from === undefined ? undefined : await scratch.stateAt(run.from);
+  const failure = error ?? output?.error;
+  const side: TurnSide = {
+    ...contentOf(scratch, base, state),
+    finishReason: failure === undefined ? (output?.finishReason ?? 'other') : 'failed',
+    ...(failure && { error: toErrorBody(failure) }),
+    ...(output?.output !== undefined && { output: output.output }),
+    ...(output?.usage && { usage: output.usage }),
+    time,
+  };
+  const isGood = failure === undefined && snapshotId !== undefined;
+  const callsModels = tools.models.length > 0 || tokensOf(side) > 0;
+  const ignoresModel = run.model !== undefined && callsModels && !tools.models.includes(run.model);
+  return { side, ...(isGood && { snapshotId }), missing: tools.missing, ignoresModel };
+}
+
+async function perform(
+  { agent, fork }: Scratch,
+  { input, from, model, context, signal }: TurnRun,
+): Promise<{ output?: Output; snapshotId?: string; error?: Error }> {
+  let snapshotId: string | undefined;
+  const { requestId: _, detach: __, ...asked } = input;
+  try {
+    // An interrupt is answered once in a session.
+    const start = from !== undefined && input.resume !== undefined ? await fork(from) : from;
+    const turn = agent.stream(asked, {
+      ...(start !== undefined && { snapshotId: start }),
+      context,
+      ...(model !== undefined && { model }),
+      ...(signal && { signal }),
+    });
+    for await (const chunk of turn.stream) snapshotId ??= chunk.turnStart?.snapshotId;
+    const output = await turn.output;
+    return { output, ...(snapshotId !== undefined && { snapshotId }) };
+  } catch (error) {
+    return { error: toWaymarkError(error) };
+  }
+}
+
+function contentOf(
+  { agent }: Scratch,
+  base: SessionState | undefined,
+  state: SessionState | undefined,
+): Pick<TurnSide, 'messages' | 'toolCalls' | 'custom' | 'artifacts'> {
+  if (state === undefined)
+    return {
+      messages: [],
+      toolCalls: [],
+      ...(base?.custom !== undefined && { custom: base.custom }),
+      artifacts: base?.artifacts ?? [],
+    };
+  const before = base === undefined ? [] : lastRound(base.history);
+  const added = addedBy(base, state);
+  const read = inputOf(before, added, agent.spec.initialMessages ?? []);
+  const messages = typeof read === 'string' ? added : read.answer;
+  return {
+    messages,
+    toolCalls: toolCallsOf(
+      typeof read === 'string' ? [] : answeredBy(read.input, before),
+      messages,
+    ),
+    ...(state.custom !== undefined && { custom: state.custom }),
+    artifacts: state.artifacts,
+  };
+}
+
+/** A copy of one session in memory, with the agent that continues it. The store that it came from is not touched. */
+export interface Scratch {
+  readonly agent: AgentInternals;
+  /** The state of a snapshot, also of a failed turn. */
+  stateAt(snapshotId: string): Promise<SessionState | undefined>;
+  /** A copy of a snapshot in a separate session. */
+  fork(snapshotId: string): Promise<string>;
+  /** Runs a turn in the place of a recorded one. */
+  inside<Value>(replayed: ReplayedTurn, tools: RecordedTools, fn: () => Value): Value;
+}
+
+/** Copies a session. */
+export async function createScratch(
+  app: App,
+  { session, document }: RecordedSession,
+  changes: PromptChanges,
+): Promise<Scratch> {
+  const store = memoryStore();
+  const original = internalsOf(app.agent(session.agent));
+  const scope = { agent: session.agent };
+  // Failures of the replay are in its report.
+  const host = replicaHost(original.host, () => {});
+  const agent = internalsOf(replicaOf(original, { host, store, changes }));
+  await store.maintenance?.importSession(scope, document);
+  const others = new Map<AgentInternals, AgentInternals>();
+  const replicaFor = (other: AgentInternals): AgentInternals => {
+    const replica = others.get(other) ?? internalsOf(replicaOf(other, { host, store }));
+    others.set(other, replica);
+    return replica;
+  };
+  return {
+    agent,
+    async stateAt(snapshotId) {
+      const loaded = await store.runs?.load(scope, { snapshotId }).catch(() => undefined);
+      if (loaded !== undefined) return loaded.state;
+      const { state } = (await store.getSnapshot(scope, { snapshotId })) ?? {};
+      return state && fromPlainState(state);
+    },
+    async fork(snapshotId) {
+      const target = { sessionId: host.newId(), snapshotId: host.newId() };
+      await store.timeline?.fork(scope, snapshotId, target);
+      return target.snapshotId;
+    },
+    inside: (replayed, tools, fn) =>
+      replicas.run(replicaFor, () => toolReplay.run(tools, () => replayedTurn.run(replayed, fn))),
+  };
+}

@@ -1,0 +1,162 @@
+import { createAgent, internalsOf } from '../agent/define/create-agent.ts';
+import type { Agent } from '../agent/spec/agent.ts';
+import { type AgentSpec, fullStore } from '../agent/spec/spec.ts';
+import { WaymarkError } from '../core/error.ts';
+import type { JsonObject } from '../core/json/json.ts';
+import { toolReplay } from '../generate/hooks.ts';
+import { type RecordedSession, type RecordedTurn, recordedSession } from './recorded-session.ts';
+import { recordedTools } from './recorded-tools.ts';
+
+/** Which turns to run again, and what to change. */
+export interface RerunRequest {
+  /** The snapshot of the turn, or of the last one of the conversation. */
+  readonly snapshotId: string;
+  /** This turn only, or the conversation from its first turn up to it, with the new answers carried forward. */
+  readonly scope: 'turn' | 'conversation';
+  /** `recorded`: tools do not run, and their calls get the recorded answers. */
+  readonly tools: 'recorded' | 'live';
+  readonly model?: string;
+  /** Replaces the system prompt. */
+  readonly system?: string;
+  readonly config?: JsonObject;
+}
+
+/** Where the turns were run again. */
+export interface RerunResult {
+  /** A separate session: a fork of the state before the turn. */
+  readonly sessionId: string;
+  readonly snapshotId?: string;
+  readonly turns: number;
+  /** Why not all turns were run. */
+  readonly stopped?: string;
+}
+
+/** Options of {@link rerun}. */
+export interface RerunOptions {
+  /** Stops the rerun and deletes its session; the call is then `CANCELLED`. */
+  readonly signal?: AbortSignal;
+  /** The owner of the session. */
+  readonly owner?: string;
+}
+
+/** Marks the session of a rerun, until a person decides to keep it. */
+export const rerunMark = 'waymark.rerunOf';
+
+/** Runs stored turns again in a separate session, so that a person can compare them with the original. */
+export async function rerun(
+  agent: Agent,
+  request: RerunRequest,
+  { signal, ...whose }: RerunOptions = {},
+): Promise<RerunResult> {
+  const { spec, host } = internalsOf(agent);
+  const session = await recordingOf(agent, spec, { snapshotId: request.snapshotId, ...whose });
+  const turns = chosenTurns(session, request);
+  const variant = createAgent(changedSpec(spec, request), host);
+  const [first] = turns;
+  if (signal?.aborted) throw cancelled();
+  const forked =
+    first?.parentId === undefined ? undefined : await agent.fork(first.parentId, whose);
+  const sessionId = forked?.sessionId ?? host.newId();
+  let snapshotId = forked?.snapshotId;
+  let done = 0;
+  let stopped: string | undefined;
+  for (const turn of turns) {
+    if (signal?.aborted) break;
+    const { requestId: _, detach: __, ...input } = turn.input;
+    const output = await toolReplay
+      .run(recordedTools(turn, request.tools), () =>
+        variant.run(input, {
+          ...(snapshotId === undefined ? { sessionId } : { snapshotId }),
+          ...(request.model !== undefined && { model: request.model }),
+          ...(signal && { signal }),
+          ...whose,
+          throwOnError: false,
+        }),
+      )
+      .catch((error: Error) => ({ error, snapshotId: undefined }));
+    done++;
+    if (output.error) stopped = output.error.message;
+    if (output.error || output.snapshotId === undefined) break;
+    ({ snapshotId } = output);
+  }
+  if (signal?.aborted) {
+    await agent.deleteSession(sessionId, whose);
+    throw cancelled();
+  }
+  // A first turn that was refused left no session.
+  if ((await agent.getSession(sessionId, { ...whose, messages: { last: 1 } })) === undefined) {
+    throw new WaymarkError('FAILED_PRECONDITION', stopped ?? 'The turn could not be run again.');
+  }
+  const title = `${session.session.title ?? 'Session'} (replay)`;
+  const metadata = { [rerunMark]: request.snapshotId };
+  await agent.updateSession(sessionId, { title, metadata }, whose);
+  return {
+    sessionId,
+    turns: done,
+    ...(snapshotId !== undefined && { snapshotId }),
+    ...(stopped !== undefined && { stopped }),
+  };
+}
+
+function cancelled(): WaymarkError {
+  return new WaymarkError('CANCELLED', 'The rerun was stopped, and its session was deleted.');
+}
+
+async function recordingOf(
+  agent: Agent,
+  spec: AgentSpec,
+  { snapshotId, ...whose }: { readonly snapshotId: string; readonly owner?: string },
+): Promise<RecordedSession> {
+  const exporter = fullStore(spec)?.maintenance;
+  if (exporter === undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'The store of this agent cannot export sessions.',
+    );
+  }
+  const found = await agent.getSnapshot(snapshotId, { ...whose, messages: { last: 1 } });
+  const scope = { agent: agent.name, ...whose };
+  const document = found && (await exporter.exportSession(scope, found.sessionId));
+  if (document === undefined) {
+    throw new WaymarkError('NOT_FOUND', `No snapshot "${snapshotId.slice(0, 64)}" of this agent.`);
+  }
+  return recordedSession(document, { initialMessages: spec.initialMessages ?? [] });
+}
+
+function chosenTurns(
+  { turns, skipped, document }: RecordedSession,
+  { snapshotId, scope }: RerunRequest,
+): readonly RecordedTurn[] {
+  const byId = new Map(turns.map((turn) => [turn.snapshotId, turn]));
+  const last = byId.get(snapshotId);
+  if (last === undefined) {
+    const reason = skipped.find((each) => each.snapshotId === snapshotId)?.reason;
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      reason ?? 'This snapshot is not the end of a turn that is stored in this session.',
+    );
+  }
+  if (scope === 'turn') return [last];
+  const parents = new Map(
+    document.snapshots.map((each) => [String(each.snapshotId), each.parentId]),
+  );
+  const path: RecordedTurn[] = [];
+  for (let id: unknown = snapshotId; typeof id === 'string'; id = parents.get(id)) {
+    const turn = byId.get(id);
+    if (turn !== undefined) path.unshift(turn);
+  }
+  return path;
+}
+
+/** The agent with what the request changes. It is used for these turns only, and no other process continues them. */
+function changedSpec(spec: AgentSpec, { system, config, tools }: RerunRequest): AgentSpec {
+  const isChanged = system !== undefined || config !== undefined;
+  if (spec.withChanges === undefined && (isChanged || tools === 'recorded')) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Agent "${spec.name}" is a custom agent: its code decides what it sends to models. Run it again with live tools and without changes.`,
+    );
+  }
+  const changes = { ...(system !== undefined && { system }), ...(config && { config }) };
+  return { ...spec, ...(isChanged && spec.withChanges?.(changes)) };
+}

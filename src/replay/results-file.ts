@@ -1,0 +1,62 @@
+import { appendFile, open, readFile, truncate } from 'node:fs/promises';
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import type { SkippedTurn } from './recorded-session.ts';
+import type { TurnReport } from './report.ts';
+
+/** One line of a results file. */
+export type ResultLine =
+  | { readonly format: 1; readonly replay: string }
+  | { readonly turn: TurnReport }
+  | { readonly skipped: SkippedTurn }
+  /** All turns of a session are done. */
+  | { readonly session: string };
+
+/** The results of a replay, written as they come. */
+export interface ResultsFile {
+  readonly earlier: readonly ResultLine[];
+  add(line: ResultLine): Promise<void>;
+}
+
+/** Opens a results file, or begins one. A line that a killed process left unfinished is removed. */
+export async function openResults(path: string, replay: string): Promise<ResultsFile> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  const end = text.lastIndexOf('\n') + 1;
+  const lines = text
+    .slice(0, end)
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => parseLine(line, path));
+  if (end < text.length) await truncate(path, Buffer.byteLength(text.slice(0, end)));
+  const [header] = lines;
+  let writing: Promise<void> = Promise.resolve();
+  const add = (line: ResultLine): Promise<void> => {
+    writing = writing.then(() => appendFile(path, `${JSON.stringify(line)}\n`));
+    return writing;
+  };
+  if (header === undefined) {
+    await (await open(path, 'a')).close();
+    await add({ format: 1, replay });
+  } else if (!('replay' in header) || header.replay !== replay) throw otherReplay(path);
+  return { earlier: lines.slice(1), add };
+}
+
+function parseLine(line: string, path: string): ResultLine {
+  try {
+    return JSON.parse(line) as ResultLine;
+  } catch (cause) {
+    if (isWaymarkError(cause)) throw cause;
+    throw new WaymarkError('INVALID_ARGUMENT', `${path} is not the results file of a replay.`, {
+      cause,
+    });
+  }
+}
+
+function otherReplay(path: string): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `${path} has the results of another replay: other sessions, changes or options. Use another file, or delete this one.`,
+  );
+}

@@ -1,0 +1,122 @@
+import { type Json, jsonEqual } from '../core/json/json.ts';
+import { parse, type Schema } from '../core/schema/schema.ts';
+import type { Input } from '../protocol/turn.ts';
+import { type Divergence, spoken } from './compare.ts';
+import type { TurnSide } from './recorded-session.ts';
+import type { TurnScore } from './report.ts';
+
+/** A turn as scorers get it. */
+export interface ScoredTurn {
+  /** The input of the turn. */
+  readonly input: Input;
+  /** The turn as it was recorded. */
+  readonly recorded: TurnSide;
+  /** The turn as it was replayed. */
+  readonly replayed: TurnSide;
+  /** The differences. */
+  readonly divergences: readonly Divergence[];
+}
+
+/** A score from 0 to 1, or whether the turn is right. */
+export type Verdict =
+  | number
+  | boolean
+  | { readonly score: number | boolean; readonly reason?: string };
+
+/** Scores a replayed turn. */
+export type ScoreFunction = (turn: ScoredTurn) => Verdict | Promise<Verdict>;
+
+/** A function, or a function with a name for the report. */
+export type Scorer = ScoreFunction | { readonly name: string; readonly score: ScoreFunction };
+
+/** The scores of a turn. A scorer that throws gives 0 and its message. */
+export async function scoreTurn(
+  scorers: readonly Scorer[],
+  turn: ScoredTurn,
+): Promise<readonly TurnScore[]> {
+  return await Promise.all(
+    scorers.map(async (scorer, place) => {
+      const name = scorer.name === '' ? `score ${place + 1}` : scorer.name;
+      const score = typeof scorer === 'function' ? scorer : scorer.score;
+      try {
+        return { name, ...toScore(await score(turn)) };
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        return { name, score: 0, reason };
+      }
+    }),
+  );
+}
+
+function toScore(verdict: Verdict): Omit<TurnScore, 'name'> {
+  if (typeof verdict !== 'object') return { score: Number(verdict) };
+  const { score, reason } = verdict;
+  return { score: Number(score), ...(reason !== undefined && { reason }) };
+}
+
+/** The part of a turn that is scored. `output` is the structured output, or the text of an agent without one. */
+export type ScoredField = 'text' | 'output' | 'custom' | 'artifacts' | 'toolCalls' | 'finishReason';
+
+/** 1 if the field is the same as recorded. */
+export function exact(field: ScoredField): Scorer {
+  return {
+    name: `exact ${field}`,
+    score: ({ recorded, replayed }) =>
+      jsonEqual(fieldOf(recorded, field), fieldOf(replayed, field)),
+  };
+}
+
+/** 1 if the text of the field contains a text. @default what was recorded */
+export function contains(field: ScoredField, expected?: string): Scorer {
+  return {
+    name: expected === undefined ? `contains ${field}` : `${field} contains "${expected}"`,
+    score: ({ recorded, replayed }) =>
+      asText(fieldOf(replayed, field)).includes(expected ?? asText(fieldOf(recorded, field))),
+  };
+}
+
+/** 1 if the field fits a schema. */
+export function matchesSchema(field: ScoredField, schema: Schema): Scorer {
+  return {
+    name: `schema of ${field}`,
+    async score({ replayed }) {
+      try {
+        await parse(schema, fieldOf(replayed, field), `The ${field}`);
+        return 1;
+      } catch (error) {
+        return { score: 0, reason: error instanceof Error ? error.message : String(error) };
+      }
+    },
+  };
+}
+
+function fieldOf(side: TurnSide, field: ScoredField): Json {
+  switch (field) {
+    case 'text':
+      return spoken(side);
+    case 'output':
+      return side.output ?? parsed(spoken(side));
+    case 'toolCalls':
+      return side.toolCalls.map(({ name, input }) => ({ name, input }));
+    case 'custom':
+      return side.custom ?? null;
+    case 'artifacts':
+      return side.artifacts as unknown as Json;
+    case 'finishReason':
+      return side.finishReason ?? null;
+  }
+}
+
+/** A text that is JSON, as its value: a recording has only the text of a structured output. */
+function parsed(text: string): Json {
+  if (!/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text;
+  }
+}
+
+function asText(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
