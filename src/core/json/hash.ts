@@ -35,7 +35,7 @@ export function isContentHash(value: Json, hash: string): boolean {
   return contentHash(value) === hash || formerContentHash(value) === hash;
 }
 
-/** The content address by the first definition (decision 0003). It differs only for wide containers and long texts. */
+/** The content address by the first hash of decision 0120. It differs only for wide containers and long texts. */
 export function formerContentHash(value: Json): string {
   return sha256Hex(formerText(toJson(value, 'The value to hash')));
 }
