@@ -39,7 +39,7 @@ export async function confirmDeletion(
 }
 
 /** Asks a yes-or-no question; anything but `y` or `yes` is a no. */
-export async function confirm(
+async function confirm(
   question: string,
   { input, output }: Pick<Terminal, 'input' | 'output'>,
 ): Promise<boolean> {

@@ -180,7 +180,7 @@ function costsMore(factor: number | undefined, recorded: Cost, replayed: Cost): 
 }
 
 /** The tool calls that differ. Calls are paired in order: first those that ask the same, then those of the same tool. */
-export function compareToolCalls(
+function compareToolCalls(
   recorded: readonly ToolCall[],
   replayed: readonly ToolCall[],
 ): Divergence[] {
@@ -239,7 +239,7 @@ function asked({ name, input }: ToolCall): Json {
 }
 
 /** The places where two documents differ. One that is missing is as good as `null`. */
-export function compareJson(
+function compareJson(
   kind: DivergenceKind,
   path: string,
   recorded: Json | undefined,

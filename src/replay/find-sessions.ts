@@ -123,7 +123,7 @@ function withExports(store: App['store']): Store {
 }
 
 /** Whether a text is the path of a file or folder that exists. */
-export async function isPath(text: string): Promise<boolean> {
+async function isPath(text: string): Promise<boolean> {
   return await stat(text).then(
     () => true,
     () => false,
@@ -131,7 +131,7 @@ export async function isPath(text: string): Promise<boolean> {
 }
 
 /** The sessions of an export file (a document, or one for each line) or of the files in a folder. */
-export async function* exportsAt(path: string): AsyncGenerator<FoundSession> {
+async function* exportsAt(path: string): AsyncGenerator<FoundSession> {
   if ((await stat(path)).isDirectory()) {
     const names = (await readdir(path)).filter((name) => /\.jsonl?$/.test(name)).toSorted();
     for (const name of names) yield* exportsAt(join(path, name));

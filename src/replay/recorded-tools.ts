@@ -153,7 +153,7 @@ export type ToolMode = 'recorded' | 'live' | ((call: StubbedCall) => unknown);
 export type ToolModes = 'recorded' | 'live' | Readonly<Record<string, ToolMode>>;
 
 /** The mode of one tool. */
-export function modeOf(modes: ToolModes, name: string): ToolMode {
+function modeOf(modes: ToolModes, name: string): ToolMode {
   if (typeof modes === 'string') return modes;
   if (Object.hasOwn(modes, name)) return modes[name] ?? 'recorded';
   return modes['*'] ?? 'recorded';

@@ -200,7 +200,7 @@ function unknownTexts(unknown: Unknown | undefined): string[] {
  * Changes of a prompt agent's turn that have no known cause: the state changed, and no tool call has a record of it. Only tools change
  * the state of such an agent, so an older version wrote the session.
  */
-export function unknownEffects(
+function unknownEffects(
   { toolCalls, before, custom, artifacts, parentId }: RecordedTurn,
   initialState: Json | undefined,
 ): Unknown {

@@ -87,12 +87,12 @@ export type Template = keyof typeof templates;
 export const templateNames = Object.keys(templates) as readonly Template[];
 
 /** Whether a template has this name. */
-export function isTemplate(name: string): name is Template {
+function isTemplate(name: string): name is Template {
   return Object.hasOwn(templates, name);
 }
 
 /** The files of a new project: texts by path. */
-export function projectFiles(
+function projectFiles(
   template: Template,
   project: { readonly name: string; readonly version: string },
 ): ReadonlyMap<string, string> {

@@ -36,7 +36,7 @@ function causeOf(error: Error): Error {
 // All of it: Bun has no `registerHooks`, and a missing name would be a syntax error.
 
 /** Calls the listener for each file that is imported from now on, except those of packages. */
-export function onFileLoaded(entry: string, listener: (path: string) => void): void {
+function onFileLoaded(entry: string, listener: (path: string) => void): void {
   // At runtime it may be missing, whatever its types say.
   const { registerHooks } = nodeModule as Partial<typeof nodeModule>;
   if (registerHooks === undefined) {

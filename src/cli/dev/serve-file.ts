@@ -10,7 +10,7 @@ import type { Terminal } from '../terminal.ts';
 import { oneLine, safe } from '../text/format.ts';
 
 /** The port of `waymark dev`, unless it is in use. */
-export const defaultPort = 3000;
+const defaultPort = 3000;
 
 /** How an app is served. */
 export interface ServeFileOptions {
@@ -123,7 +123,7 @@ function describedLines(error: unknown): string[] {
 }
 
 /** The folder of the built Studio; `undefined` when it was not built. */
-export function studioFolder(): string | undefined {
+function studioFolder(): string | undefined {
   const folder = join(packageRoot(), 'dist', 'studio');
   return existsSync(join(folder, 'index.html')) ? folder : undefined;
 }

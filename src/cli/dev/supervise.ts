@@ -114,7 +114,7 @@ export class Supervisor {
 const debounceMs = 80;
 
 /** Watches files; calls once for a burst of changes. */
-export class FileWatch {
+class FileWatch {
   readonly #onChange: (path: string) => void;
   readonly #folders = new Map<
     string,

@@ -209,19 +209,19 @@ const file = v.looseObject({ mcpServers: v.optional(v.record(v.string(), entry),
 export type ServerEntry = v.InferOutput<typeof entry>;
 
 /** The servers of a file in the form that MCP clients share: `{ "mcpServers": { name: { command, args } } }`. */
-export function readServers(path: string): Readonly<Record<string, ServerEntry>> {
+function readServers(path: string): Readonly<Record<string, ServerEntry>> {
   return existsSync(path) ? read(path).mcpServers : {};
 }
 
 /** Adds a server to the file, or replaces the one with its name. The rest of the file stays as it is. */
-export function writeServer(path: string, name: string, server: ServerEntry): void {
+function writeServer(path: string, name: string, server: ServerEntry): void {
   const before = existsSync(path) ? read(path) : { mcpServers: {} };
   const after = { ...before, mcpServers: { ...before.mcpServers, [name]: server } };
   writeFileSync(path, `${JSON.stringify(after, null, 2)}\n`);
 }
 
 /** An entry as `mcp()` takes it. */
-export function toServer(given: ServerEntry): McpServer {
+function toServer(given: ServerEntry): McpServer {
   const defined = Object.entries(given).filter(([, value]) => value !== undefined);
   return Object.fromEntries(defined) as unknown as McpServer;
 }
