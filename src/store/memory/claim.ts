@@ -27,9 +27,9 @@ import {
   list,
   nearestListed,
   type RunRow,
-  reached,
   type SessionRow,
   type SnapshotRow,
+  stateOf,
   type Tables,
 } from './tables.ts';
 
@@ -43,7 +43,7 @@ export function claim(tables: Tables, scope: Scope, request: ClaimRequest): Clai
   const session =
     findSession(tables, scope, request.sessionId) ??
     createSessionRow(tables, scope, request.sessionId, request);
-  for (const run of decision.displaced) leaveBehind(tables, run);
+  for (const run of decision.displaced) expireRun(tables, run);
   const start = decision.start?.key;
   const run = createRun(tables, session, start, request, decision.turnIndex);
   addRequests(tables, run, request.requests);
@@ -66,7 +66,7 @@ export function claim(tables: Tables, scope: Scope, request: ClaimRequest): Clai
 
 /** Lists the pending snapshot of a detached run. */
 export function listPending(tables: Tables, run: RunRow): SnapshotRow {
-  const { state, stateHash } = reached(run);
+  const { state, stateHash } = stateOf(run);
   const row = tables.newRow({
     id: run.id,
     session: run.session,
@@ -95,11 +95,11 @@ export function checkFree(session: SessionRow, now: number): void {
 /** Takes a free session from an expired attached run, so that its caller, if only slow, cannot write any more. */
 export function displace(tables: Tables, session: SessionRow): void {
   checkFree(session, tables.clock.now());
-  if (session.run !== undefined) leaveBehind(tables, session.run);
+  if (session.run !== undefined) expireRun(tables, session.run);
 }
 
 /** The run of a caller that died: it holds nothing any more, and its snapshot reads `expired` from now on. */
-export function leaveBehind(tables: Tables, run: RunRow): void {
+export function expireRun(tables: Tables, run: RunRow): void {
   const { session } = run;
   const row = tables.newRow({
     id: run.id,
@@ -113,8 +113,8 @@ export function leaveBehind(tables: Tables, run: RunRow): void {
     updatedAt: run.heartbeatAt,
     heartbeatAt: run.heartbeatAt,
     ttl: run.ttl,
-    state: reached(run).state,
-    stateHash: reached(run).stateHash,
+    state: stateOf(run).state,
+    stateHash: stateOf(run).stateHash,
   });
   list(row);
   tables.snapshots.set(row.id, row);

@@ -31,9 +31,9 @@ import {
   list,
   moveHead,
   type RunRow,
-  reached,
   type SessionRow,
   type SnapshotRow,
+  stateOf,
   type Tables,
 } from './tables.ts';
 
@@ -41,7 +41,7 @@ import {
 export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committed {
   const run = currentRun(tables, ref);
   const decision = accepted(decideCommit(commitFacts(tables, run, write), write));
-  tables.files.check(run.session.scope, write.state, () => reached(run).state);
+  tables.files.check(run.session.scope, write.state, () => stateOf(run).state);
   const { defaultTitle } = write;
   if (defaultTitle !== undefined) run.session.title ??= checkTitle(defaultTitle);
   if (write.events !== undefined) appendTo(tables, run, write.events);

@@ -16,9 +16,9 @@ import {
   holder,
   nearestListed,
   type RunRow,
-  reached,
   type SessionRow,
   type SnapshotRow,
+  stateOf,
   type Tables,
 } from './tables.ts';
 
@@ -85,7 +85,7 @@ export function toMetadata(
     ...(row.status !== 'pending' || heartbeatAt === undefined
       ? {}
       : { heartbeatAt: iso(heartbeatAt) }),
-    stateHash: run === undefined ? row.stateHash : reached(run).stateHash,
+    stateHash: run === undefined ? row.stateHash : stateOf(run).stateHash,
     ...(row.label === undefined ? {} : { label: row.label }),
     orphaned: isOrphaned(row, path),
   };
@@ -105,7 +105,7 @@ function toPending(run: RunRow, now: number): Snapshot {
     createdAt: iso(run.createdAt),
     updatedAt: iso(run.heartbeatAt),
     heartbeatAt: iso(run.heartbeatAt),
-    stateHash: reached(run).stateHash,
+    stateHash: stateOf(run).stateHash,
     orphaned: parent !== undefined && !activePath(run.session).has(parent),
   };
 }
@@ -143,13 +143,13 @@ export function readSnapshot(
   const now = tables.clock.now();
   if (row !== undefined) return withState(row, now, options);
   if (run === undefined) return undefined;
-  return { ...toPending(run, now), ...toMarked(reached(run).state, run.base, options) };
+  return { ...toPending(run, now), ...toMarked(stateOf(run).state, run.base, options) };
 }
 
 /** A written snapshot with its plain state, marked. */
 export function withState(row: SnapshotRow, now: number, options: MessageOptions = {}): Snapshot {
   const run = row.session.run?.row === row ? row.session.run : undefined;
-  const { state } = run === undefined ? row : reached(run);
+  const { state } = run === undefined ? row : stateOf(run);
   return { ...toMetadata(row, now), ...toMarked(state, row, options) };
 }
 
@@ -202,13 +202,13 @@ export function loadState(tables: Tables, scope: Scope, lookup: Lookup): LoadedS
   const { row, run } = find(tables, scope, lookup);
   const now = tables.clock.now();
   if (row !== undefined) {
-    const open = row.session.run?.row === row ? reached(row.session.run) : row;
+    const open = row.session.run?.row === row ? stateOf(row.session.run) : row;
     return { snapshotId: row.id, state: open.state, ref: row, snapshot: toMetadata(row, now) };
   }
   if (run === undefined) return undefined;
   return {
     snapshotId: run.id,
-    state: reached(run).state,
+    state: stateOf(run).state,
     ref: run.base,
     snapshot: toPending(run, now),
   };

@@ -19,7 +19,7 @@ import { decideAbort } from '../rules/holder.ts';
 import {
   claim,
   endRun,
-  leaveBehind,
+  expireRun,
   listPending,
   noCrashes,
   takeOver,
@@ -42,7 +42,7 @@ import {
   leaveInbox,
   nearestListed,
   type RunRow,
-  reached,
+  stateOf,
   type Tables,
 } from './tables.ts';
 
@@ -62,7 +62,7 @@ export function runSupport(tables: Tables): Required<Omit<RunSupport, 'transacti
     detach: async (ref, request, away, events) => detach(tables, ref, request, away, events),
     async checkpoint(ref, { state, stateHash, inputsDone, midTurn, used, events, spend }) {
       const run = currentRun(tables, ref);
-      tables.files.check(run.session.scope, state, () => reached(run).state);
+      tables.files.check(run.session.scope, state, () => stateOf(run).state);
       if (events !== undefined) appendTo(tables, run, events);
       run.checkpoint = { state, stateHash, inputsDone, midTurn, used };
       run.crashes = noCrashes;
@@ -214,8 +214,8 @@ function abort(tables: Tables, scope: Scope, snapshotId: string): SnapshotStatus
 
 /** Ends a run. The state that it had reached stays for inspection. */
 function end(tables: Tables, run: RunRow): 'aborted' {
-  const { state, stateHash } = reached(run);
-  if (run.row === undefined) leaveBehind(tables, run);
+  const { state, stateHash } = stateOf(run);
+  if (run.row === undefined) expireRun(tables, run);
   else {
     leaveInbox(run);
     endRun(tables, run);

@@ -169,7 +169,7 @@ export interface Tables {
 }
 
 /** The state of a run that others can see: its last checkpoint, or the state it continues from. */
-export function reached(run: RunRow): Readonly<Pick<SnapshotRow, 'state' | 'stateHash'>> {
+export function stateOf(run: RunRow): Readonly<Pick<SnapshotRow, 'state' | 'stateHash'>> {
   return run.checkpoint ?? run.base ?? { state: emptyState, stateHash: hashState(emptyState) };
 }
 

@@ -13,7 +13,7 @@ import { notFound } from '../rules/errors.ts';
 import { pageOf } from '../rules/page.ts';
 import { matchesQuery, passesFilter, searchTextOf } from '../rules/session-filter.ts';
 import { checkLabel, checkMetadata, checkTitle } from '../rules/size-limits.ts';
-import { checkFree, leaveBehind } from './claim.ts';
+import { checkFree, expireRun } from './claim.ts';
 import { holderFact, namedFacts } from './facts.ts';
 import { activePath, isOrphaned, toMetadata, toSessionInfo, withState } from './reading.ts';
 import { createSessionRow, dropSessionRow, withSubSessions } from './rows.ts';
@@ -85,7 +85,7 @@ export function timelineSupport(tables: Tables): Required<TimelineSupport> {
       const facts = { ...named, run, now: now() };
       const decision = accepted(decideRestore(facts, { snapshotId, expectHead }));
       const row = found(named, snapshotId);
-      if (decision.displaced !== null) leaveBehind(tables, decision.displaced);
+      if (decision.displaced !== null) expireRun(tables, decision.displaced);
       if (decision.listsHead && row.session.head !== undefined) list(row.session.head);
       row.session.head = row;
       row.session.updatedAt = now();

@@ -7,7 +7,7 @@ import type { FileSupport, MaintenanceSupport, Scope, Store } from '../contract/
 import { damagedFile } from './file-pieces.ts';
 
 /** Bytes of files that one document may hold: it is one JSON value, so it is in memory as a whole. */
-const mostBytes: number = 16 * 1024 * 1024;
+const maxBytes: number = 16 * 1024 * 1024;
 
 /** Exports and imports that carry the files of a session, as base64 under `content.files`. */
 export function withFiles(
@@ -41,7 +41,7 @@ async function addFiles(
     const file = await files.open({ scope, sessionId }, hash);
     if (file === undefined) throw damagedFile(hash, 'it is missing');
     total += file.size;
-    if (total > mostBytes) throw tooLarge(sessionId);
+    if (total > maxBytes) throw tooLarge(sessionId);
     const texts: string[] = [];
     for await (const piece of file.read(0, file.size)) texts.push(binaryOf(piece));
     table[hash] = btoa(texts.join(''));
@@ -85,12 +85,12 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 // More arguments than this may be too many for a call.
-const mostArguments = 8192;
+const maxArguments = 8192;
 
 function binaryOf(piece: Uint8Array): string {
   const texts: string[] = [];
-  for (let at = 0; at < piece.length; at += mostArguments) {
-    texts.push(String.fromCharCode(...piece.subarray(at, at + mostArguments)));
+  for (let at = 0; at < piece.length; at += maxArguments) {
+    texts.push(String.fromCharCode(...piece.subarray(at, at + maxArguments)));
   }
   return texts.join('');
 }
@@ -106,8 +106,8 @@ function bytesOf(base64: string): Uint8Array | undefined {
 function tooLarge(sessionId: string): WaymarkError {
   return new WaymarkError(
     'RESOURCE_EXHAUSTED',
-    `Session "${sessionId}" has files of more than ${mostBytes} bytes, which do not fit in one document. Back up the whole store instead, or remove the artifacts and prune the snapshots that have them.`,
-    { details: { most: mostBytes } },
+    `Session "${sessionId}" has files of more than ${maxBytes} bytes, which do not fit in one document. Back up the whole store instead, or remove the artifacts and prune the snapshots that have them.`,
+    { details: { most: maxBytes } },
   );
 }
 
