@@ -192,5 +192,5 @@ async function goesThroughPooler(client: PoolClient): Promise<boolean> {
   return (client as Keyed).processID !== rows[0]?.pid;
 }
 
-/** What a connection holds besides what its types say. */
+/** Fields of a connection that its types leave out. */
 type Keyed = PoolClient & { readonly processID?: number | null };

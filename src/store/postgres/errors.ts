@@ -84,7 +84,7 @@ export function isConflict(error: unknown): boolean {
   return code === '40001' || code === '40P01' || code === '23505' || code === '55P03';
 }
 
-/** What pg threw, in our vocabulary. */
+/** An error of pg, in our vocabulary. */
 export function toStoreError(error: unknown): unknown {
   if (isWaymarkError(error)) return error;
   const code = codeOf(error);

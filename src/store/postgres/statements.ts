@@ -14,7 +14,7 @@ const types = {
   },
 };
 
-/** What runs a query: a pool, or one of its connections. */
+/** Runs queries: a pool, or one of its connections. */
 export interface Queryable {
   query(config: QueryConfig): Promise<QueryResult>;
 }

@@ -27,7 +27,7 @@ import {
   statement,
 } from './database/query.ts';
 
-/** What tells the rows apart, besides the day. */
+/** Columns that tell the rows apart, besides the day. */
 const spendKeys = ['owner', 'agent', 'session', 'by_agent', 'model', 'currency'] as const;
 
 /** The end of an insertion that adds to the rows that are there. */
@@ -135,7 +135,7 @@ function sumStatement(by: SpendGroup | 'total', conditions: readonly string[]): 
   return made;
 }
 
-/** What was spent, by the rows of a table. */
+/** Spend, by the rows of a table. */
 export function spendSupport({ db }: { readonly db: Database }): SpendSupport {
   const isPostgres = db.dialect.name === 'postgres';
   return {
@@ -182,7 +182,7 @@ const counted = (d: Dialect): string => `
       ${sumOf('reservations', 'x.amount', `x.currency = b.currency AND ${isHeld(d)}`)} AS reserved
     FROM b)`;
 
-/** What counts as spent for a row of `c`. */
+/** The amount that counts as spent for a row of `c`. */
 const spent = 'CASE WHEN c.spent < c.at_least THEN c.at_least ELSE c.spent END + c.lost';
 
 /** Makes a reservation unless a bound does not hold; gives its id once for each currency. */

@@ -17,7 +17,7 @@ import type { GcScheduler } from './retention/gc-scheduler.ts';
 import type { CommitResult } from './runs/commit.ts';
 import type { AppendedEvents } from './runs/events.ts';
 
-/** What a store over a database is made of. */
+/** The parts of a store over a database. */
 export interface SqlParts {
   readonly name: string;
   readonly db: Database;
@@ -40,7 +40,7 @@ export interface TurnSteps {
   sendAway?(run: RunRef, request: RunRequest, away: QueueHandoff): Promise<Snapshot | undefined>;
 }
 
-/** What the parts of a store share. */
+/** Values that the parts of a store share. */
 export interface SqlContext extends Omit<SqlParts, 'turns'> {
   readonly state: StateContext;
   readonly gcScheduler: GcScheduler;

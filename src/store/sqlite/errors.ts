@@ -48,7 +48,7 @@ export function isBusy(error: unknown): boolean {
   return code === busy || code === locked;
 }
 
-/** What SQLite threw, in our vocabulary. */
+/** An error of SQLite, in our vocabulary. */
 export function toStoreError(error: unknown, path: string): unknown {
   const code = codeOf(error);
   if (isWaymarkError(error) || code === undefined) return error;

@@ -15,14 +15,14 @@ export interface CheckedTable {
   readonly initial?: string;
   /** Which rows have one. @default all */
   readonly only?: string;
-  /** What a damaged row is called in a fault. */
+  /** The name of a damaged row in a fault. */
   readonly what: string;
 }
 
-/** What every turn changes of a session. */
+/** Columns of a session that every turn changes. */
 const placeColumns = ['head', 'branch_end', 'next_index'] as const;
 
-/** What is neither in an index nor part of where the state lies, in the order in which a commit writes it. */
+/** Columns that are neither in an index nor part of where the state lies, in the order in which a commit writes it. */
 const snapshotColumns = [
   'parent',
   'created_at',
@@ -40,7 +40,7 @@ const snapshotColumns = [
   'partial',
 ] as const;
 
-/** What was spent; its rows have checksums since format 11. */
+/** The table of spend; its rows have checksums since format 11. */
 export const checkedSpend: CheckedTable = {
   name: 'spend',
   what: 'A counter of what was spent',

@@ -11,7 +11,7 @@ export interface WriteOptions {
   readonly durable?: boolean;
   /** The plan is one statement, which is a transaction by itself. @default false */
   readonly single?: boolean;
-  /** What others write in the same transaction, after the plan. Only where the database is `transactional`. */
+  /** Statements of others in the same transaction, after the plan. Only where the database is `transactional`. */
   readonly within?: (transaction: Transaction) => Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export interface Database {
   readInSteps<Result>(plan: () => Plan<Result>): Promise<Result>;
   /** Runs a plan in one transaction: all of it or nothing. It may be begun again when another writer was in the way. */
   write<Result>(plan: () => Plan<Result>, options?: WriteOptions): Promise<Result>;
-  /** What is wrong with the database itself, beyond what its content shows. A signal stops waiting for the answer. */
+  /** Faults of the database itself, beyond what its content shows. A signal stops waiting for the answer. */
   check?(signal?: AbortSignal): Promise<readonly string[]>;
   /** Whether `check` has a thread to itself, so that it can run while something else does. @default false */
   readonly checksAside?: boolean;
@@ -51,7 +51,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** What may have changed: `run` for a run or snapshot, `events` for the events of a run. */
+/** A possible change: `run` for a run or snapshot, `events` for the events of a run. */
 export interface Hint {
   readonly kind: 'run' | 'events';
   readonly id: string;

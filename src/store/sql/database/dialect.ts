@@ -27,7 +27,7 @@ export interface Dialect {
   lockName(param: string): string;
   /** As `lock`, but skips rows that are locked by others. */
   lockFree(alias: string): string;
-  /** What a transaction of maintenance does at most, as turns may wait for its locks: less when its statements go to a server. */
+  /** The most that a transaction of maintenance does, as turns may wait for its locks: less when its statements go to a server. */
   readonly atOnce: {
     readonly sessions: number;
     /** Rows that it removes. */

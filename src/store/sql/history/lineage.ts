@@ -33,7 +33,7 @@ export function lineageTable(d: Dialect, name: string, source: string): string {
     FROM ${name} a ${d.lookup('branches', 'b', 'b.row_id = a.parent')})`;
 }
 
-/** What is active of a session `h`, joined to it as `l`: its head, and the last snapshot of the turn that is worked on. */
+/** The active ends of a session `h`, joined to it as `l`: its head, and the last snapshot of the turn that is worked on. */
 export const activeEnds =
   'LEFT JOIN @runs w ON w.session = h.row_id JOIN @snapshots l ON l.row_id IN (h.head, w.base)';
 

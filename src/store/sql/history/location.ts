@@ -18,7 +18,7 @@ export interface Location {
   readonly view: View | undefined;
   /** The row in `views` when the history was rewritten on this branch. */
   readonly viewRowId: number | null;
-  /** Of a state that is not listed: how much of its lineage's history is left at its beginning, when it was rewritten. */
+  /** For a rewritten state that is not listed: how much of its lineage's history is left at its beginning. */
   readonly common: number | undefined;
   readonly custom: DocumentRef | undefined;
   readonly artifacts: ManifestRef | undefined;

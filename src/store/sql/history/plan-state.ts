@@ -44,7 +44,7 @@ export interface StatePosition {
   readonly replaces: number | null;
   /** Whether what it grew from is still where it was. */
   readonly hasBase: boolean;
-  /** What did not succeed leaves the line to what will. */
+  /** Whether the state may continue in place: a snapshot that did not succeed leaves the line to the next one. */
   readonly mayGoOn: boolean;
 }
 
@@ -130,7 +130,7 @@ function* onNewBranch(
   return { branch: rowId, row: 0, before, from: 0, viewRowId: null };
 }
 
-/** What stands before the rows of a branch that leaves another one here. */
+/** Segments before the rows of a branch that leaves another one here. */
 export function beforeChild({ before, branch, from, to }: View): View['before'] {
   return to > from ? [...before, [messageRowId(branch, from), messageRowId(branch, to)]] : before;
 }

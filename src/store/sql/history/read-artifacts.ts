@@ -78,7 +78,7 @@ function batches(names: readonly string[]): readonly (readonly string[])[] {
   );
 }
 
-/** What something reads as. Stored documents that cannot be read, or of which one is missing, are `DATA_LOSS`. */
+/** Reads something. Stored documents that cannot be read, or of which one is missing, are `DATA_LOSS`. */
 export function undamaged<Read>(read: () => Read): Read {
   try {
     return read();

@@ -36,7 +36,7 @@ export interface Rewrite {
   readonly common: number;
 }
 
-/** What a history in pieces is made of. `fresh` counts the new messages in them. */
+/** The rewrite that puts a history together from pieces. `fresh` counts the new messages in them. */
 export function rewriteOf(
   view: View | undefined,
   pieces: readonly HistoryPiece[],

@@ -45,7 +45,7 @@ export function* treeOf(session: number): Plan<readonly TreeRow[]> {
   return yield* all(selectTree, session);
 }
 
-/** What a snapshot's state turned out to be. */
+/** The result of reading a snapshot's state. */
 export type ReadResult =
   | { readonly kind: 'state'; readonly state: SessionState }
   | { readonly kind: 'damaged'; readonly message: string };

@@ -9,7 +9,7 @@ import type { HeldRuns } from '../runs/held-runs.ts';
 import { type Location, locationOf } from './location.ts';
 import { type Rewrite, rewriteOf } from './segments.ts';
 
-/** What has to be written so that a state can be read back: what is new since its base, and no more. */
+/** Rows to write so that a state can be read back: those that are new since its base, and no more. */
 export interface StateRows {
   /** Where the base lies; absent when everything is new. */
   readonly base: Location | undefined;
@@ -23,13 +23,13 @@ export interface StateRows {
   readonly artifacts: ManifestWrite;
 }
 
-/** What a store needs to know to write and read states. */
+/** Values that a store needs to write and read states. */
 export interface StateContext {
   readonly database: string;
   readonly cipher: Cipher;
   /** Under encryption: whose session the runs of this process work on, so that a step of theirs need not ask. */
   readonly homes: Map<string, Home>;
-  /** What this process knows of the runs that it has claimed. */
+  /** Facts about the runs that this process has claimed. */
   readonly held: HeldRuns;
 }
 
@@ -41,7 +41,7 @@ export function runHome(runId: string, { cipher, homes }: StateContext): Home | 
   return cipher.keyId === undefined ? noHome : homes.get(runId);
 }
 
-/** What is new in a state. Costs what is new; touches no database. */
+/** Works out the new rows of a state. Costs what is new; touches no database. */
 export function stateRows(write: StateWrite, { database, cipher }: StateContext): StateRows {
   const base = locationOf(write.base, database);
   const { history, custom, artifacts } = write.state;

@@ -25,7 +25,7 @@ export class AmbiguousCommits {
   }
 }
 
-/** What a commit gave that was done, though its answer was lost; `undefined` when it was not. */
+/** The result of a commit that was done though its answer was lost; `undefined` when it was not. */
 export function* alreadyCommitted(
   write: CommitWrite,
   context: StateContext,

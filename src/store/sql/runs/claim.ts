@@ -163,7 +163,7 @@ const selectTaken = statement<{ found: number }>(
   'SELECT 1 AS found FROM @snapshots WHERE id = $1 UNION ALL SELECT 1 FROM @runs WHERE id = $1',
 );
 
-/** What a claim depends on, and the row id of its session with the snapshot that was placed last in it. */
+/** Facts of a claim, and the row id of its session with the snapshot that was placed last in it. */
 export interface ReadClaim {
   readonly facts: ClaimFacts<number, number>;
   readonly session: number | undefined;

@@ -81,7 +81,7 @@ const selectOwn = statement<OwnRow>(
    WHERE o.row_id = $1`,
 );
 
-/** What a commit depends on, and the rows that it was read from. */
+/** Facts of a commit, and the rows that they were read from. */
 export interface ReadCommit {
   readonly facts: CommitFacts<number>;
   readonly held: HeldCommit;

@@ -49,7 +49,7 @@ const updateRun = statement(
    WHERE session = $1`,
 );
 
-/** What a commit gave, and whether something may have become unreachable. */
+/** The result of a commit, and whether something may have become unreachable. */
 export interface CommitResult {
   readonly committed: Committed;
   readonly discards: boolean;
@@ -160,7 +160,7 @@ function createdAt(held: HeldCommit, decision: Decision): number {
   return decision.createdAt === 'claim' ? held.created_at : held.now;
 }
 
-/** What is still needed of what the rows before pointed to. A rewritten history may need less of its branch. */
+/** Pointers of the rows before that are still needed. A rewritten history may need less of its branch. */
 export function pointersOf(
   { view, custom, artifacts }: StoredState,
   { rewrite }: StateRows,
@@ -197,7 +197,7 @@ function* writeRow(
   return yield* insertCommitted(write, placed, known, context);
 }
 
-/** What the row of a snapshot says besides what is written. */
+/** Columns of a snapshot's row that are not part of the write. */
 interface RowOf {
   readonly session: number;
   readonly home: Home;

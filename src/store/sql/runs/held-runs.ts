@@ -10,7 +10,7 @@ export interface HeldPlace {
   readonly branch_end: number | null;
 }
 
-/** What a commit is decided by, and where its run stands. */
+/** Facts of a commit, and where its run stands. */
 export interface KnownRun {
   readonly facts: CommitFacts<number>;
   readonly held: HeldPlace;
@@ -52,7 +52,7 @@ export class HeldRuns {
     });
   }
 
-  /** What is known for this commit; `undefined` when it must be read. */
+  /** Known facts of a commit; `undefined` when they must be read. */
   find({ runId }: RunRef, { parentId }: CommitWrite): KnownRun | undefined {
     const known = this.#runs.get(runId);
     return known === undefined || known.parentId !== parentId ? undefined : known;
@@ -80,7 +80,7 @@ export class HeldRuns {
     });
   }
 
-  /** What was known of a run does not hold any more, or is not needed. */
+  /** Forgets a run: what was known of it does not hold any more, or is not needed. */
   forget(runId: string): void {
     this.#runs.delete(runId);
   }

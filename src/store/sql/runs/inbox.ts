@@ -153,7 +153,7 @@ export function* hasLeftInbox(scope: Scope, sessionId: string): Plan<boolean> {
   return (yield* first(selectAny, id)) !== undefined;
 }
 
-/** What the runs of a session have left: see {@link RunSupport.readLeftInbox}. */
+/** The messages that the runs of a session have left: see {@link RunSupport.readLeftInbox}. */
 export function readLeftInbox(
   scope: Scope,
   sessionId: string,

@@ -17,7 +17,7 @@ export interface OpenRun extends EndingRun {
   readonly session_id: string;
   readonly mode: number;
   readonly turn: number;
-  /** What the run was claimed from. */
+  /** The snapshot that the run was claimed from. */
   readonly start: number | null;
   readonly base: number | null;
   /** The parent of a snapshot that continues from the base. */
@@ -52,7 +52,7 @@ const selectRun = readUnderLock<OpenRun>(
     WHERE r.id = $1 AND r.attempt = $2 ${d.lock('z, r')}`,
 );
 
-/** What a run's columns say once it has made progress. */
+/** The columns of a run that has made progress. */
 export const noCrashes = 'crashes = 0, crashed = NULL';
 
 /**

@@ -77,7 +77,7 @@ const deleteOld = statement(
   (d) => `DELETE FROM @requests AS q WHERE ${isOld(d.now)}`,
 );
 
-/** What is known of the keys of a claim, in their order, and the time at which it was. */
+/** Facts about the keys of a claim, in their order, and the time of reading them. */
 export function* requestFacts(marks: readonly RequestMark[] = []): Plan<{
   readonly facts: readonly (RequestFact<number> | null)[];
   readonly now: number;
@@ -146,7 +146,7 @@ export function toReceipt(receipt: Json, place: string, cipher: Cipher): SqlValu
   return cipher.encrypt(JSON.stringify(receipt), place);
 }
 
-/** What is known of a request: see {@link RunSupport.getRequest}. */
+/** The record of a request: see {@link RunSupport.getRequest}. */
 export function* readRequest(key: string, cipher: Cipher): Plan<RequestRecord | undefined> {
   const row = yield* first(selectRecord, fromHex(key));
   if (row === undefined) return undefined;

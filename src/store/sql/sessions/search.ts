@@ -27,7 +27,7 @@ const selectMatching = statement<{ row_id: number }>(
 );
 const deleteAll = statement('search_clear', 'DELETE FROM @search');
 
-/** So many sessions are read in one transaction. */
+/** Sessions that are read in one transaction. */
 const batch = 25;
 
 /** Whether a query looks at the text of messages. Under encryption there is no index, because it would hold the text in clear. */

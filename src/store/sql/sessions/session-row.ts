@@ -8,7 +8,7 @@ import { type SqlValue, statement } from '../database/query.ts';
 import { type HolderRow, holderColumns, isHeld } from '../runs/open-run.ts';
 import { iso, uuidText } from '../values/bytes.ts';
 
-/** What is known of the session `z` with its head `h` and its open run `r`. */
+/** Columns of the session `z` with its head `h` and its open run `r`. */
 export const sessionColumns = `
   z.row_id, z.id, z.owner, z.agent, z.title, z.metadata, z.forked_from, z.started_by_agent, z.started_by_session,
   z.started_by_snapshot, z.created_at, z.updated_at, h.id AS head_id, h.turn AS head_turn,

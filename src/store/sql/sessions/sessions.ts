@@ -94,7 +94,7 @@ export function* findSession(scope: Scope, sessionId: string): Plan<SessionRow |
   return yield* first(selectSession, ...scopeKey(scope), sessionKey(sessionId));
 }
 
-/** What is known of a session. */
+/** The record of a session. */
 export function* getSession(
   scope: Scope,
   sessionId: string,

@@ -108,7 +108,7 @@ export function* findByRowId(rowId: number): Plan<LocatedRow | undefined> {
   return yield* first(locateByRowId, rowId);
 }
 
-/** What a lookup finds, without its state. */
+/** The row that a lookup finds, without its state. */
 export function* findRow(scope: Scope, lookup: Lookup): Plan<LocatedRow | undefined> {
   const key = scopeKey(scope);
   if (!('snapshotId' in lookup)) {

@@ -50,11 +50,11 @@ export interface SnapshotRow {
   readonly run_ttl: number | null;
 }
 
-/** What is worked out on reading. */
+/** Values that are worked out on reading. */
 export interface Reading {
   readonly now: number;
   readonly orphaned: boolean;
-  /** Of what its open run has reached. @default the row's own */
+  /** The hash of the state that its open run has reached. @default the row's own */
   readonly stateHash?: string;
 }
 
@@ -92,7 +92,7 @@ export function toSnapshot(
   };
 }
 
-/** What the column `error` says: of an edit, who made it. */
+/** The content of the column `error`: for an edit, who made it. */
 function noteOf(
   { event, error }: SnapshotRow,
   open: (value: SqlValue) => unknown,
@@ -201,7 +201,7 @@ export function placeValues({
   return [view.branch, view.to, viewRowId, length, custom?.rowId ?? null, artifacts?.rowId ?? null];
 }
 
-/** What is known of a snapshot besides what was asked to be written. */
+/** Metadata of a written snapshot that is not part of the write. */
 export interface Written {
   readonly createdAt: number;
   readonly now: number;

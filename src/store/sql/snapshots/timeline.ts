@@ -101,7 +101,7 @@ function* written(scope: Scope, snapshotId: string): Plan<WrittenRow> {
   throw stillRunning(snapshotId);
 }
 
-/** What the rules have to know of a snapshot that has been written. */
+/** Facts about a snapshot that has been written, for the rules. */
 function namedFacts(row: WrittenRow): NamedFacts<number> {
   return {
     snapshot: {

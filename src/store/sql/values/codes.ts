@@ -60,7 +60,7 @@ const usageFields = [
 
 type UsageList = readonly (number | null)[];
 
-/** What came later than the list: it stands behind the tool calls and the turns before, where earlier versions do not look. */
+/** Fields that came later than the list: they stand behind the tool calls and the turns before, where earlier versions do not look. */
 interface UsageExtras {
   readonly cacheWriteTokens?: number;
   readonly cost?: Usage['cost'];
@@ -79,7 +79,7 @@ export function fromUsage(text: string | null): Usage | undefined {
   return text === null ? undefined : usageOf(JSON.parse(text) as StoredUsage);
 }
 
-/** What a run had used at a checkpoint. */
+/** The usage of a run at a checkpoint. */
 export function toRunUsage({ turn, before }: RunUsage): string {
   const earlier = shortened([...listOf(before), null, null, extrasOf(before)]);
   return JSON.stringify(
@@ -87,7 +87,7 @@ export function toRunUsage({ turn, before }: RunUsage): string {
   );
 }
 
-/** What a run had used, by the row of its checkpoint or of its last snapshot. */
+/** The usage of a run, by the row of its checkpoint or of its last snapshot. */
 export function fromRunUsage(text: string): { readonly turn: Spent; readonly before: Usage } {
   const list = JSON.parse(text) as StoredUsage;
   const [toolCalls, before] = list.slice(usageFields.length) as [number?, StoredUsage?];
