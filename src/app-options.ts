@@ -3,7 +3,7 @@ import type { Logger, TelemetryOptions } from './agent/spec/observability.ts';
 import type { InterruptEvent } from './agent/spec/spec.ts';
 import { WaymarkError } from './core/error.ts';
 import type { NewId } from './core/id.ts';
-import { checkKinds, checkNumbers, checkOptions, type OptionNames } from './core/options.ts';
+import { checkOptions, type OptionNames } from './core/options.ts';
 import type { Clock } from './core/time/clock.ts';
 import type { Engine } from './engine/engine.ts';
 import type { Price } from './generate/answer/price.ts';
@@ -16,7 +16,7 @@ export interface AppOptions {
   /** The default model of agents and generate calls. */
   readonly model?: ModelRef;
   /**
-   * What a model call costs, in integer micro-units by currency: `({ id }, { totalTokens = 0 }) => ({ USD: totalTokens * 2 })`.
+   * Returns the cost of a model call, in integer micro-units by currency: `({ id }, { totalTokens = 0 }) => ({ USD: totalTokens * 2 })`.
    * `priceTable` of `waymark/prices` knows the prices of the common providers. @default no costs
    */
   readonly price?: Price;
@@ -47,7 +47,7 @@ export interface AppOptions {
    * `onInterrupt: ({ runId, owner }) => app.webhooks?.send({ id: runId, … }, { owner })`.
    */
   readonly onInterrupt?: (event: InterruptEvent) => void | Promise<void>;
-  /** What spans contain besides ids and counts. Tracing itself starts when you register OpenTelemetry. @default ids and counts only */
+  /** Content of spans besides ids and counts. Tracing itself starts when you register OpenTelemetry. @default ids and counts only */
   readonly telemetry?: TelemetryOptions;
   /** Gets lines with fields: `info` one per turn, `error` one per failure, `warn` one per takeover, `debug` one per model call; a `pino` logger fits. Failures are then not printed. @default none */
   readonly logger?: Logger;
@@ -58,43 +58,26 @@ export interface AppOptions {
 }
 
 const appOptionNames: OptionNames<AppOptions> = {
-  model: true,
-  price: true,
-  store: true,
-  promptDir: true,
-  claimTtl: true,
-  engine: true,
-  work: true,
-  webhooks: true,
-  cacheSize: true,
-  onError: true,
-  onInterrupt: true,
-  telemetry: true,
-  logger: true,
-  clock: true,
-  newId: true,
-};
-
-const appOptionKinds = {
   model: ['text', 'object'],
-  price: ['function'],
-  promptDir: ['text'],
-  engine: ['object'],
-  work: ['boolean'],
-  webhooks: ['object'],
-  onError: ['function'],
-  onInterrupt: ['function'],
-  telemetry: ['object'],
-  logger: ['object'],
-  clock: ['object'],
-  newId: ['function'],
-} as const;
+  price: 'function',
+  store: true,
+  promptDir: 'text',
+  claimTtl: 'number',
+  engine: 'object',
+  work: 'boolean',
+  webhooks: 'object',
+  cacheSize: 'number',
+  onError: 'function',
+  onInterrupt: 'function',
+  telemetry: 'object',
+  logger: 'object',
+  clock: 'object',
+  newId: 'function',
+};
 
 /** Refuses options that `waymark` does not have, and values that cannot be right. */
 export function checkAppOptions(options: AppOptions): void {
   checkOptions(options, appOptionNames, 'waymark()');
-  checkNumbers(options, ['claimTtl', 'cacheSize'], 'waymark()');
-  checkKinds(options, appOptionKinds, 'waymark()');
   if (options.store !== undefined && typeof options.store !== 'object') {
     throw new WaymarkError(
       'INVALID_ARGUMENT',

@@ -257,7 +257,7 @@ export function waymark(options: AppOptions = {}): App {
   };
 }
 
-/** What a tool call needs to happen once, however often its run is attempted. */
+/** The parts of a tool's context that let a call happen once, however often its run is attempted. */
 function durableCall(
   session: unknown,
   idempotencyKey: string,

@@ -1,21 +1,27 @@
 import { likely } from './closest.ts';
 import { WaymarkError } from './error.ts';
 
-/** The names of an options type. A name that is missing here, or that the type does not have, does not compile. */
-export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
+/**
+ * The table of an options type: each name with the kinds of value that it takes; `true` takes any. A name that is missing in the
+ * table, or that the type does not have, does not compile.
+ */
+export type OptionNames<Options> = { readonly [Name in keyof Options]-?: Kinds };
+
+type Kinds = true | Kind | readonly Kind[];
 
 /**
- * Refuses options that do not exist, so that a mistyped one is not ignored; `what` names whose options they are, and `renamed`
- * what options of earlier versions, and of other libraries, are called here, or in a sentence what to do instead.
+ * Refuses options that do not exist, so that a mistyped one is not ignored, and values of another kind than the table says. `what`
+ * names whose options they are, and `renamed` what options of earlier versions, and of other libraries, are called here, or in a
+ * sentence what to do instead.
  */
 export function checkOptions(
   given: object,
-  names: Readonly<Record<string, true>>,
+  names: Readonly<Record<string, Kinds>>,
   what: string,
   renamed: Readonly<Record<string, string>> = {},
 ): void {
   for (const name of Object.keys(given)) {
-    if (names[name] === true || (given as Record<string, unknown>)[name] === undefined) continue;
+    if (Object.hasOwn(names, name) || (given as Record<string, unknown>)[name] === undefined) continue;
     const now = renamed[name];
     if (now !== undefined) {
       const hint = now.includes(' ') ? now : `It is called "${now}".`;
@@ -28,6 +34,10 @@ export function checkOptions(
         ? `The options are: ${known.sort().join(', ')}.`
         : `Did you mean "${meant}"?`;
     throw new WaymarkError('INVALID_ARGUMENT', `Unknown option "${name}" of ${what}. ${hint}`);
+  }
+  for (const [name, kinds] of Object.entries(names)) {
+    if (kinds === 'number') checkNumbers(given, [name as never], what);
+    else if (kinds !== true) checkKinds(given, { [name]: [kinds].flat() }, what);
   }
 }
 
@@ -49,10 +59,11 @@ export function checkNumbers<Options extends object>(
 }
 
 /** The kinds of values that an option can have. */
-export type Kind = 'text' | 'function' | 'list' | 'object' | 'boolean';
+export type Kind = 'text' | 'number' | 'function' | 'list' | 'object' | 'boolean';
 
 const kindNames: Readonly<Record<Kind, string>> = {
   text: 'a text',
+  number: 'a number',
   function: 'a function',
   list: 'a list',
   object: 'an object',

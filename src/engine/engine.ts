@@ -82,7 +82,7 @@ export interface EngineEnv {
   report(error: unknown, about?: Pick<ErrorInfo, 'agent' | 'sessionId' | 'runId'>): void;
 }
 
-/** What a process works on; overrides the options of the engine. */
+/** Selects the work of a process; overrides the options of the engine. */
 export interface WorkOptions {
   /** Number of concurrent runs. */
   readonly slots?: number;
@@ -126,7 +126,7 @@ export interface Engine {
   stop(): void;
   /** Polls once for abandoned runs; resolves to the number taken over. */
   recover(): Promise<number>;
-  /** What the engine works on, for health checks and metrics. */
+  /** The load of the engine, for health checks and metrics. */
   status(): Promise<EngineStatus>;
   /** Releases all resources, and returns unfinished runs to the queue. Called after {@link Engine.stop}, when the app has drained. */
   close?(): Promise<void>;

@@ -18,7 +18,7 @@ export interface SuspectPermit extends SuspectLimit {
  * may have killed it, so they are retried one at a time, and the next crash shows which one did.
  */
 export interface Suspects {
-  /** What may be taken over now. Until it is settled, other callers get none. */
+  /** Permits the next takeover. Until it is settled, other callers get none. */
   permit(): SuspectPermit;
   /** The run has made progress, or has ended. */
   clear(runId: string): void;

@@ -8,15 +8,15 @@ export interface WorkUntilIdleOptions extends WorkOptions {
   readonly timeout?: number;
 }
 
-/** What a scheduled call has left. */
+/** The result of a scheduled call. */
 export interface WorkResult {
   /** Whether no run was waiting or running at the end. If `false`, close the app: it hands over the runs that are not finished. */
   readonly isIdle: boolean;
 }
 
 /** Milliseconds between two looks, and how many in a row must find nothing: a run may be between the queue and its worker. */
-const lookEvery = 100;
-const looksWithoutWork = 2;
+const pollMs = 100;
+const quietPolls = 2;
 
 /** Works on background runs until there are none, the time is over, or the app closes. */
 export async function workUntilIdle(
@@ -44,12 +44,12 @@ export async function workUntilIdle(
   const end = clock.now() + timeout;
   engine.start(options);
   try {
-    for (let quiet = 0; quiet < looksWithoutWork; ) {
+    for (let quiet = 0; quiet < quietPolls; ) {
       const found = await engine.recover();
       const { running: busy, waiting = 0 } = await engine.status();
       quiet = found + busy + waiting + running() === 0 ? quiet + 1 : 0;
       if (clock.now() >= end) return { isIdle: quiet > 0 };
-      await clock.sleep(Math.min(lookEvery, end - clock.now()));
+      await clock.sleep(Math.min(pollMs, end - clock.now()));
       if (closing.aborted) return { isIdle: false };
     }
     return { isIdle: true };

@@ -26,7 +26,6 @@ import { Invocation } from '../turn/invocation.ts';
 import type { InvocationRequest } from '../turn/invocation-state.ts';
 import { steerRun } from '../turn/steer.ts';
 
-/** The output as its caller gets it, with `text` and `interrupts`. */
 type CallerOutput = Output & OutputAccessors;
 
 /** A connection to an agent of this process: turns run as inputs come, and the caller reads their chunks at its own pace. */
@@ -222,7 +221,6 @@ function readerGone(): WaymarkError {
   );
 }
 
-/** A user's text as an input. */
 export function textInput(text: string): Input {
   return { message: { role: 'user', content: [{ text }] } };
 }
@@ -239,9 +237,7 @@ const timeoutMs = 5 * 60_000;
 
 /** Watches sends that wait for a slow caller. */
 interface ReaderTimeout {
-  /** Watches one more send until it is done. */
   watch(sent: Promise<void>): void;
-  /** Stops watching. */
   end(): void;
 }
 

@@ -6,7 +6,6 @@ import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { CallerCursor } from '../persistence/caller-cursor.ts';
 import type { Connection } from './connection.ts';
 
-/** How the one turn of a connection is followed. */
 export interface TurnStreamOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called with the output before the stream ends; leaving the stream early then waits for the turn. */

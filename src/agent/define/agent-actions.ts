@@ -4,7 +4,7 @@ import { type JsonObject, toJson } from '../../core/json/json.ts';
 import type { Input } from '../../protocol/turn.ts';
 import type { Agent } from '../spec/agent.ts';
 
-/** What a caller of an agent's action may pass as context besides its own: where to start, and whose session it is. */
+/** The context of an agent's action: the caller's own, where to start, and whose session it is. */
 interface AgentCallContext {
   readonly init?: JsonObject;
   readonly owner?: string;
@@ -80,7 +80,7 @@ function agentAction(agent: Agent): Action {
   };
   return defineAction(options, async (input, { signal, context, send }) => {
     const { init, context: callerContext } = context as AgentCallContext;
-    // What an agent takes is checked at its own door.
+    // The agent parses its input itself.
     const { stream, output } = agent.stream(input as Input, {
       ...init,
       signal,

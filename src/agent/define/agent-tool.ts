@@ -35,7 +35,6 @@ export interface AgentToolOptions {
   readonly description?: string;
 }
 
-/** What the model passes to a sub-agent. */
 export const messageInput = {
   type: 'object',
   properties: { message: { type: 'string', description: 'What the agent is asked to do.' } },
@@ -90,7 +89,7 @@ async function runInside(
   const options = { ...start, ...callOf(parent), signal: context.signal };
   const connection = new Connection(spec, host, () => ({
     ...requestOf(spec, options),
-    // What the sub-agent uses, the turn that asked it uses.
+    // The usage of the sub-agent counts for the turn that called it.
     ...(parent && { parent }),
   }));
   const { stream, output } = new TurnStream(connection, input);
@@ -98,7 +97,7 @@ async function runInside(
   return await output;
 }
 
-/** What a sub-agent's session takes over from the turn that starts it. */
+/** The options that a sub-agent's session takes over from the turn that starts it. */
 export function callOf(parent: InvocationState | undefined): Parameters<typeof requestOf>[1] {
   if (parent === undefined) return {};
   const { scope, request, position, run, spec } = parent;
@@ -156,7 +155,6 @@ function inputOf(
   return { input: { resume }, start: place };
 }
 
-/** The tool result for the parent's model, after the sub-agent's artifacts were added. */
 function resultOf(
   agent: string,
   parent: InvocationState | undefined,

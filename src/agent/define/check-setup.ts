@@ -10,7 +10,6 @@ import { type Session, sessionKey } from '../../session/session.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { InvocationSession } from '../turn/session.ts';
 
-/** What an agent over a prompt is set up with. */
 interface Setup {
   readonly agent: StateOwner;
   readonly model?: ModelRef | undefined;
@@ -98,7 +97,7 @@ function misconfigured({ agent, prompt }: Setup, cause: unknown): WaymarkError {
   );
 }
 
-/** What `ready()` throws for a prompt that cannot be rendered. Errors of templates name their place themselves. */
+/** The error of `ready()` for a prompt that cannot be rendered. Errors of templates name their place themselves. */
 export function notRendered(agent: string, cause: unknown): unknown {
   if (isWaymarkError(cause)) return cause;
   const reason = cause instanceof Error ? cause.message : String(cause);

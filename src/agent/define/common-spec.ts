@@ -1,11 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
-import {
-  checkChoice,
-  checkKinds,
-  checkOptions as checkNames,
-  checkNumbers,
-} from '../../core/options.ts';
+import { checkChoice, checkOptions as checkNames, type OptionNames } from '../../core/options.ts';
 import { parseSync, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
 import { checkCost } from '../../generate/answer/price.ts';
 import { checkLimits } from '../../generate/generate-options.ts';
@@ -19,10 +14,9 @@ import type { AgentHost } from '../persistence/host.ts';
 import { completeTransform } from '../persistence/transform.ts';
 import { clientTurnStore, turnStoreOf } from '../persistence/turn-store.ts';
 import { storedState } from '../spec/input.ts';
-import type { AgentOptionsBase } from '../spec/options.ts';
+import type { AnyAgentOptions } from '../spec/options.ts';
 import type { AgentLimits, AgentSpec, Transform } from '../spec/spec.ts';
 
-/** What an agent's definition needs from the app. */
 export interface AgentEnv {
   readonly host: AgentHost;
   readonly store: Store | SnapshotStore | undefined;
@@ -32,10 +26,11 @@ type Common = Omit<AgentSpec, 'recovery' | 'handler' | 'checkInput' | 'receive'>
 
 /** The part of a spec that does not depend on who writes the turn loop, checked. */
 export function commonSpec(
-  options: AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
+  options: AnyAgentOptions,
   { host, store: appStore }: AgentEnv,
 ): Common {
-  const { name, state: stateSchema, description, transform = {} } = options;
+  const { name, description, version, state: stateSchema, status: statusSchema } = options;
+  const { clientState, upgradeState, restoreContext, onFinish, transform: ownTransform = {} } = options;
   const given = options.store === false ? undefined : (options.store ?? appStore);
   const store = given && checkedStore(given);
   checkOptions(options, store);
@@ -43,27 +38,27 @@ export function commonSpec(
   const initialState = initialOf(options);
   const spec: Common = {
     name,
-    ...(description !== undefined && { description }),
-    ...(options.version !== undefined && { version: options.version }),
+    description,
+    version,
     store,
     turnStore: clientTurnStore,
     policy: policyOf(options.snapshot),
     concurrency: options.concurrency ?? 'reject',
     limits: options.limits ?? {},
     titleOf: titleBy(options.title),
+    ownTransform,
     transform: completeTransform(
-      transform,
+      ownTransform,
       (error) => host.report(error, { phase: 'transform', agent: name }),
       initialState,
     ),
-    transformReportingTo: (report) => completeTransform(transform, report, initialState),
-    ...(options.clientState && { clientState: options.clientState }),
-    ...(stateSchema && { stateSchema }),
-    ...(options.status && { statusSchema: options.status }),
-    ...(initialState !== undefined && { initialState }),
-    ...(options.upgradeState && { upgradeState: options.upgradeState }),
-    ...(options.restoreContext && { restoreContext: options.restoreContext }),
-    ...(options.onFinish && { onFinish: options.onFinish }),
+    clientState,
+    stateSchema,
+    statusSchema,
+    initialState,
+    upgradeState,
+    restoreContext,
+    onFinish,
   };
   if (store === undefined) return spec;
   const upgrade: Parameters<typeof turnStoreOf>[1]['upgrade'] = (state) => storedState(spec, state);
@@ -71,7 +66,7 @@ export function commonSpec(
 }
 
 function checkOptions(
-  options: AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
+  options: AnyAgentOptions,
   store: Store | SnapshotStore | undefined,
 ): void {
   const { name, snapshot, clientState, concurrency, limits = {}, transform = {} } = options;
@@ -81,7 +76,6 @@ function checkOptions(
       `"${String(name).slice(0, 64)}" cannot be the name of an agent: use letters, digits, ".", "_" and "-", at most 128.`,
     );
   }
-  checkKinds(options, optionKinds, `agent "${name}"`);
   if (concurrency !== undefined)
     checkChoice(concurrency, ['reject', 'wait', 'fork'], '`concurrency`');
   if (typeof snapshot === 'string') checkChoice(snapshot, ['always', 'never'], '`snapshot`');
@@ -117,18 +111,13 @@ const transformNames = {
   error: true,
 } satisfies Record<keyof Transform, true>;
 
-const optionKinds = {
-  description: ['text'],
-  version: ['text'],
-  upgradeState: ['function'],
-  snapshot: ['text', 'function'],
-  title: ['boolean', 'function'],
-  transform: ['object'],
-  clientState: ['object'],
-  limits: ['object'],
-  restoreContext: ['function'],
-  onFinish: ['function'],
-} as const;
+const sessionLimits: OptionNames<NonNullable<AgentLimits['session']>> = {
+  tokens: 'number',
+  cost: true,
+  toolCalls: 'number',
+  customLength: 'number',
+  fileSize: 'number',
+};
 
 function checkAgentLimits(
   name: string,
@@ -136,25 +125,13 @@ function checkAgentLimits(
   store: Store | SnapshotStore | undefined,
 ): void {
   const { turn, session, owner, reserve } = limits;
-  const all = { turn: true, session: true, owner: true, reserve: true } as const;
-  checkNames(limits, all, `\`limits\` of agent "${name}"`);
-  checkLimits(limits.turn ?? {}, `\`limits.turn\` of agent "${name}"`);
-  const names = {
-    tokens: true,
-    cost: true,
-    toolCalls: true,
-    customLength: true,
-    fileSize: true,
-  } as const;
-  const ofSession = `\`limits.session\` of agent "${name}"`;
-  checkNames(session ?? {}, names, ofSession);
-  checkNumbers(session ?? {}, ['tokens', 'toolCalls', 'customLength', 'fileSize'], ofSession);
-  const ofOwner = { tokens: true, cost: true, per: true } as const;
-  checkNames(owner ?? {}, ofOwner, `\`limits.owner\` of agent "${name}"`);
-  checkNumbers(owner ?? {}, ['tokens'], `\`limits.owner\` of agent "${name}"`);
-  const ofReserve = `\`limits.reserve\` of agent "${name}"`;
-  checkNames(reserve ?? {}, { tokens: true, cost: true }, ofReserve);
-  checkNumbers(reserve ?? {}, ['tokens'], ofReserve);
+  const check = (given: object = {}, names: Parameters<typeof checkNames>[1], of = ''): void =>
+    checkNames(given, names, `\`limits${of}\` of agent "${name}"`);
+  check(limits, { turn: true, session: true, owner: true, reserve: true });
+  checkLimits(turn ?? {}, `\`limits.turn\` of agent "${name}"`);
+  check(session, sessionLimits, '.session');
+  check(owner, { tokens: 'number', cost: true, per: true }, '.owner');
+  check(reserve, { tokens: 'number', cost: true }, '.reserve');
   if (owner?.per !== undefined) checkChoice(owner.per, ['day', 'month'], '`limits.owner.per`');
   for (const [where, cost] of Object.entries({
     turn: turn?.cost,
@@ -178,7 +155,7 @@ function initialOf({
   name,
   state,
   initialState,
-}: AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>): AgentSpec['initialState'] {
+}: AnyAgentOptions): AgentSpec['initialState'] {
   if (initialState === undefined) return undefined;
   const what = `The initial state of agent "${name}"`;
   return toJson(state === undefined ? initialState : parseSync(state, initialState, what), what);

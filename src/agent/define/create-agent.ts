@@ -149,7 +149,6 @@ function withoutHead(parsed: Init): Pick<InvocationRequest, 'init' | 'ifHead'> {
   return { init, ifHead };
 }
 
-/** What an agent and its store can do. */
 function metadataOf(spec: AgentSpec): AgentMetadata {
   const store = fullStore(spec);
   const claims = store?.runs !== undefined;

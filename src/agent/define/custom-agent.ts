@@ -1,6 +1,5 @@
 import { WaymarkError } from '../../core/error.ts';
 import { checkOptions } from '../../core/options.ts';
-import type { Schema } from '../../core/schema/schema.ts';
 import { checkAnswers, closeToolRequests } from '../../generate/tool/resume.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Input } from '../../protocol/turn.ts';
@@ -8,14 +7,14 @@ import type { SessionState } from '../../session/session-state.ts';
 import type { Agent } from '../spec/agent.ts';
 import type { AgentHandler } from '../spec/handler.ts';
 import { checkCustomInput } from '../spec/input.ts';
-import { type AgentOptionsBase, agentOptionNames } from '../spec/options.ts';
+import { type AnyAgentOptions, agentOptionNames } from '../spec/options.ts';
 import { lastRound } from '../turn/turn-state.ts';
 import { type AgentEnv, commonSpec } from './common-spec.ts';
 import { createAgent } from './create-agent.ts';
 
 /** Declares an agent whose turn loop is the caller's own. */
 export function createCustomAgent(
-  options: AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
+  options: AnyAgentOptions,
   handler: AgentHandler,
   env: AgentEnv,
 ): Agent {
@@ -41,7 +40,7 @@ function noHandler(name: string): WaymarkError {
 }
 
 /**
- * What an input adds before the handler sees it. As with prompt agents, a plain message declines open requests, and answers must
+ * The messages that an input adds before the handler sees it. As with prompt agents, a plain message declines open requests, and answers must
  * fit the requests that wait for them: the handler cannot know whether it was called for them before.
  */
 function receive({ history }: SessionState, { message, resume }: Input): readonly Message[] {

@@ -94,7 +94,7 @@ export function createPromptAgent(
   };
 }
 
-/** What an input adds to the conversation before the model is asked. */
+/** The messages that an input adds to the conversation before the model is called. */
 async function receive(
   state: SessionState,
   input: Input,

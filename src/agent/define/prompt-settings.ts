@@ -1,5 +1,5 @@
 import { WaymarkError } from '../../core/error.ts';
-import { checkKinds, checkNumbers, checkOptions, type OptionNames } from '../../core/options.ts';
+import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { parseSync, type Schema } from '../../core/schema/schema.ts';
 import {
   type GenerateOptions,
@@ -9,60 +9,43 @@ import {
 import type { Generator } from '../../generate/generator.ts';
 import type { Middleware } from '../../generate/middleware/middleware.ts';
 import { resolveOutput } from '../../generate/output/output.ts';
-import type { CompactOptions, HistorySelection } from '../../generate/prompt/history.ts';
 import type { Prompt } from '../../generate/prompt/prompt.ts';
 import type { Template } from '../../generate/prompt/template.ts';
-import type { Message } from '../../protocol/message.ts';
 import type { HandlerIo } from '../spec/handler.ts';
-import { type AgentOptionsBase, agentOptionNames } from '../spec/options.ts';
+import { agentOptionNames } from '../spec/options.ts';
 import type { PromptChanges } from '../spec/spec.ts';
+import type { AgentOptions } from './define.ts';
 
-/** How an agent over a prompt is declared. */
+/** Options of any prompt agent, without the types that a caller infers. */
 export interface PromptAgentOptions
-  extends AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
-    Omit<GenerateSettings, 'limits'> {
-  /** The system message: rendered once per turn, never stored. */
+  extends Omit<
+    AgentOptions<Schema | undefined, unknown, Schema | undefined, Schema | undefined, unknown>,
+    'system' | 'prompt' | 'tools'
+  > {
   readonly system?: Template;
-  /** An existing prompt, whose settings are defaults that the agent's own options override. */
   readonly prompt?: Prompt | string;
-  readonly promptInput?: unknown;
-  /** Messages at the beginning of each session; stored once. */
-  readonly messages?: readonly Message[];
-  /** What of the stored messages the model sees. @default all */
-  readonly history?: HistorySelection;
-  /**
-   * Summarizes the older messages of a long conversation for the model, also when the provider rejects a request as too long.
-   * The summary is stored with the turn, so that every process and branch finds it; the messages stay.
-   */
-  readonly compact?: CompactOptions;
+  readonly tools?: NonNullable<GenerateSettings['tools']>;
 }
 
 const optionNames: OptionNames<PromptAgentOptions> = {
   ...agentOptionNames,
   ...generateSettingNames,
-  system: true,
-  prompt: true,
-  promptInput: true,
-  messages: true,
-  history: true,
-  compact: true,
-};
-
-const optionKinds = {
   model: ['text', 'object'],
+  config: 'object',
+  toolChoice: ['text', 'object'],
+  maxTurns: 'number',
+  resources: 'list',
+  docs: 'list',
+  use: 'list',
   system: ['text', 'function', 'list', 'object'],
   prompt: ['text', 'object'],
-  messages: ['list'],
-  history: ['function'],
-  compact: ['object'],
-  config: ['object'],
-  toolChoice: ['text', 'object'],
-  resources: ['list'],
-  docs: ['list'],
-  use: ['list'],
-} as const;
+  promptInput: true,
+  messages: 'list',
+  history: 'function',
+  compact: 'object',
+};
 
-/** What other libraries call these options. */
+/** Names of these options in other libraries. */
 const namesElsewhere = {
   instructions: 'system',
   systemPrompt: 'system',
@@ -94,12 +77,9 @@ export function checkPromptAgentOptions(options: PromptAgentOptions): void {
     );
   }
   checkOptions(options, optionNames, `agent "${options.name}"`, namesElsewhere);
-  checkNumbers(options, ['maxTurns'], `agent "${options.name}"`);
-  checkKinds(options, optionKinds, `agent "${options.name}"`);
   resolveOutput(options.output);
 }
 
-/** Gives the settings of one request. */
 export type Render = (scope: {
   readonly state: unknown;
   readonly context: HandlerIo['context'];

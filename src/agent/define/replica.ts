@@ -37,7 +37,7 @@ export function replicaOf(
     policy: on('turnEnd'),
     concurrency: 'reject',
     transform: {},
-    transformReportingTo: () => ({}),
+    ownTransform: {},
     titleOf: () => undefined,
   };
   const turnStore = turnStoreOf(store, { host, upgrade: (state) => storedState(replica, state) });

@@ -72,9 +72,9 @@ export async function resumeRun(
   for (const input of record.inputs.slice(record.inputsDone)) invocation.inbox.push(input);
   invocation.inbox.close();
   const refusal = failure ?? (await misfitOf(invocation));
-  tellReset(invocation, run, record);
+  sendReset(invocation, run, record);
   if (refusal !== undefined) invocation.failures.report(refusal, 'run');
-  if (refusal === undefined) await goOn(running, taken);
+  if (refusal === undefined) await continueRun(running, taken);
   else if (run.detached === undefined) await failAccepted(invocation, run, refusal, deadLetter);
   else {
     invocation.ending.failure = refusal;
@@ -86,7 +86,7 @@ export async function resumeRun(
 }
 
 /** Tells watchers which of the messages that they got no longer stand. */
-function tellReset(invocation: InvocationState, run: ActiveRun, record: RunRecord): void {
+function sendReset(invocation: InvocationState, run: ActiveRun, record: RunRecord): void {
   const { working, position } = invocation;
   const input = record.midTurn ? record.inputs[record.inputsDone] : undefined;
   const index = input === undefined ? 0 : countAdded(working.state.history, input);
@@ -126,7 +126,7 @@ async function failAccepted(
   }
 }
 
-async function goOn(invocation: Invocation, { run }: TakenRun): Promise<void> {
+async function continueRun(invocation: Invocation, { run }: TakenRun): Promise<void> {
   let turn = continuedTurn(invocation.state, run);
   if (run.stopping) {
     // It was accepted before it was stopped: its message is kept.

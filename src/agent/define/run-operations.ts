@@ -115,7 +115,7 @@ export function runOperations(spec: AgentSpec, host: AgentHost, self: () => Agen
   };
 }
 
-/** What the store of an agent can do besides keeping snapshots. `FAILED_PRECONDITION` if it cannot. */
+/** A capability of the agent's store. `FAILED_PRECONDITION` if the store lacks it. */
 export function supportOf<Name extends 'runs' | 'abort' | 'timeline' | 'events' | 'spend'>(
   spec: AgentSpec,
   name: Name,
@@ -129,7 +129,6 @@ export function supportOf<Name extends 'runs' | 'abort' | 'timeline' | 'events' 
   );
 }
 
-/** A call that needs a store. */
 function noStore(spec: AgentSpec): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
@@ -153,7 +152,6 @@ function runPage<Run extends { readonly snapshotId: string }>(
 
 const groups: readonly unknown[] = ['agent', 'model', 'day'];
 
-/** What an owner has spent with an agent. */
 async function readUsage(
   spend: SpendSupport,
   { owner, agent }: Scope,

@@ -11,7 +11,6 @@ import type { InvocationState } from '../turn/invocation-state.ts';
 import { lastRound } from '../turn/turn-state.ts';
 import type { AgentInternals } from './create-agent.ts';
 
-/** Where a sub-agent starts. */
 export type Start = Pick<InvokeOptions, 'snapshotId' | 'sessionId' | 'state'>;
 
 /** Refuses answers that the sub-agent would refuse, so that its interrupts stay open. */

@@ -65,7 +65,6 @@ type Point = readonly [updatedAt: string, seen: readonly (readonly [string, stri
 /** The most characters of the cursors of all agents. In an address they take up to three times as many. */
 const maxCursors = 1500;
 
-/** An agent whose sessions are listed. */
 interface Source {
   readonly spec: AgentSpec;
   readonly sessions: TimelineSupport;

@@ -7,7 +7,6 @@ import { type BufferReader, EventBuffer, type LogEvent } from './event-buffer.ts
 /** Unread events at which the turn waits for its caller. */
 const maxUnread = 192;
 
-/** The caller's place in one buffer. */
 interface Segment extends BufferReader {
   readonly buffer: EventBuffer;
   position: number;
@@ -49,7 +48,6 @@ export class CallerCursor implements AsyncIterable<Chunk> {
     return this.#ended;
   }
 
-  /** Whether the turn should wait for the caller before it sends more. */
   get isFull(): boolean {
     return this.#holds && this.#isBehind();
   }
@@ -97,12 +95,10 @@ export class CallerCursor implements AsyncIterable<Chunk> {
     return sent;
   }
 
-  /** Whether an event can be read now. */
   get hasNext(): boolean {
     return this.#peek() !== undefined;
   }
 
-  /** All events that can be read now. */
   take(): readonly LogEvent[] {
     const events: LogEvent[] = [];
     for (let event = this.#shift(); event !== undefined; event = this.#shift()) events.push(event);
@@ -213,7 +209,6 @@ export class CallerCursor implements AsyncIterable<Chunk> {
     this.#gathered = undefined;
   };
 
-  /** Takes the next event that the caller may see. */
   #shift(): LogEvent | undefined {
     const event = this.#peek();
     const segment = this.#segments[0];

@@ -13,7 +13,6 @@ import {
 import type { Scope, SnapshotStore } from '../../store/contract/store.ts';
 import type { ClientStateOptions } from '../spec/spec.ts';
 
-/** What a signature is made for. */
 export interface SignatureSubject {
   readonly agent: string;
   readonly owner: string | undefined;
@@ -108,7 +107,6 @@ function secretsOf(secret: ClientStateOptions['secret']): readonly string[] {
   return typeof secret === 'string' ? [secret] : secret;
 }
 
-/** What is signed of a state: its session, and its hash. */
 interface SignedContent {
   readonly sessionId?: string | undefined;
   readonly content: string;
@@ -128,11 +126,9 @@ function firstMacOf(secret: string, agent: string, { sessionId, content }: Signe
   return hmacSha256(secret, JSON.stringify(['waymark.state', ...place, content]));
 }
 
-/** An interrupted state that a client sent back with its answers. */
 interface AnsweredState {
   readonly sessionId: string;
   readonly state: SessionState;
-  /** ISO 8601. */
   readonly now: string;
 }
 

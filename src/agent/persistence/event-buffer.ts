@@ -3,7 +3,6 @@ import { afterThisTurn } from '../../core/platform.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { RunEvent } from '../../store/contract/store.ts';
 
-/** An event in memory. */
 export interface LogEvent extends RunEvent {
   /** The chunk as the caller may see it; `undefined` when a transform hides it. */
   readonly shown: Chunk | undefined;
@@ -11,7 +10,6 @@ export interface LogEvent extends RunEvent {
   readonly kept: boolean;
 }
 
-/** How far the caller has read in a buffer. */
 export interface BufferReader {
   readonly position: number;
   /** Whether unread events stay in memory until they are read. */
@@ -42,7 +40,6 @@ export class EventBuffer {
     return this.#first;
   }
 
-  /** The position of the next event. */
   get end(): number {
     return this.#first + this.#events.length;
   }

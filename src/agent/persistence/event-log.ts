@@ -59,12 +59,10 @@ export class EventLog {
     return this.#status;
   }
 
-  /** Whether the store has every event that is here. */
   get isStored(): boolean {
     return this.#sink !== undefined && !this.#isLate();
   }
 
-  /** Whether the oldest events have been dropped. */
   get truncated(): boolean {
     return this.buffer.first > 0;
   }
@@ -97,7 +95,6 @@ export class EventLog {
     }
   }
 
-  /** Logs a chunk, with what the caller may see of it. */
   push(chunk: Chunk, shown: Chunk | undefined): LogEvent {
     const event = this.#number(chunk, shown);
     if (this.#staged === undefined) this.#publish(event);
@@ -164,7 +161,6 @@ export class EventLog {
     }
   }
 
-  /** The position in the buffer after an event. */
   positionAfter(after: EventCursor | undefined): number {
     if (after === undefined || after.attempt < this.attempt) return 0;
     return after.attempt > this.attempt ? this.buffer.end : this.buffer.positionOf(after.seq + 1);

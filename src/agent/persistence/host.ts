@@ -22,7 +22,7 @@ import {
 import type { InterruptEvent } from '../spec/spec.ts';
 import { createEventLogs, type EventLogs } from './event-log.ts';
 
-/** What agents of one app share. */
+/** The environment that the agents of one app share. */
 export interface AgentHost {
   readonly clock: Clock;
   readonly newId: NewId;
@@ -35,22 +35,18 @@ export interface AgentHost {
   readonly logs: EventLogs;
   /** Where runs go that are detached from their start. */
   readonly dispatcher?: Dispatcher;
-  /** What traces may contain, besides ids and counts. */
   readonly telemetry: TelemetryOptions;
   readonly logger?: Logger;
   /** Aborts when the app begins to close: connections take no more inputs. */
   readonly closing: AbortSignal;
-  /** Throws when the app takes no new work. */
   checkOpen(): void;
-  /** Tells the owner of the process what failed. */
   report(error: unknown, info: ErrorInfo): void;
-  /** Called with turns that wait for the answer of a person. */
   readonly onInterrupt?: ((event: InterruptEvent) => void | Promise<void>) | undefined;
   /** Keeps `close` from finishing before this background work has. */
   background(work: Promise<unknown>): void;
 }
 
-/** What an app's options say about its agents' host. `AppOptions` explains them. */
+/** Options of an app for its agents' host; `AppOptions` explains them. */
 interface HostOptions {
   readonly claimTtl?: number | undefined;
   readonly cacheSize?: number | undefined;
@@ -61,7 +57,6 @@ interface HostOptions {
   readonly onInterrupt?: ((event: InterruptEvent) => void | Promise<void>) | undefined;
 }
 
-/** The host of an app's agents, and how its work ends. */
 interface AppHost {
   readonly host: AgentHost;
   readonly subscribeToErrors: ErrorReports['subscribe'];
@@ -70,7 +65,7 @@ interface AppHost {
   drain(grace: number): Promise<void>;
 }
 
-/** What is under way in an app, and how it ends. */
+/** Creates the host of an app's agents. */
 export function createHost(
   options: HostOptions,
   { clock, newId }: { readonly clock: Clock; readonly newId: NewId },
@@ -137,7 +132,6 @@ export function createHost(
   };
 }
 
-/** Logs failures, and passes them on. */
 function logged(logger: Logger, onError: ErrorListener | undefined): ErrorListener {
   return (error, info) => {
     const message = `${info.phase} failed: ${messageOf(error)}`;
@@ -146,13 +140,11 @@ function logged(logger: Logger, onError: ErrorListener | undefined): ErrorListen
   };
 }
 
-/** A run that this process works on. */
 interface LiveRun {
   readonly ref: RunRef;
   readonly store: Store;
-  /** Stops the work on the run. */
   readonly control: {
-    /** Stops it and keeps what it has reached. */
+    /** Stops it and keeps the partial answer. */
     stop(): void;
     /** Stops it at once: another worker may have the run, so nothing more may be written. */
     markLost(): void;

@@ -96,7 +96,6 @@ function withoutEffects(state: State): State {
     : { ...state, messages: withoutRecords(state.messages) };
 }
 
-/** A snapshot as it may leave. */
 export function transformSnapshot(transform: Transform, snapshot: Snapshot): Snapshot {
   if (transform.state === undefined && transform.error === undefined) return snapshot;
   const { state, error, ...rest } = snapshot;
@@ -108,7 +107,6 @@ export function transformSnapshot(transform: Transform, snapshot: Snapshot): Sna
   };
 }
 
-/** A session as it may leave. */
 export function transformSession(transform: Transform, session: SessionInfo): SessionInfo {
   if (showsSessions(transform)) return session;
   const { state, title, ...rest } = session;
@@ -117,7 +115,6 @@ export function transformSession(transform: Transform, session: SessionInfo): Se
   return { ...rest, ...(named !== undefined && { title: named }), ...(shown && { state: shown }) };
 }
 
-/** The title of a session as it may leave. */
 export function transformTitle(
   transform: Transform,
   title: string | undefined,
@@ -125,7 +122,6 @@ export function transformTitle(
   return title === undefined || transform.title === undefined ? title : transform.title(title);
 }
 
-/** What a turn has come to. */
 interface Answer {
   readonly message?: Message | undefined;
   readonly artifacts?: readonly Artifact[] | undefined;
@@ -134,7 +130,7 @@ interface Answer {
   readonly snapshotId?: string | undefined;
 }
 
-/** What a turn has come to, as it may leave; `whole` reads the state that it belongs to. */
+/** The answer of a turn as it may leave; `whole` reads the state that it belongs to. */
 export function transformAnswer(
   transform: Transform,
   whole: () => State,
@@ -245,7 +241,7 @@ function shownEnd(
   }
 }
 
-/** What of a chunk is state, as the state transform lets it out. */
+/** Passes the parts of a chunk that are state through the state transform. */
 function stateFilter(
   transform: Transform,
   knownCustom: () => Json | undefined,
@@ -279,7 +275,7 @@ function stateFilter(
 // A transform is written for whole states: what a chunk does not have is empty there, not missing.
 const noState = { messages: [], artifacts: [] };
 
-/** Patches of what a document becomes on its way out. */
+/** Patches between the transformed versions of a document. */
 function patchFilter(
   leave: (inside: Json) => Json | undefined,
 ): (patch: JsonPatch) => JsonPatch | undefined {

@@ -154,7 +154,6 @@ function isRefusal(error: unknown): boolean {
   return isWaymarkError(error) && refusals.has(error.status);
 }
 
-/** The request as a store gets it. */
 function withoutLoaded(request: TurnRequest): Omit<TurnRequest, 'loaded'> {
   if (request.loaded === undefined) return request;
   const { loaded: _, ...rest } = request;

@@ -17,7 +17,6 @@ import { createChunkTransform, transformSnapshot } from './transform.ts';
 /** How often a watcher looks again when it hears nothing; hints may be lost. In a Worker it hears nothing of other requests. */
 const pollIntervalMs = isPerRequest ? 100 : 1_000;
 
-/** Events read at a time. */
 const batchSize = 500;
 
 interface Watching {
@@ -184,7 +183,6 @@ async function changeOf(watching: Watching): Promise<void> {
   }
 }
 
-/** Subscribes to changes of the run. */
 function listen({ spec, host, runId, signal }: Watching): {
   readonly wait: () => Promise<void>;
   readonly close: () => void;

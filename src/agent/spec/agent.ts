@@ -69,7 +69,7 @@ export interface AgentMetadata {
 /** A named, typed conversational actor of this process. A client has the same calls over HTTP. */
 export interface Agent<Types extends AgentTypes = WireTypes>
   extends AgentApi<Types, CallOptions, InvokeOptions<Types>> {
-  /** What the agent does, for users and for models that can call it. */
+  /** Describes the agent to users and to models that can call it. */
   readonly description?: string;
   /** The capabilities of the agent and its store. */
   readonly metadata: AgentMetadata;

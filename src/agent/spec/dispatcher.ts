@@ -35,7 +35,7 @@ export interface Dispatcher {
   retry?(scope: Scope, runId: string): Promise<RetryResult>;
 }
 
-/** What retrying a run ends with that is not among the dead ones. */
+/** The error of retrying a run that is not in the dead-letter queue. */
 export function noDeadRun(runId: string): WaymarkError {
   return new WaymarkError(
     'NOT_FOUND',

@@ -1,6 +1,5 @@
 import { errorText } from '../../core/error.ts';
 
-/** What failed. */
 export type ErrorPhase =
   /** The agent's own code, a limit, or a state that does not fit its schema. */
   | 'turn'
@@ -25,7 +24,7 @@ export type ErrorPhase =
 
 /** Where an error happened; fields that do not apply are absent. */
 export interface ErrorInfo {
-  /** What the app was doing. */
+  /** The work that failed. */
   readonly phase: ErrorPhase;
   /** The name of the agent. */
   readonly agent?: string;

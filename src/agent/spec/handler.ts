@@ -55,7 +55,7 @@ export interface AgentSession<Custom = unknown> extends Session<Custom> {
   result(): AgentResult;
   /**
    * Takes the messages that callers have sent to the running turn with `steer`: adds them to the session, oldest first, and returns them.
-   * What a turn has not taken when it ends is refused, or input of the next turn, as the agent's `concurrency` says.
+   * Messages that a turn has not taken when it ends are refused, or input of the next turn, as the agent's `concurrency` says.
    *
    * @example
    * for (const file of files) {
@@ -99,7 +99,7 @@ export interface HandlerIo<Status = unknown> {
   readonly signal: AbortSignal;
   /** The caller's context. */
   readonly context: JsonObject;
-  /** What the caller started from. */
+  /** The start that the caller chose. */
   readonly init: Init;
   /** The model that the caller wants. `generate` calls that name no model use it; pass it on to those that do. */
   readonly model?: ModelRef;

@@ -126,7 +126,7 @@ function misfit(spec: StateRules, cause: unknown): WaymarkError {
 }
 
 /**
- * What an agent over a prompt takes: a user's message, answers to interrupts, or a message behind answers that need no tool to
+ * Refuses input that an agent over a prompt does not take. It takes a user's message, answers to interrupts, or a message behind answers that need no tool to
  * run.
  */
 export function checkPromptInput({ message, resume, detach }: Input): void {

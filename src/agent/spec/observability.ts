@@ -22,7 +22,7 @@ export function writeLog(
   } catch {}
 }
 
-/** What traces may contain, besides ids, names and counts. */
+/** Options for the content of traces, besides ids, names and counts. */
 export interface TelemetryOptions {
   /**
    * Adds messages, and arguments and results of tools, to spans, as the agent's `transform` shows them to clients.

@@ -6,39 +6,40 @@ import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 import type { AgentLimits, ClientStateOptions, Concurrency, RunEnd, Transform } from './spec.ts';
 
-/** What the custom state of a session is: `undefined` until it is set, unless the agent has an initial one. */
+/** The type of a session's custom state: `undefined` until it is set, unless the agent has an initial one. */
 export type CustomOf<State, Initial> = State extends Schema
   ? undefined extends Initial
     ? InferSchema<State> | undefined
     : InferSchema<State>
   : Json | undefined;
 
-type AnyOptions = AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>;
+/** The options of any agent, without the types that a caller infers. */
+export type AnyAgentOptions = AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>;
 
-/** The options of every agent. */
-export const agentOptionNames: OptionNames<AnyOptions> = {
+/** The options of every agent, with the kinds of value that they take. */
+export const agentOptionNames: OptionNames<AnyAgentOptions> = {
   name: true,
-  description: true,
-  version: true,
+  description: 'text',
+  version: 'text',
   state: true,
   initialState: true,
-  upgradeState: true,
+  upgradeState: 'function',
   status: true,
   store: true,
-  snapshot: true,
-  transform: true,
-  title: true,
-  clientState: true,
+  snapshot: ['text', 'function'],
+  transform: 'object',
+  title: ['boolean', 'function'],
+  clientState: 'object',
   concurrency: true,
-  limits: true,
-  restoreContext: true,
-  onFinish: true,
+  limits: 'object',
+  restoreContext: 'function',
+  onFinish: 'function',
 };
 
-/** What a schema gives, or any JSON when there is none. */
+/** The output of a schema, or any JSON when there is none. */
 export type Inferred<S> = S extends Schema ? InferSchema<S> : Json | undefined;
 
-/** What a title is made of. */
+/** The parts of a state that a title can use. */
 export interface TitledState<Custom> {
   /** The messages so far. */
   readonly messages: readonly Message[];
@@ -79,7 +80,7 @@ export interface AgentOptionsBase<
   readonly transform?: Transform;
   /** Signs the state that a client holds, so that it cannot be forged. */
   readonly clientState?: ClientStateOptions;
-  /** What happens to a second turn on a busy session. @default 'reject' */
+  /** Decides about a second turn on a busy session. @default 'reject' */
   readonly concurrency?: Concurrency;
   /** Limits of time, tokens, cost and tool calls. */
   readonly limits?: AgentLimits;

@@ -17,7 +17,7 @@ import type { Scope, SnapshotStore, Store } from '../../store/contract/store.ts'
 import type { TurnLoopHandler } from './handler.ts';
 import type { TurnStore } from './turn-store.ts';
 
-/** What happens to a turn on a busy session. */
+/** Ways to treat a turn on a busy session. */
 export type Concurrency = 'reject' | 'wait' | 'fork';
 
 /**
@@ -54,7 +54,7 @@ export interface AgentLimits {
     /** Bytes of a file that `session.saveFile` stores. @default 1073741824 */
     readonly fileSize?: number;
   };
-  /** What an owner may use over all sessions and agents, before each model call. Needs a store that records it. */
+  /** Limits of an owner over all sessions and agents, checked before each model call. Needs a store that records spend. */
   readonly owner?: {
     readonly tokens?: number;
     /** In micro-units by currency, as in `session`. */
@@ -63,7 +63,7 @@ export interface AgentLimits {
     readonly per?: 'day' | 'month';
   };
   /**
-   * What a model call of the agent reserves of the budgets of its session and owner before it begins.
+   * The amount that a model call of the agent reserves of the budgets of its session and owner before it begins.
    * @default the price of the request and `maxOutputTokens`
    */
   readonly reserve?: {
@@ -96,8 +96,8 @@ export interface PromptChanges {
 /** An agent as the turn loop knows it: every option checked and filled in. */
 export interface AgentSpec {
   readonly name: string;
-  readonly description?: string;
-  readonly version?: string;
+  readonly description?: string | undefined;
+  readonly version?: string | undefined;
   /** Where a second attempt of a turn starts: at its last tool iteration, or over. */
   readonly recovery: 'checkpoint' | 'restart';
   readonly store: Store | SnapshotStore | undefined;
@@ -109,14 +109,14 @@ export interface AgentSpec {
   titleOf(state: SessionState): string | undefined;
   /** The agent's transform, complete: with hooks for what its definition has none for. */
   readonly transform: Transform;
-  /** The same transform, whose errors go to `report` instead of to the app. */
-  transformReportingTo(report: (error: unknown) => void): Transform;
+  /** The hooks of the definition alone. */
+  readonly ownTransform: Transform;
   /** How the state that clients hold is signed. */
-  readonly clientState?: ClientStateOptions;
-  readonly stateSchema?: Schema;
-  readonly statusSchema?: Schema;
-  readonly initialState?: Json;
-  readonly upgradeState?: (custom: Json) => unknown;
+  readonly clientState?: ClientStateOptions | undefined;
+  readonly stateSchema?: Schema | undefined;
+  readonly statusSchema?: Schema | undefined;
+  readonly initialState?: Json | undefined;
+  readonly upgradeState?: ((custom: Json) => unknown) | undefined;
   readonly handler: TurnLoopHandler;
   /** Throws when an input is not one for this agent. */
   checkInput(input: Input): void;
@@ -130,16 +130,15 @@ export interface AgentSpec {
   tools?(): Promise<ReadonlyMap<string, Tool>>;
   /** The schema of its structured output alone, which needs no tool source. */
   outputSchema?(): Promise<JsonObject | undefined>;
-  /** The messages at the beginning of each session. */
-  readonly initialMessages?: readonly Message[];
+  readonly initialMessages?: readonly Message[] | undefined;
   /** The parts of a prompt agent that differ with other settings; absent on custom agents. */
   withChanges?(changes: PromptChanges): Pick<AgentSpec, 'handler' | 'receive'>;
   /** Rebuilds the parts of the context that are not JSON when a run is taken over. */
-  readonly restoreContext?: (context: JsonObject) => JsonObject;
-  readonly onFinish?: (end: RunEnd) => void | Promise<void>;
+  readonly restoreContext?: ((context: JsonObject) => JsonObject) | undefined;
+  readonly onFinish?: ((end: RunEnd) => void | Promise<void>) | undefined;
 }
 
-/** What a session's ids live under. */
+/** The scope of a session's ids. */
 export function scopeOf(spec: Pick<AgentSpec, 'name'>, owner: string | undefined): Scope {
   if (owner === undefined) return { agent: spec.name };
   checkId(owner, 'an owner');

@@ -15,9 +15,9 @@ import type {
   StateBase,
 } from '../../store/contract/store.ts';
 
-/** What a turn asks its store for. */
+/** A turn's request to its store. */
 export interface TurnRequest extends Omit<ClaimRequest, 'ttl' | 'worker'> {
-  /** What was loaded before the claim, so that it need not be loaded again. */
+  /** The state that was loaded before the claim, so that it need not be loaded again. */
   readonly loaded?: StateBase;
 }
 
@@ -26,7 +26,7 @@ export interface TurnBase {
   readonly sessionId: string;
   readonly run?: RunRef;
   readonly parent?: ParentRef;
-  /** What was last saved, as it was saved. */
+  /** The last saved state, as it was saved. */
   readonly base?: StateBase;
   /** The state of the base, upgraded to the agent's present schema. Absent in an empty session. */
   readonly state?: SessionState;
@@ -34,7 +34,7 @@ export interface TurnBase {
   readonly listed?: StateBase;
   /** The index that the next snapshot will have. */
   readonly nextIndex: number;
-  /** What failed turns have used that started from the parent; see {@link Claim.failedTotals}. */
+  /** Usage of failed turns that started from the parent; see {@link Claim.failedTotals}. */
   readonly failedTotals?: Totals;
   /** Earlier turns have left messages in their inboxes. */
   readonly steered?: true;

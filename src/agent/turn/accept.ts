@@ -92,7 +92,7 @@ async function startTurn(invocation: InvocationState, run: ActiveRun, input: Inp
   });
   if (left.length === 0) working.addMessages(messages);
   else {
-    // What earlier turns have left comes before the new message.
+    // Messages that earlier turns have left come before the new one.
     working.addMessages(messages.slice(0, -1));
     addSteering(invocation, run, left);
     working.addMessages(messages.slice(-1));
@@ -133,14 +133,12 @@ async function answerHeldState(invocation: InvocationState): Promise<string> {
   return answeredStateKey(answered);
 }
 
-/** Creates a turn of a run. */
 export function createTurn(
   { spec, control, progress }: InvocationState,
   { runId }: ActiveRun,
   input: Input,
   options: {
     readonly turnIndex: number;
-    /** The snapshot that the turn starts from. */
     readonly parentId: string | undefined;
     readonly continued?: boolean;
   },
@@ -152,7 +150,7 @@ export function createTurn(
     turnIndex,
     signal: control.signal,
   };
-  // What earlier attempts have used in this turn counts, whether the turn continues or starts over.
+  // Usage of earlier attempts at this turn counts, whether the turn continues or starts over.
   const spent = progress.turnsBegun === 0 ? progress.spentBefore : undefined;
   return {
     info,
@@ -221,7 +219,6 @@ async function openSnapshot(invocation: InvocationState, snapshotId: string): Pr
   invocation.moveTo(openedAt(loaded));
 }
 
-/** Checks a state that the client held. */
 async function loadClientState(
   spec: AgentSpec,
   state: State,

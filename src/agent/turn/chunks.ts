@@ -38,7 +38,6 @@ export class ChunkSink {
     this.#signal = options.signal;
   }
 
-  /** The log that chunks go to from now on. */
   set log(log: EventLog) {
     this.#log = log;
     this.#caller?.follow(log.buffer);
@@ -70,7 +69,6 @@ export class ChunkSink {
     }
   }
 
-  /** Sends a chunk to the caller alone. */
   deliver(chunk: Chunk): void {
     const shown = this.shown(chunk);
     if (shown !== undefined) this.#show(shown);
@@ -97,7 +95,6 @@ const plainKeys: ReadonlySet<string> = new Set(['role', 'index', 'content']);
 
 const ownFields = ['turnStart', 'turnEnd', 'reset', 'snapshotCreated', 'customPatch'] as const;
 
-/** Creates what a handler sends chunks with. */
 export function createResponder(
   options: Streamed & {
     readonly control: StopControl;
@@ -228,7 +225,6 @@ function streamsArtifact(turn: Turn | undefined, artifact: Artifact): boolean {
   return true;
 }
 
-/** Whether two artifacts have the same content. */
 export function isSameArtifact(a: Artifact, b: Artifact): boolean {
   return jsonEqual(a as unknown as Json, b as unknown as Json);
 }

@@ -119,7 +119,6 @@ export function keepInboxOf({ spec }: InvocationState): { readonly keepInbox?: t
   return spec.concurrency === 'wait' && isSteerable({ spec }) ? { keepInbox: true } : {};
 }
 
-/** The agent's version, if it has one. */
 export function versionOf({ spec: { version } }: InvocationState): { readonly version?: string } {
   return version === undefined ? {} : { version };
 }

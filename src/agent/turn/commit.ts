@@ -18,7 +18,7 @@ import type { InvocationState } from './invocation-state.ts';
 import { totalsOf } from './limits.ts';
 import { checkpointedAs, endedWith, type ListedState, savedAs } from './lineage.ts';
 import { noteInbox } from './steer.ts';
-import { whileHolding } from './stop.ts';
+import { markingLost } from './stop.ts';
 import type { ActiveRun, Turn } from './turn-state.ts';
 
 /** Writes a snapshot, and publishes its chunk after the commit. */
@@ -124,7 +124,7 @@ export async function checkpoint(
     used: usedBy(invocation, midTurn),
   };
   // Includes the events: the next attempt does not send them again.
-  const base = await whileHolding(invocation, () =>
+  const base = await markingLost(invocation, () =>
     run.log.takeAlong(
       async (events) =>
         await invocation.spending.alongWith(recorder, async (spend) =>
@@ -140,7 +140,7 @@ export async function checkpoint(
   }
 }
 
-/** What the run has used so far, for the limits of the next attempt. */
+/** The run's usage so far, for the limits of the next attempt. */
 function usedBy({ turn, progress, position }: InvocationState, midTurn: boolean): RunUsage {
   const { totals } = position;
   const spent =
@@ -150,7 +150,6 @@ function usedBy({ turn, progress, position }: InvocationState, midTurn: boolean)
 
 const nothing: Spent = { usage: {}, toolCalls: 0 };
 
-/** The chunk that ends a turn. */
 export function endChunk(turn: Turn, finishReason: FinishReason, snapshotId?: string): Chunk {
   const { usage, output } = turn;
   return {
@@ -196,7 +195,6 @@ export async function checkpointTurn(invocation: InvocationState, turn: Turn): P
   });
 }
 
-/** Whether the state is that of the last snapshot. */
 export function isAtSnapshot({ lineage: { policyBase }, working }: InvocationState): boolean {
   return policyBase !== undefined && isSameState(policyBase.state, working.state);
 }
@@ -237,7 +235,6 @@ function decided({ name }: AgentSpec, wanted: unknown): boolean {
   return Boolean(wanted);
 }
 
-/** Adds a snapshot to those of the invocation and the turn. */
 export function noteSnapshot({ progress, turn }: InvocationState, id: string): void {
   progress.snapshotIds.push(id);
   turn?.snapshotIds.push(id);

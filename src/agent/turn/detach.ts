@@ -23,7 +23,7 @@ import { totalsOf } from './limits.ts';
 import { inputDone } from './lineage.ts';
 import { receiptFor } from './output.ts';
 import { leavingInbox, takesInbox } from './steer.ts';
-import { tellInterrupt } from './telemetry.ts';
+import { notifyInterrupt } from './telemetry.ts';
 import { type ActiveRun, type Outcome, type Turn, waitsForSteering } from './turn-state.ts';
 
 /**
@@ -242,7 +242,7 @@ export async function finishDetached(invocation: InvocationState, run: ActiveRun
     if (run.detached !== undefined && invocation.control.cause?.kind !== 'lost') {
       run.detached.over = true;
     }
-    if (ended?.finishReason === 'interrupted') tellInterrupt(invocation, run.runId);
+    if (ended?.finishReason === 'interrupted') notifyInterrupt(invocation, run.runId);
     if (snapshot !== undefined) await callOnFinish(invocation, snapshot);
   } catch (error) {
     // Another worker, or the next start of this one, continues the run.

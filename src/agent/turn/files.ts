@@ -20,9 +20,8 @@ import { damagedFile } from '../../store/rules/file-pieces.ts';
 import { maxFileSize } from '../../store/rules/size-limits.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
-import { whileHolding } from './stop.ts';
+import { markingLost } from './stop.ts';
 
-/** The files of the session that an invocation works on. */
 export function invocationFiles(invocation: InvocationState): SessionFiles {
   return {
     save: (file) => saveFile(invocation, file),
@@ -39,7 +38,7 @@ async function saveFile(invocation: InvocationState, file: NewFile): Promise<Art
   if (ref === undefined || working.isClosed) throw outsideTurn();
   const most = file.maxSize ?? spec.limits.session?.fileSize ?? maxFileSize;
   const source = new Source(data, { name, most, signal: control.signal });
-  const stored = await whileHolding(invocation, () =>
+  const stored = await markingLost(invocation, () =>
     source.orFailure(() => files.write({ scope, run: ref } satisfies FileHolder, source.pieces())),
   );
   if ('failure' in stored) throw stored.failure;
@@ -151,7 +150,6 @@ class Source {
   }
 }
 
-/** Data as pieces, whatever it is. */
 function piecesOf(data: FileData): AsyncIterator<Uint8Array> {
   if (data instanceof Uint8Array) return once(data);
   if (data instanceof Blob) return fromStream(data.stream());
@@ -203,7 +201,6 @@ function invalid(message: string): WaymarkError {
   return new WaymarkError('INVALID_ARGUMENT', message);
 }
 
-/** An artifact that is a stored file. */
 export interface FileArtifact extends OpenFile {
   readonly hash: string;
   readonly contentType: string;

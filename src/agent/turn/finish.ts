@@ -21,7 +21,7 @@ import { receiptFor, turnReceipt } from './output.ts';
 import { endElsewhere, giveUp, saveSurely } from './save-surely.ts';
 import { leavingInbox, takesInbox } from './steer.ts';
 import { keepPartialAnswer, stoppedBy } from './stop.ts';
-import { tellInterrupt } from './telemetry.ts';
+import { notifyInterrupt } from './telemetry.ts';
 import {
   type ActiveRun,
   lostError,
@@ -131,13 +131,12 @@ async function saveOutcome(
       });
       if (saved !== outcome) return saved;
       invocation.ending.last = { finishReason, ...(output !== undefined && { output }) };
-      if (finishReason === 'interrupted') tellInterrupt(invocation, run.runId);
+      if (finishReason === 'interrupted') notifyInterrupt(invocation, run.runId);
       return outcome;
     }
   }
 }
 
-/** How a turn succeeded or was stopped. */
 interface SuccessOf {
   readonly finishReason: FinishReason;
   readonly output: Json | undefined;
@@ -145,7 +144,6 @@ interface SuccessOf {
   readonly takesInbox: boolean;
 }
 
-/** What to write for a turn that succeeded or was stopped. */
 interface SuccessWrite {
   readonly chunk: Chunk;
   /** Absent if there is nothing to save. */
@@ -255,7 +253,6 @@ async function saveFailed(
   invocation.fallBack();
 }
 
-/** The error of a turn that was done but could not be saved. */
 function savingFailed(cause: unknown): WaymarkError {
   const failure = toWaymarkError(cause);
   const told = (message: string): string =>
@@ -270,7 +267,6 @@ function savingFailed(cause: unknown): WaymarkError {
 /** Ends the invocation: saves what changed after the last turn, as a snapshot if the policy wants one. */
 export async function finishInvocation(
   invocation: InvocationState,
-  /** How the handler says that the invocation ended. */
   finishReason?: FinishReason,
 ): Promise<void> {
   const { turn, control, ending } = invocation;

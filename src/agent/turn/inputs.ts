@@ -10,10 +10,8 @@ import type { Input, Resume } from '../../protocol/turn.ts';
 import type { RequestMark, RequestRecord, Scope } from '../../store/contract/store.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';
 
-/** The longest queue of a connection. */
 const maxQueued = 1_000;
 
-/** An input that waits for its turn. */
 export interface QueuedInput {
   readonly input: Input;
   /** Tells the sender whether it was accepted; absent if the sender does not wait. */
@@ -34,7 +32,7 @@ export class Inbox {
     return this.#closed;
   }
 
-  /** What is queued, oldest first. */
+  /** The queued inputs, oldest first. */
   get queued(): readonly Input[] {
     return this.#queue.map(({ input }) => input);
   }
@@ -93,18 +91,16 @@ export class Inbox {
   }
 
   /** Puts an input back, to be run next. */
-  putBack(input: Input): void {
+  unshift(input: Input): void {
     this.#queue.unshift({ input });
     this.#wake();
   }
 
-  /** Closes and drops the queued inputs. */
   clear(): void {
     for (const { answer } of this.#queue.splice(0)) answer?.accept();
     this.close();
   }
 
-  /** Whether an input waits to be taken. */
   get hasNext(): boolean {
     return this.#queue.length > 0;
   }
@@ -116,7 +112,6 @@ export class Inbox {
     });
   }
 
-  /** Takes the next input. */
   take(): QueuedInput | undefined {
     return this.#queue.shift();
   }
@@ -127,7 +122,6 @@ export class Inbox {
   }
 }
 
-/** The error of using a connection that has ended. */
 export function closedError(): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
@@ -135,7 +129,6 @@ export function closedError(): WaymarkError {
   );
 }
 
-/** The input with the request id of a call, if the call has one. */
 export function underRequest(input: Input, { requestId }: RequestOptions = {}): Input {
   return requestId === undefined ? input : { ...input, requestId };
 }
@@ -150,7 +143,6 @@ export function withoutAutoId(spec: AgentSpec, input: Input): Input {
   return rest;
 }
 
-/** Whether the agent's store can keep request ids. */
 function keepsRequests(spec: Pick<AgentSpec, 'store'>): boolean {
   return fullStore(spec)?.runs !== undefined;
 }

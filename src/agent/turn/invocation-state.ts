@@ -13,7 +13,7 @@ import type { RunMode, Scope, Spent } from '../../store/contract/store.ts';
 import type { CallerCursor } from '../persistence/caller-cursor.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import type { Receipt } from '../persistence/receipt.ts';
-import { createChunkTransform } from '../persistence/transform.ts';
+import { completeTransform, createChunkTransform } from '../persistence/transform.ts';
 import type { QueueOptions } from '../spec/dispatcher.ts';
 import {
   causesOf,
@@ -32,7 +32,6 @@ import { Spending } from './spending.ts';
 import { adviseFrozen, StopControl } from './stop.ts';
 import type { ActiveRun, Turn } from './turn-state.ts';
 
-/** What an invocation is asked to do. */
 export interface InvocationRequest {
   readonly init: Init;
   /** The head that the session must have when the first turn is claimed; `null`: none. */
@@ -45,24 +44,20 @@ export interface InvocationRequest {
   readonly startedBy?: SessionInfo['startedBy'];
   /** The invocation that this one works for as a sub-agent: what it uses, the other has used. */
   readonly parent?: InvocationState;
-  /** Input and state come from a remote client. */
   readonly remote?: boolean;
   readonly queue?: QueueOptions;
   /** Reads the chunks; absent for a run that was taken over. */
   readonly caller?: CallerCursor;
 }
 
-/** Where the session stands. */
 interface Position {
   sessionId: string;
   turnIndex: number;
-  /** The index that the next snapshot will have. */
   nextIndex: number;
-  /** What the session has used; kept only where the agent limits it. */
+  /** The session's usage; kept only where the agent limits it. */
   totals: Totals | undefined;
 }
 
-/** What the invocation has done so far. */
 interface Progress {
   turnsBegun: number;
   /** The snapshots of this invocation, in order. */
@@ -70,13 +65,11 @@ interface Progress {
   /** How many of them there were when the running turn began. */
   turnSnapshots: number;
   usage: Usage;
-  /** What earlier attempts have used in the turn that this one starts with. */
+  /** Usage of earlier attempts at the turn that this invocation starts with. */
   spentBefore: Spent | undefined;
 }
 
-/** How the invocation ends. */
 interface Ending {
-  /** How its last turn ended. */
   last: { readonly finishReason: FinishReason; readonly output?: Json } | undefined;
   failure: WaymarkError | undefined;
   /** The snapshot that keeps the state of a failed turn. */
@@ -85,7 +78,7 @@ interface Ending {
   deadLetter: boolean;
   /** The output of the last turn, when another process or an earlier request worked on it. */
   followed: Output | undefined;
-  /** What was recorded for the request id of the last turn. */
+  /** The receipt that was recorded for the request id of the last turn. */
   receipt: { readonly run: ActiveRun; readonly told: Receipt; readonly from: number } | undefined;
 }
 
@@ -106,12 +99,12 @@ export class InvocationState {
   readonly transform: Transform;
   readonly chunkSink: ChunkSink;
   readonly failures: Failures;
-  /** What the model has said in the running turn, in case it is stopped. */
+  /** The model's answer in the running turn so far, in case it is stopped. */
   readonly partial: PartialAnswer = new PartialAnswer();
 
   /** The model that was called last, for traces. */
   lastModel: Model | undefined;
-  /** What is still to be recorded of what was spent; a sub-agent shares it with the invocation that it works for. */
+  /** Spend that is not recorded yet; a sub-agent shares it with the invocation that it works for. */
   readonly spending: Spending;
   readonly position: Position;
   readonly progress: Progress;
@@ -163,7 +156,11 @@ export class InvocationState {
     this.failures = new Failures((error, info) =>
       host.report(error, { ...info, ...this.#errorPlace() }),
     );
-    this.transform = spec.transformReportingTo((error) => this.failures.report(error, 'transform'));
+    this.transform = completeTransform(
+      spec.ownTransform,
+      (error) => this.failures.report(error, 'transform'),
+      spec.initialState,
+    );
     this.chunkSink = new ChunkSink({
       caller: request.caller,
       leave: createChunkTransform(this.transform, () => this.working.state.custom),
@@ -183,7 +180,6 @@ export class InvocationState {
     return this.#mutex.after(callback);
   }
 
-  /** Moves to another place in the session's history, and to the state there. */
   moveTo(lineage: Lineage): void {
     this.lineage = lineage;
     this.working.reset(lineage.fallbackState);
@@ -202,12 +198,11 @@ export class InvocationState {
     return this.spec.withChanges === undefined ? this.request.model : undefined;
   }
 
-  /** Makes an accepted turn the running one. */
   startTurn(turn: Turn): void {
     this.turn = turn;
     this.position.turnIndex = turn.info.turnIndex;
     this.progress.turnsBegun++;
-    this.#tellStarted(this.run?.runId);
+    this.#resolveStarted(this.run?.runId);
     this.progress.turnSnapshots = this.progress.snapshotIds.length;
     this.partial.clear();
     this.failures.clear();
@@ -221,7 +216,7 @@ export class InvocationState {
     return this.#started.promise;
   }
 
-  #tellStarted(runId: string | undefined): void {
+  #resolveStarted(runId: string | undefined): void {
     this.#started?.resolve(runId);
     this.#started = undefined;
   }
@@ -234,14 +229,12 @@ export class InvocationState {
     if (output.error !== undefined) this.inbox.clear();
   }
 
-  /** The default result of a handler. */
   result(): AgentResult {
     const { history, artifacts } = this.working.state;
     const message = history.at(-1);
     return { ...(message && { message }), artifacts };
   }
 
-  /** Whether the state differs from what was saved last. */
   hasUnsaved(): boolean {
     const { savedBase } = this.lineage;
     return savedBase === undefined || !isSameState(savedBase.state, this.working.state);
@@ -275,10 +268,9 @@ export class InvocationState {
     this.#callerGone?.abort(reason);
   }
 
-  /** Releases what the invocation listens to. */
   end(): void {
     this.#hasEnded = true;
-    this.#tellStarted(undefined);
+    this.#resolveStarted(undefined);
     this.closeSession();
     this.inbox.clear();
     this.control.unfollow();
@@ -296,7 +288,6 @@ export class InvocationState {
   }
 }
 
-/** What failed; the invocation adds where. */
 type FailureInfo = Pick<ErrorInfo, 'phase' | 'tool' | 'toolSource' | 'model'>;
 
 /**
@@ -311,7 +302,6 @@ class Failures {
     this.#tell = tell;
   }
 
-  /** Reports an error that fails the turn. */
   report(error: unknown, phase: ErrorPhase, subject: Pick<ErrorInfo, 'model'> = {}): void {
     const original = originalOf(error);
     adviseFrozen(original);

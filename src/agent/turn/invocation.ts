@@ -27,7 +27,6 @@ export class Invocation {
   /** The first turn, accepted before the handler starts so that the handler finds its state. */
   #prepared: Turn | undefined;
   #openError: unknown;
-  /** Why an input was refused. */
   #refusal: unknown;
   #isLooping = false;
   /** From now on no turn starts, and the caller cannot detach. */
@@ -41,7 +40,6 @@ export class Invocation {
     streamStateChanges(this.state);
   }
 
-  /** Why the session could not be opened, if it could not. */
   get openError(): unknown {
     return this.#openError;
   }
@@ -101,7 +99,7 @@ export class Invocation {
         return accepted;
       }
       const output = await joinRun(this.state, accepted.input, accepted.join);
-      if (output === undefined) inbox.putBack(accepted.input);
+      if (output === undefined) inbox.unshift(accepted.input);
       else this.state.followElsewhere(output);
     }
     return undefined;
@@ -247,7 +245,6 @@ export class Invocation {
     this.state.failures.report(failure, 'turn');
   }
 
-  /** Continues in the background, without the caller. */
   async detach(input?: Input): Promise<Output> {
     const { state } = this;
     const own = input?.message === undefined && input?.resume === undefined ? [] : [input];

@@ -72,7 +72,7 @@ export async function joinRun(
     const output = await retryWhileUnavailable(host.clock, link.signal, () =>
       outputOfRun(invocation, runId, input.requestId),
     );
-    if (output !== undefined && !told) await retell(invocation, input, known, output);
+    if (output !== undefined && !told) await replayOutput(invocation, input, known, output);
     return output;
   } catch (error) {
     if (!host.closing.aborted) throw error;
@@ -102,7 +102,7 @@ function checkSession(
 }
 
 /** Sends the turn again in a few chunks, for a run whose events are no longer stored. */
-async function retell(
+async function replayOutput(
   { chunkSink, scope, spec }: InvocationState,
   { requestId = '' }: Input,
   { runId, sessionId }: RequestRecord,
@@ -135,7 +135,6 @@ async function retell(
   for (const [seq, chunk] of chunks.entries()) await chunkSink.relay(chunk, { attempt: 1, seq });
 }
 
-/** The end of a run that another worker executed. */
 interface Followed {
   readonly snapshot?: Snapshot;
   /** Whether the caller has seen its `turnEnd`. */

@@ -22,7 +22,7 @@ export function startTimeLimit(
   });
 }
 
-/** What the session has used including this turn; `undefined` if the agent has no session limits. */
+/** The session's usage including this turn; `undefined` if the agent has no session limits. */
 export function totalsOf(invocation: InvocationState, turn: Turn): Totals | undefined {
   if (invocation.spec.limits.session === undefined) return undefined;
   const { tokens = 0, toolCalls = 0 } = invocation.position.totals ?? {};
@@ -105,7 +105,7 @@ function hasTurnBudget(invocation: InvocationState): boolean {
   return false;
 }
 
-/** What a session has used: all that was ever spent in it, or, if that is more, the path that a fork began with. */
+/** The usage of a session: everything ever spent in it or, if that is more, the path that a fork began with. */
 async function spentBySession(invocation: InvocationState): Promise<Usage> {
   const { turn, spending, request } = invocation;
   const onPath = tokensOnPath(invocation);

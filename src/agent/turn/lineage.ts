@@ -2,7 +2,6 @@ import { isSameState, type SessionState } from '../../session/session-state.ts';
 import type { LoadedState, StateBase, TakenRun } from '../../store/contract/store.ts';
 import type { TurnBase } from '../spec/turn-store.ts';
 
-/** A state that is a snapshot. */
 export interface ListedState {
   readonly id: string;
   readonly state: SessionState;
@@ -17,9 +16,8 @@ export interface ListedState {
 export interface Lineage {
   /** The snapshot that the init named, as it was loaded before the claim. */
   readonly initBase: StateBase | undefined;
-  /** What was saved last, with or without a snapshot. The next write is stored as a change of it. */
+  /** The state that was saved last, with or without a snapshot. The next write is stored as a change of it. */
   readonly savedBase: StateBase | undefined;
-  /** The parent of the next snapshot. */
   readonly nextParentId: string | undefined;
   /** The last snapshot on this branch. The snapshot policy compares the state with it. */
   readonly policyBase: ListedState | undefined;

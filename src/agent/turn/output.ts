@@ -14,12 +14,10 @@ import { fullStore } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
 import type { ActiveRun } from './turn-state.ts';
 
-/** What a handler returned, checked. */
 export interface HandlerResult extends Omit<AgentResult, 'output'> {
   readonly output?: Json;
 }
 
-/** Checks what a handler returned. */
 export function parseResult(result: AgentResult | undefined): HandlerResult | undefined {
   if (result === undefined) return undefined;
   const { message, artifacts, output, finishReason } = result;
@@ -85,7 +83,6 @@ export function receiptFor(
   return keys.length === 0 ? {} : { requests: { keys, receipt: storedReceipt(receipt()) } };
 }
 
-/** The receipt of a turn that is about to end. */
 export function turnReceipt(
   { position, progress }: InvocationState,
   end: Omit<Receipt, 'turnIndex' | 'snapshotIds'>,

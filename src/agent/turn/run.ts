@@ -33,8 +33,8 @@ import {
 import {
   inTurnSpan,
   nameSnapshots,
-  tellModelCall,
-  tellTurn,
+  logModelCall,
+  reportTurn,
   turnSpanContent,
 } from './telemetry.ts';
 import {
@@ -65,14 +65,13 @@ export function runTurn(
     if (ended.kind === 'failed') span.recordError(ended.error);
     if (content) span.setContent({ ...content, outcome: ended.kind });
     nameSnapshots(invocation, turn, span);
-    tellTurn(invocation, turn, ended, performance.now() - startedAt);
+    reportTurn(invocation, turn, ended, performance.now() - startedAt);
     // With an instant model and a synchronous store, one turn after the other would keep heartbeats and sockets waiting forever.
     await takeBreak();
     return ended;
   });
 }
 
-/** Works on a turn and saves its outcome. */
 async function attempt(
   invocation: InvocationState,
   turn: Turn,
@@ -176,12 +175,12 @@ function hooksOf(invocation: InvocationState, turn: Turn): GenerateHooks {
       return invocation.spending.flush().catch(() => {});
     },
     onModelCall({ model, usage, finishReason, reservation }) {
-      tellModelCall(invocation, { model, finishReason, usage });
+      logModelCall(invocation, { model, finishReason, usage });
       noteUsage(invocation, turn, model, usage);
       if (reservation !== undefined) invocation.spending.settle(reservation);
       // A model that answers after its turn has ended has cost something all the same.
       const isLate = invocation.turn !== turn;
-      // What cannot be written now goes along with the next commit.
+      // The next commit writes it if this fails.
       return isLasting || isLate ? invocation.spending.flush().catch(() => {}) : undefined;
     },
     showMessages: isShown ? (messages) => shownMessages(invocation, messages) : undefined,
@@ -209,7 +208,6 @@ function hooksOf(invocation: InvocationState, turn: Turn): GenerateHooks {
   };
 }
 
-/** Messages as clients would get them. */
 function shownMessages(
   { transform, position: { sessionId } }: InvocationState,
   messages: readonly Message[],
@@ -237,7 +235,6 @@ function hasNewCustom({ working, lineage }: InvocationState): boolean {
   return working.state.custom !== lineage.fallbackState.custom;
 }
 
-/** The outcome of a turn after its state was checked. */
 async function withCheckedState(invocation: InvocationState, outcome: Outcome): Promise<Outcome> {
   // No session continues from a failed turn, or from a detached run that was stopped.
   const isLeft = outcome.kind === 'stopped' && invocation.run?.detached !== undefined;
@@ -250,7 +247,6 @@ async function withCheckedState(invocation: InvocationState, outcome: Outcome): 
   }
 }
 
-/** The running turn, as the prompt agent works with it. */
 export function runningTurn(invocation: InvocationState): RunningTurn {
   const { turn, working, failures } = invocation;
   if (turn === undefined) throw new TypeError('No turn is running.');

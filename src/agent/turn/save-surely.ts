@@ -19,9 +19,7 @@ const lastOf = (attempt: number): string => `${attempt}.999999999`;
 interface Ending {
   /** Saves the end of the turn; may be called again. */
   readonly write: () => Promise<void>;
-  /** The outcome once that is done. */
   readonly outcome: Outcome;
-  /** The error if nothing was saved. */
   readonly failure: (cause: unknown) => WaymarkError;
 }
 

@@ -12,9 +12,8 @@ import { fullStore } from '../spec/spec.ts';
 import { invocationFiles } from './files.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { takeForHandler } from './steer.ts';
-import { whileHolding } from './stop.ts';
+import { markingLost } from './stop.ts';
 
-/** The session of an invocation, with its turn loop. */
 export class InvocationSession extends SessionFace<unknown> implements AgentSession {
   readonly #invocation: InvocationState;
   readonly #loop: (fn: TurnFunction) => Promise<void>;
@@ -62,7 +61,6 @@ export class InvocationSession extends SessionFace<unknown> implements AgentSess
   }
 }
 
-/** The invocation that a tool was called in. */
 export function invocationOf(context: ToolContext): InvocationState | undefined {
   return 'session' in context ? InvocationSession.stateOf(context.session) : undefined;
 }
@@ -143,13 +141,13 @@ async function performStep<Value>(
   const runs = fullStore(spec)?.runs;
   const ref = run?.turnBase.run;
   if (runs === undefined || ref === undefined) return datesAsText(await fn());
-  const recorded = await whileHolding(invocation, () => runs.getStep(ref, name));
+  const recorded = await markingLost(invocation, () => runs.getStep(ref, name));
   // The recorded value is what `fn` returned, as JSON.
   if (recorded !== undefined) return recorded.value as DatesAsText<Value>;
   const value = await fn();
   const json: Json | undefined =
     value === undefined ? undefined : toJsonResult(value, `The result of step "${key}"`);
-  await whileHolding(invocation, () => runs.saveStep(ref, name, json));
+  await markingLost(invocation, () => runs.saveStep(ref, name, json));
   run?.onProgress?.();
   return json as DatesAsText<Value>;
 }

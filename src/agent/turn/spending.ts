@@ -20,7 +20,6 @@ import type {
 import type { AgentHost } from '../persistence/host.ts';
 import type { AgentLimits, AgentSpec } from '../spec/spec.ts';
 
-/** Whose spend it is. */
 type Payer = () => Omit<Spend, 'entries' | 'settles'>;
 
 /** The calls of this process that wait for budgets of one store. */
@@ -32,7 +31,6 @@ interface Waiting {
 
 const waiting = new WeakMap<object, Waiting>();
 
-/** The calls of this process that wait for one budget. */
 interface BudgetQueue {
   /** Runs the work when all that came before it is over. */
   run(work: () => Promise<void>): Promise<void>;
@@ -41,7 +39,7 @@ interface BudgetQueue {
 }
 
 /**
- * What an invocation and the sub-agents inside it have spent and the store has not recorded yet. It goes along with the next
+ * Spend of an invocation and the sub-agents inside it that the store has not recorded yet. It goes along with the next
  * commit or checkpoint of any of them.
  */
 export class Spending {
@@ -58,7 +56,6 @@ export class Spending {
     this.#payer = payer;
   }
 
-  /** Takes note of a call of a model by an agent. */
   add(agent: string, model: string, usage: Usage, calls = 1): void {
     // A model that does not count leaves nothing to record.
     if (this.store === undefined || Object.keys(usage).length === 0) return;
@@ -72,7 +69,6 @@ export class Spending {
     });
   }
 
-  /** Takes note of the end of a call that had a reservation. */
   settle(reservation: string): void {
     this.#settles.add(reservation);
   }
@@ -155,13 +151,13 @@ export class Spending {
     if (!this.isRecorded) await this.#record(async ({ spend }) => await this.store?.add(spend));
   }
 
-  /** What the session has spent, its sub-agents included; `undefined`: no store says it. */
+  /** The session's spend, sub-agents included; `undefined` if no store records it. */
   async ofSession(): Promise<Usage | undefined> {
     const { owner = null, ...session } = this.#payer();
     return this.#withUnrecorded(await this.store?.total({ owner, ...session }));
   }
 
-  /** What the owner has spent since a day, over all agents; `undefined`: no store says it. */
+  /** The owner's spend since a day, over all agents; `undefined` if no store records it. */
   async ofOwner(sinceDay: number | undefined): Promise<Usage | undefined> {
     const { owner = null } = this.#payer();
     return this.#withUnrecorded(
@@ -192,7 +188,7 @@ export function budgetsOf(
 }
 
 /** The longest wait for other calls, and the time after which a call counts as lost, in milliseconds. */
-const patience = 600_000;
+const maxWaitMs = 600_000;
 
 /**
  * Reserves what a model call may use, and returns the id of the reservation. A call that may fit once others have ended waits for
@@ -219,9 +215,9 @@ export async function reserveCall(
     return { ...budget, limit, needed, most: Math.floor(Math.min(limit, largest)) - needed };
   });
   const id = newId();
-  const until = clock.now() + patience;
+  const until = clock.now() + maxWaitMs;
   const attempt = async (): Promise<boolean> => {
-    const counts = await spending.reserve({ id, amounts, ttl: patience, bounds });
+    const counts = await spending.reserve({ id, amounts, ttl: maxWaitMs, bounds });
     if (counts === undefined) return true;
     const isLate = clock.now() >= until;
     for (const [at, bound] of bounds.entries()) {
@@ -260,7 +256,7 @@ export async function reserveCall(
 // The stores count with integers.
 const largest = Number.MAX_SAFE_INTEGER;
 
-/** What a call reserves: what the agent's options say, else what follows from its request. */
+/** The amounts that a call reserves: those of the agent's options, else those that follow from its request. */
 function amountsOf(
   { tokens, cost, isKnown }: CallBound,
   reserve: AgentLimits['reserve'] = {},

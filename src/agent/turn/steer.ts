@@ -10,10 +10,9 @@ import type { AgentHost } from '../persistence/host.ts';
 import { checkPromptInput } from '../spec/input.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
-import { whileHolding } from './stop.ts';
+import { markingLost } from './stop.ts';
 import type { ActiveRun } from './turn-state.ts';
 
-/** Whether messages can be sent to the running turns of this agent. */
 export function isSteerable({ spec }: { readonly spec: AgentSpec }): boolean {
   return fullStore(spec)?.runs?.readInbox !== undefined;
 }
@@ -37,12 +36,12 @@ export function hasSteering({ spec, run }: InvocationState): boolean {
 }
 
 /** How long a hint is waited for that is just being looked up. A store that takes longer may be away. */
-const mostLookMs = 100;
+const maxLookupMs = 100;
 
 /** Takes what has come for a turn that takes its whole inbox. */
 export async function takeSteering(invocation: InvocationState): Promise<readonly Message[]> {
   const looking = invocation.run?.steering.looking;
-  if (looking !== undefined) await waitAtMost(invocation.host.clock, mostLookMs, looking);
+  if (looking !== undefined) await waitAtMost(invocation.host.clock, maxLookupMs, looking);
   return hasSteering(invocation) ? await takeMessages(invocation) : [];
 }
 
@@ -56,7 +55,7 @@ export async function takeForHandler(invocation: InvocationState): Promise<reado
 async function takeMessages(invocation: InvocationState): Promise<readonly Message[]> {
   const { run, control } = invocation;
   if (run === undefined || control.cause !== undefined) return [];
-  const messages = await whileHolding(invocation, () => readSteering(invocation, run));
+  const messages = await markingLost(invocation, () => readSteering(invocation, run));
   return invocation.control.cause === undefined ? addSteering(invocation, run, messages) : [];
 }
 
@@ -93,7 +92,6 @@ export function noteInbox({ steering, runId }: ActiveRun, inbox = 0): void {
   if (inbox > own) steering.isHinted = true;
 }
 
-/** Adds messages of the inbox to the state. */
 export function addSteering(
   { working, chunkSink }: InvocationState,
   { steering, runId }: ActiveRun,
@@ -210,11 +208,8 @@ function cannotSteer(spec: AgentSpec): WaymarkError {
   );
 }
 
-/** Where a message came from that was added to a running turn. */
 interface Steered {
-  /** The id that the sender gave it. */
   readonly id: string;
-  /** The run that it was sent to. */
   readonly runId: string;
 }
 

@@ -13,7 +13,6 @@ type StopCause =
   | { readonly kind: 'stop' }
   /** Another worker has the run: nothing more may be written. */
   | { readonly kind: 'lost' }
-  /** A limit was reached. */
   | { readonly kind: 'failed'; readonly error: WaymarkError };
 
 /** Stops an invocation. Only the first cause counts. */
@@ -37,7 +36,6 @@ export class StopControl {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Stops gracefully. */
   stop(reason?: unknown): void {
     this.#end({ kind: 'stop' }, reason);
   }
@@ -48,7 +46,6 @@ export class StopControl {
     this.#end({ kind: 'lost' }, reason);
   }
 
-  /** Ends with an error. */
   fail(error: unknown): void {
     this.#end({ kind: 'failed', error: toWaymarkError(error) }, error);
   }
@@ -66,7 +63,6 @@ export class StopControl {
     this.#unfollow = unfollow;
   }
 
-  /** Ignores the caller's signal from now on. */
   unfollow(): void {
     this.#unfollow?.();
     this.#unfollow = undefined;
@@ -81,7 +77,6 @@ export class StopControl {
   }
 }
 
-/** The outcome of a turn that was stopped for this cause. */
 export function stoppedBy(cause: StopCause): Outcome {
   switch (cause.kind) {
     case 'failed':
@@ -99,7 +94,6 @@ export const turnStopTimeoutMs = 5_000;
 /** The same for the handler, which is longer so that the turn inside it can still save its partial answer. */
 export const handlerStopTimeoutMs: number = 2 * turnStopTimeoutMs;
 
-/** Work did not end in time after it was stopped. */
 export class StopTimeoutError extends Error {}
 
 /** Waits for work, and after a stop only for this long: user code may ignore its signal. */
@@ -141,7 +135,7 @@ export function withStopTimeout<Value>(
  * is lost to this process. During a store outage a worker cannot renew its claim, so a detached run is left to the worker that
  * takes it over afterwards.
  */
-export async function whileHolding<Value>(
+export async function markingLost<Value>(
   { run, control }: { readonly run: ActiveRun | undefined; readonly control: StopControl },
   work: () => Promise<Value>,
 ): Promise<Value> {
@@ -167,7 +161,7 @@ export function keepPartialAnswer(stopped: {
   if (closing !== undefined) working.addMessages([closing]);
 }
 
-/** Collects what the model says, in case the turn is stopped. */
+/** Collects the model's answer, in case the turn is stopped. */
 export function noteChunk(partial: PartialAnswer, { role = 'model', content }: ModelChunk): void {
   if (role === 'model') for (const part of content) partial.add(part);
 }

@@ -79,8 +79,7 @@ function recordEnd({ spec, lastModel, ending }: InvocationState, seconds: number
   });
 }
 
-/** Counts a turn that has ended, and logs it. */
-export function tellTurn(
+export function reportTurn(
   { spec, host, position, scope, run }: InvocationState,
   turn: Turn,
   outcome: Outcome,
@@ -110,8 +109,7 @@ export function tellTurn(
   writeLog(host.logger, 'info', fields, `turn ${info.turnIndex} of ${spec.name}: ${finishReason}`);
 }
 
-/** Logs a model call, for those who want to know. */
-export function tellModelCall(
+export function logModelCall(
   { spec, host, position }: InvocationState,
   call: { readonly model: string; readonly finishReason: FinishReason; readonly usage: Usage },
 ): void {
@@ -143,7 +141,6 @@ function finishReasonOf(outcome: Outcome): string {
   }
 }
 
-/** Links the turn's span to its snapshots. */
 export function nameSnapshots({ spec }: InvocationState, { snapshotIds }: Turn, span: Span): void {
   const last = snapshotIds.at(-1);
   if (last === undefined || !span.recording) return;
@@ -169,7 +166,7 @@ export function inTurnSpan<Value>(
   return inSpan(`turn ${info.turnIndex}`, { attributes, owner }, fn);
 }
 
-/** What development tools learn of a turn besides its attributes (`SpanRecord.content`). */
+/** The content of a turn's span for development tools (`SpanRecord.content`). */
 export interface TurnSpanContent {
   readonly input: Input;
   /** The snapshot that the turn continues from; absent for a first turn. */
@@ -198,7 +195,7 @@ export function turnSpanContent(
  * Tells the app that a saved turn waits for an answer. The caller does not wait for the listener. What waits inside a sub-agent is
  * told once, by the turn that called it and takes the answer.
  */
-export function tellInterrupt(invocation: InvocationState, runId: string): void {
+export function notifyInterrupt(invocation: InvocationState, runId: string): void {
   const { host, spec, scope, position, working, failures, request } = invocation;
   const { onInterrupt } = host;
   const requests = pendingInterrupts(lastRound(working.state.history));

@@ -9,7 +9,6 @@ import type { EventLog } from '../persistence/event-log.ts';
 import type { TurnInfo } from '../spec/handler.ts';
 import type { TurnBase } from '../spec/turn-store.ts';
 
-/** One turn while it runs. */
 export interface Turn {
   readonly info: TurnInfo;
   readonly input: Input;
@@ -22,7 +21,6 @@ export interface Turn {
   /** The turn function did not return in time after a stop, and the turn ended without it. */
   hasTimedOut: boolean;
   usage: Usage;
-  /** Its structured output, once it is done. */
   output?: Json;
   toolCalls: number;
   /** How many messages of its generate call are in the state already. */
@@ -33,9 +31,7 @@ export interface Turn {
   hasSnapshots: boolean;
   /** Its end was refused because of messages in its inbox. */
   isSteered: boolean;
-  /** How many of its tool iterations have ended. */
   toolIterations: number;
-  /** The snapshots that were made within it, in order. */
   readonly snapshotIds: string[];
   /** How often each tool was called at each place, for keys that are the same on a second attempt. */
   readonly toolKeys: Map<string, number>;
@@ -43,7 +39,6 @@ export interface Turn {
   answeredKey?: string;
 }
 
-/** How the work on a turn ended. */
 export type Outcome =
   | { readonly kind: 'done'; readonly finishReason: FinishReason; readonly output?: Json }
   /** Not ended: messages were added to it, and the model has to answer them. */
@@ -87,7 +82,6 @@ export function lastRound(history: History): readonly Message[] {
   return history.toArray(Math.max(0, from));
 }
 
-/** The error of a run that another worker has taken over. */
 export function lostError(runId: string): WaymarkError {
   return new WaymarkError(
     'ABORTED',
@@ -103,7 +97,6 @@ export interface ActiveRun {
   readonly log: EventLog;
   /** Stops renewing the run's claim. */
   readonly stopHeartbeat: () => void;
-  /** Renews it again. */
   readonly resumeHeartbeat: () => void;
   readonly steering: RunSteering;
   /** The idempotency keys that the run was claimed with. */
@@ -120,7 +113,6 @@ export interface ActiveRun {
   onProgress?: () => void;
 }
 
-/** The inbox of a run, as its worker knows it. */
 export interface RunSteering {
   /** Whether there may be messages that the turn has not taken. */
   isHinted: boolean;

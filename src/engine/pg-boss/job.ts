@@ -13,7 +13,6 @@ export const runJob = v.object({
 });
 export type RunJob = v.InferOutput<typeof runJob>;
 
-/** The job of a run. */
 function toRunJob({ scope, sessionId, version }: DispatchedRun): RunJob {
   return {
     agent: scope.agent,
@@ -23,7 +22,6 @@ function toRunJob({ scope, sessionId, version }: DispatchedRun): RunJob {
   };
 }
 
-/** The scope of the job's run. */
 export function scopeOfJob({ agent, owner }: Pick<RunJob, 'agent' | 'owner'>): Scope {
   return owner === undefined ? { agent } : { agent, owner };
 }

@@ -16,7 +16,6 @@ interface WorkEnv {
 /** Milliseconds before the queue offers a run again that another worker holds, or that waits for its turn as a suspect. */
 const heldMs = 1_000;
 
-/** A job, and the agent of its run. */
 export interface Assignment {
   readonly agent: Agent;
   readonly job: FetchedJob;
@@ -35,7 +34,7 @@ export function workJob(env: WorkEnv, batch: readonly Assignment[]): readonly Pr
       await execute(env, job, (await claiming).get(job.id));
     } catch (error) {
       env.engine.report(error, { agent: agent.name, runId: job.id });
-      await env.completion.putBack(job, 'error', { delayMs: heldMs });
+      await env.completion.returnJob(job, 'error', { delayMs: heldMs });
     }
   });
 }
@@ -60,19 +59,19 @@ async function execute(
   if (claimed === undefined) {
     const scope = scopeOfJob(parseShape(runJob, job.data, 'job'));
     if (await engine.isOpen(scope, job.id)) {
-      await completion.putBack(job, 'held', { delayMs: heldMs });
+      await completion.returnJob(job, 'held', { delayMs: heldMs });
     } else completion.done(job);
     return;
   }
   const outcome = await claimed.execute();
   if (outcome === 'ended') completion.done(job);
-  else await completion.putBack(job, 'handed-over');
+  else await completion.returnJob(job, 'handed-over');
 }
 
 /** Why a job returns to the queue; the next worker can read it. */
-type PutBackReason = 'handed-over' | 'not-mine' | 'held' | 'error';
+type ReturnReason = 'handed-over' | 'not-mine' | 'held' | 'error';
 
-interface PutBackOptions {
+interface ReturnOptions {
   /** Milliseconds before the job may be fetched again. @default 0 */
   readonly delayMs?: number;
 }
@@ -82,7 +81,7 @@ export interface JobCompletion {
   /** Completes a job, in batches. If the batch is lost, the next worker finds that the run has ended. */
   done(job: FetchedJob): void;
   /** Returns a job to the queue, so that a worker continues it. */
-  putBack(job: FetchedJob, reason: PutBackReason, options?: PutBackOptions): Promise<void>;
+  returnJob(job: FetchedJob, reason: ReturnReason, options?: ReturnOptions): Promise<void>;
   /** Writes the completions that are still buffered. */
   flush(): Promise<void>;
 }
@@ -128,9 +127,9 @@ export function createJobCompletion(
         return flush();
       });
     },
-    async putBack(job, reason, options = {}) {
+    async returnJob(job, reason, options = {}) {
       for (let left = tries; left > 0; left--) {
-        const error = await tryPutBack(job, reason, options);
+        const error = await tryReturn(job, reason, options);
         if (error === undefined) return;
         onError(error);
         // The database may be unavailable. A job that cannot be returned counts as the work of a dead worker.
@@ -140,10 +139,10 @@ export function createJobCompletion(
     flush,
   };
 
-  async function tryPutBack(
+  async function tryReturn(
     job: FetchedJob,
-    reason: PutBackReason,
-    { delayMs = 0 }: PutBackOptions,
+    reason: ReturnReason,
+    { delayMs = 0 }: ReturnOptions,
   ): Promise<unknown> {
     try {
       const boss = await queue.open();

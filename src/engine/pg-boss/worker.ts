@@ -77,7 +77,7 @@ export class Worker {
     const { completion } = this.#env;
     const left = [...this.#active.values()];
     this.#active.clear();
-    await Promise.all(left.map((job) => completion.putBack(job, 'handed-over')));
+    await Promise.all(left.map((job) => completion.returnJob(job, 'handed-over')));
   }
 
   async #loop(): Promise<void> {
@@ -123,7 +123,7 @@ export class Worker {
     const found = agents().find(({ agent }) => agent.name === job.data.agent);
     if (found === undefined || this.#isForOthers(found, job)) {
       this.#leave(job, found === undefined);
-      engine.background(completion.putBack(job, 'not-mine'));
+      engine.background(completion.returnJob(job, 'not-mine'));
       return undefined;
     }
     this.#active.set(job.id, job);
