@@ -1,4 +1,5 @@
 import type { AgentTypes } from '../../api/types.ts';
+import { defined } from '../../core/defined.ts';
 import { toPublicError, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import { checkOptions } from '../../core/options.ts';
@@ -101,15 +102,12 @@ async function runInside(
 export function callOf(parent: InvocationState | undefined): Parameters<typeof requestOf>[1] {
   if (parent === undefined) return {};
   const { scope, request, position, run, spec } = parent;
-  return {
-    ...(scope.owner !== undefined && { owner: scope.owner }),
+  const snapshotId = spec.store && run?.runId;
+  return defined({
+    owner: scope.owner,
     context: request.context,
-    startedBy: {
-      agent: spec.name,
-      sessionId: position.sessionId,
-      ...(run && spec.store !== undefined && { snapshotId: run.runId }),
-    },
-  };
+    startedBy: defined({ agent: spec.name, sessionId: position.sessionId, snapshotId }),
+  });
 }
 
 /** A second attempt of the parent's turn finds what the first one already came to: its session has the same id. */
@@ -176,13 +174,13 @@ function resultOf(
   if (finishReason === 'interrupted') {
     const requests = interruptsOf(output);
     context.interrupt(
-      {
+      defined({
         agent,
         sessionId,
-        ...(snapshotId !== undefined && { snapshotId }),
-        ...(state && { state: state as unknown as Json }),
+        snapshotId,
+        state: state as unknown as Json | undefined,
         requests: requests as unknown as Json,
-      },
+      }),
       deadlineOf(requests),
     );
   }
@@ -212,13 +210,15 @@ async function passOn(
   const named = artifact && namespaced(agent, artifact);
   if (named !== undefined) parent.working.addArtifacts([named], { quiet: true, files: 'stored' });
   if (modelChunk === undefined && status === undefined && named === undefined) return;
-  await parent.chunkSink.send({
-    ...(modelChunk && { modelChunk }),
-    ...(status !== undefined && { status }),
-    ...(named && { artifact: named }),
-    agent: chunk.agent === undefined ? agent : `${agent}/${chunk.agent}`,
-    agentRef: chunk.agentRef === undefined ? ref : `${ref}/${chunk.agentRef}`,
-  });
+  await parent.chunkSink.send(
+    defined({
+      modelChunk,
+      status,
+      artifact: named,
+      agent: chunk.agent === undefined ? agent : `${agent}/${chunk.agent}`,
+      agentRef: chunk.agentRef === undefined ? ref : `${ref}/${chunk.agentRef}`,
+    }),
+  );
 }
 
 function namespaced(agent: string, artifact: Artifact): Artifact {

@@ -1,4 +1,5 @@
 import type { AgentTypes } from '../../api/types.ts';
+import { defined } from '../../core/defined.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import { type Tool, tool } from '../../generate/tool/tool.ts';
@@ -100,11 +101,11 @@ function report(
   const state = 'state' in snapshot ? snapshot.state : undefined;
   const error = 'error' in snapshot ? snapshot.error : undefined;
   const last = state?.messages?.at(-1);
-  return {
+  return defined({
     status: snapshot.status,
-    ...(last?.role === 'model' && { text: textOf(last) }),
-    ...(error && { error: error.message }),
-  };
+    text: last?.role === 'model' ? textOf(last) : undefined,
+    error: error?.message,
+  });
 }
 
 function notInReplay(name: string): WaymarkError {

@@ -25,12 +25,15 @@ export interface AgentEnv {
 type Common = Omit<AgentSpec, 'recovery' | 'handler' | 'checkInput' | 'receive'>;
 
 /** The part of a spec that does not depend on who writes the turn loop, checked. */
-export function commonSpec(
-  options: AnyAgentOptions,
-  { host, store: appStore }: AgentEnv,
-): Common {
+export function commonSpec(options: AnyAgentOptions, { host, store: appStore }: AgentEnv): Common {
   const { name, description, version, state: stateSchema, status: statusSchema } = options;
-  const { clientState, upgradeState, restoreContext, onFinish, transform: ownTransform = {} } = options;
+  const {
+    clientState,
+    upgradeState,
+    restoreContext,
+    onFinish,
+    transform: ownTransform = {},
+  } = options;
   const given = options.store === false ? undefined : (options.store ?? appStore);
   const store = given && checkedStore(given);
   checkOptions(options, store);
@@ -65,10 +68,7 @@ export function commonSpec(
   return { ...spec, turnStore: turnStoreOf(store, { host, upgrade }) };
 }
 
-function checkOptions(
-  options: AnyAgentOptions,
-  store: Store | SnapshotStore | undefined,
-): void {
+function checkOptions(options: AnyAgentOptions, store: Store | SnapshotStore | undefined): void {
   const { name, snapshot, clientState, concurrency, limits = {}, transform = {} } = options;
   if (typeof name !== 'string' || !/^[\w.-]{1,128}$/.test(name)) {
     throw new WaymarkError(
@@ -151,11 +151,7 @@ function checkAgentLimits(
   }
 }
 
-function initialOf({
-  name,
-  state,
-  initialState,
-}: AnyAgentOptions): AgentSpec['initialState'] {
+function initialOf({ name, state, initialState }: AnyAgentOptions): AgentSpec['initialState'] {
   if (initialState === undefined) return undefined;
   const what = `The initial state of agent "${name}"`;
   return toJson(state === undefined ? initialState : parseSync(state, initialState, what), what);

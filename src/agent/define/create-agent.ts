@@ -1,5 +1,6 @@
 import { createCalls } from '../../api/calls.ts';
 import { type ContextKey, createContextKey } from '../../core/async/context.ts';
+import { defined } from '../../core/defined.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
 import type { OptionNames } from '../../core/options.ts';
@@ -126,19 +127,19 @@ export function requestOf(
     snapshotId,
     sessionId,
     state,
-    ...(options.from === null && { from: null }),
-    ...(options.ifHead !== undefined && { ifHead: options.ifHead }),
+    from: options.from === null ? null : undefined,
+    ifHead: options.ifHead,
   });
   return {
     ...withoutHead(parsed),
     mode: options.accept === true ? 'accepted' : 'attached',
     context: toJson(context, 'context') as JsonObject,
-    ...(owner !== undefined && { owner }),
-    ...(model !== undefined && { model }),
-    ...(signal && { signal }),
-    ...(startedBy && { startedBy }),
-    ...(options.remote === true && { remote: true }),
-    ...(options.queue && { queue: options.queue }),
+    owner,
+    model,
+    signal,
+    startedBy,
+    remote: options.remote,
+    queue: options.queue,
   };
 }
 
@@ -152,8 +153,8 @@ function withoutHead(parsed: Init): Pick<InvocationRequest, 'init' | 'ifHead'> {
 function metadataOf(spec: AgentSpec): AgentMetadata {
   const store = fullStore(spec);
   const claims = store?.runs !== undefined;
-  return {
-    stateManagement: spec.store === undefined ? 'client' : 'server',
+  return defined({
+    stateManagement: spec.store === undefined ? ('client' as const) : ('server' as const),
     abortable: store?.abort !== undefined,
     detachable: claims && store?.abort !== undefined,
     watchable: claims && store?.events !== undefined,
@@ -161,9 +162,9 @@ function metadataOf(spec: AgentSpec): AgentMetadata {
     claims,
     requestIds: claims,
     steerable: takesInbox({ spec }),
-    ...(store && { store: store.name }),
-    ...(spec.stateSchema && { stateSchema: toJsonSchema(spec.stateSchema) }),
-  };
+    store: store?.name,
+    stateSchema: spec.stateSchema && toJsonSchema(spec.stateSchema),
+  });
 }
 
 /** How an agent opens the files of its snapshots. */

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts';
 import { type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import { toJsonSchema } from '../../core/schema/schema.ts';
 import { untrustedSchema } from '../../core/schema/untrusted-schema.ts';
@@ -223,11 +224,11 @@ async function describe(
   const outputSchema = outputSchemaOf(output);
   const scope = { context: {}, signal: new AbortController().signal, report: () => {} };
   const resolved = await generator.resolveTools(tools, scope);
-  return {
-    ...(outputSchema && { outputSchema }),
+  return defined({
+    outputSchema,
     model: generator.resolveModel(model).name,
     tools: [...resolved.tools.values()].map(toolInfoOf),
-  };
+  });
 }
 
 /** The schema of a structured output as JSON Schema. */
@@ -239,11 +240,11 @@ function outputSchemaOf(output: GenerateSettings['output']): JsonObject | undefi
 
 function toolInfoOf({ definition, metadata }: Tool): ToolInfo {
   const { name, description, inputSchema, outputSchema } = definition;
-  return {
+  return defined({
     name,
-    ...(description !== undefined && { description }),
+    description,
     inputSchema: toJson(inputSchema, 'inputSchema') as JsonObject,
-    ...(outputSchema && { outputSchema: toJson(outputSchema, 'outputSchema') as JsonObject }),
-    ...(metadata?.interrupt === true && { interrupt: true }),
-  };
+    outputSchema: outputSchema && (toJson(outputSchema, 'outputSchema') as JsonObject),
+    interrupt: metadata?.interrupt === true ? true : undefined,
+  });
 }

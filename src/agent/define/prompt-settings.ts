@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { parseSync, type Schema } from '../../core/schema/schema.ts';
@@ -142,16 +143,16 @@ function settingsOf(options: PromptAgentOptions): GenerateSettings {
   // The turn keeps the others itself, over all its model calls.
   const { turn = {} } = options.limits ?? {};
   const { timeout: _t, tokens: _n, cost: _m, toolCalls: _c, ...limits } = turn;
-  return {
-    ...(Object.keys(limits).length > 0 && { limits }),
-    ...(model !== undefined && { model }),
-    ...(config && { config }),
-    ...(tools && { tools }),
-    ...(toolChoice && { toolChoice }),
-    ...(maxTurns !== undefined && { maxTurns }),
-    ...(resources && { resources }),
-    ...(docs && { docs }),
-    ...(output && { output }),
-    ...(use && { use }),
-  };
+  return defined({
+    limits: Object.keys(limits).length > 0 ? limits : undefined,
+    model,
+    config,
+    tools,
+    toolChoice,
+    maxTurns,
+    resources,
+    docs,
+    output,
+    use,
+  });
 }

@@ -44,7 +44,7 @@ export async function resumeRun(
     init: record.init ?? {},
     mode: record.mode === 'attached' ? 'attached' : 'accepted',
     context: spec.restoreContext?.(context) ?? context,
-    ...(record.scope.owner !== undefined && { owner: record.scope.owner }),
+    owner: record.scope.owner,
   });
   const invocation = running.state;
   placeInvocation(invocation, taken);
@@ -58,8 +58,8 @@ export async function resumeRun(
       sessionId: record.sessionId,
       run: { runId: claim.runId, attempt: claim.attempt },
       nextIndex: claim.nextIndex,
-      ...(claim.parent && { parent: claim.parent }),
-      ...(taken.base && { base: taken.base }),
+      parent: claim.parent,
+      base: taken.base,
     },
   });
   if (record.mode === 'detached') run.detached = { inputsDone: record.inputsDone };

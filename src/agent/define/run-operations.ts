@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import type { RunListOptions, UsageQuery } from '../../api/agent-api.ts';
 import type { AgentOperations } from '../../api/calls.ts';
+import { defined } from '../../core/defined.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { checkId, checkLookup, fitsLookup, type Lookup } from '../../protocol/ids.ts';
 import { checkMessagePage, reachesEnd, withPage } from '../../protocol/message-page.ts';
@@ -161,12 +162,15 @@ async function readUsage(
   if (by !== undefined && !groups.includes(by)) {
     throw new WaymarkError('INVALID_ARGUMENT', 'Usage is summed up by "agent", "model" or "day".');
   }
-  const items = await spend.sums(by ?? 'model', {
-    owner: owner ?? null,
-    agent,
-    ...(sessionId !== undefined && { sessionId }),
-    ...(since !== undefined && { sinceDay: parseDay(since) }),
-  });
+  const items = await spend.sums(
+    by ?? 'model',
+    defined({
+      owner: owner ?? null,
+      agent,
+      sessionId,
+      sinceDay: since === undefined ? undefined : parseDay(since),
+    }),
+  );
   return {
     calls: items.reduce((sum, { calls }) => sum + calls, 0),
     usage: items.reduce((sum, { usage }) => addUsage(sum, usage), {}),
@@ -183,11 +187,11 @@ function toRunInfo(
   const sent = logs.get(run.runId, run.scope)?.status;
   const status =
     sent === undefined ? undefined : createChunkTransform(transform)({ status: sent })?.status;
-  return {
+  return defined({
     snapshotId: run.runId,
     sessionId: run.sessionId,
     agent: run.scope.agent,
-    ...(run.version !== undefined && { version: run.version }),
+    version: run.version,
     mode: run.mode,
     attempt: run.attempt,
     inputs: run.inputs.length,
@@ -196,8 +200,8 @@ function toRunInfo(
     heartbeatAt: run.heartbeatAt,
     expired: run.expired,
     stopping: run.stopping,
-    ...(status !== undefined && { status }),
-  };
+    status,
+  });
 }
 
 /**
@@ -252,11 +256,7 @@ export async function retryDeadRun(
   const found = (await runs?.listDeadRuns?.(scope))?.find((each) => each.runId === runId);
   if (found === undefined) throw noDeadRun(runId);
   const { sessionId, inputs, inputsDone, context } = found;
-  const connection = agent.streamBidi({
-    sessionId,
-    ...(scope.owner !== undefined && { owner: scope.owner }),
-    ...(context && { context }),
-  });
+  const connection = agent.streamBidi(defined({ sessionId, owner: scope.owner, context }));
   // The request ids stay with the dead run: a repeated request gets its failure.
   const left = inputs.slice(inputsDone).map(({ requestId: _, ...input }) => input);
   for (const each of left.slice(0, -1)) await connection.send(each);

@@ -1,4 +1,5 @@
 import type { AgentOperations } from '../../api/calls.ts';
+import { defined } from '../../core/defined.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { reportDeletedSession } from '../../core/trace.ts';
 import { checkId } from '../../protocol/ids.ts';
@@ -88,8 +89,7 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
         const restored = sessions.restore(scope, snapshotId, expecting(ifHead));
         return leaving(await onSnapshot(spec, scope, snapshotId, restored));
       }
-      const note = { ...(owner !== undefined && { by: owner }) };
-      const whole = { note, ...expecting(ifHead) };
+      const whole = { note: defined({ by: owner }), ...expecting(ifHead) };
       const saved = savePartial({ spec, host, scope }, snapshotId, whole);
       return await readSaved(scope, await onSnapshot(spec, scope, snapshotId, saved));
     },
@@ -114,7 +114,7 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
       const [, scope] = use(owner);
       const edited = editSnapshot({ spec, host, scope }, snapshotId, {
         change,
-        note: { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) },
+        note: defined({ by, reason }),
         ...expecting(ifHead),
       });
       return await readSaved(scope, await onSnapshot(spec, scope, snapshotId, edited));

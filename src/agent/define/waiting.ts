@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
 import type { WaitingSession } from '../../protocol/requests.ts';
@@ -42,14 +43,14 @@ async function readWaiting(
   const { headId, updatedAt } = session;
   const title = transformTitle(transform, session.title);
   return [
-    {
+    defined({
       sessionId,
       agent: name,
-      ...(title !== undefined && { title }),
-      ...(headId !== undefined && { snapshotId: headId }),
+      title,
+      snapshotId: headId,
       since: updatedAt,
       requests: [...requests],
-    },
+    }),
   ];
 }
 

@@ -34,9 +34,9 @@ export interface AgentHost {
   readonly live: LiveRuns;
   readonly logs: EventLogs;
   /** Where runs go that are detached from their start. */
-  readonly dispatcher?: Dispatcher;
+  readonly dispatcher?: Dispatcher | undefined;
   readonly telemetry: TelemetryOptions;
-  readonly logger?: Logger;
+  readonly logger?: Logger | undefined;
   /** Aborts when the app begins to close: connections take no more inputs. */
   readonly closing: AbortSignal;
   checkOpen(): void;
@@ -89,8 +89,8 @@ export function createHost(
     live,
     logs: createEventLogs(clock),
     telemetry: telemetryOptions(options.telemetry),
-    ...(logger && { logger }),
-    ...(dispatcher && { dispatcher }),
+    logger,
+    dispatcher,
     closing: closing.signal,
     checkOpen() {
       if (closing.signal.aborted)

@@ -16,7 +16,12 @@ const { sessionId: _sessionId, state: _state, ...kept } = outputShape.entries;
  */
 const receiptShape = v.object({ ...kept, turnIndex: v.number() });
 
-export interface Receipt extends v.InferOutput<typeof receiptShape> {}
+interface StoredReceipt extends v.InferOutput<typeof receiptShape> {}
+
+/** A receipt before it is stored: fields may be undefined. */
+export type Receipt = {
+  readonly [Name in keyof StoredReceipt]: StoredReceipt[Name] | undefined;
+};
 
 /** A receipt as JSON; what is undefined in it is left out. */
 export function storedReceipt(receipt: Receipt): Json {
@@ -24,14 +29,14 @@ export function storedReceipt(receipt: Receipt): Json {
 }
 
 /** The receipt of a request, as it was stored. */
-export function receiptOf({ receipt }: RequestRecord): Receipt | undefined {
+export function receiptOf({ receipt }: RequestRecord): StoredReceipt | undefined {
   return receipt === undefined ? undefined : parseShape(receiptShape, receipt, 'receipt');
 }
 
 /** The output of a run, after its transforms. `snapshot` is the one that the run ended with, if it still exists. */
 export function outputOfReceipt(
   transform: Transform,
-  { turnIndex: _, ...receipt }: Receipt,
+  { turnIndex: _, ...receipt }: StoredReceipt,
   sessionId: string,
   snapshot: Snapshot | undefined,
 ): Output {

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts';
 import {
   type ErrorBody,
   isWaymarkError,
@@ -100,11 +101,7 @@ export function transformSnapshot(transform: Transform, snapshot: Snapshot): Sna
   if (transform.state === undefined && transform.error === undefined) return snapshot;
   const { state, error, ...rest } = snapshot;
   const shown = state && transformState(transform, state);
-  return {
-    ...rest,
-    ...(error && { error: transformError(transform, error) }),
-    ...(shown && { state: shown }),
-  };
+  return defined({ ...rest, error: error && transformError(transform, error), state: shown });
 }
 
 export function transformSession(transform: Transform, session: SessionInfo): SessionInfo {
@@ -112,7 +109,7 @@ export function transformSession(transform: Transform, session: SessionInfo): Se
   const { state, title, ...rest } = session;
   const shown = state && transformState(transform, state);
   const named = transformTitle(transform, title);
-  return { ...rest, ...(named !== undefined && { title: named }), ...(shown && { state: shown }) };
+  return defined({ ...rest, title: named, state: shown });
 }
 
 export function transformTitle(
@@ -157,11 +154,11 @@ function asFields({
   output,
   snapshotId,
 }: Answer): Pick<Output, 'message' | 'artifacts' | 'output'> {
-  return {
-    ...(message && { message: markedAs(message, snapshotId) }),
-    ...(output !== undefined && { output }),
-    ...(artifacts.length > 0 && { artifacts: [...artifacts] }),
-  };
+  return defined({
+    message: message && markedAs(message, snapshotId),
+    output,
+    artifacts: artifacts.length > 0 ? [...artifacts] : undefined,
+  });
 }
 
 /** A structured output as it may leave where its message is not known. */
@@ -215,13 +212,7 @@ export function createChunkTransform(
     if (isBare && turnEnd === end && artifactPatch === undefined) return chunk;
     const shown = isBare ? {} : filter(content);
     const changed = isBare || hook === undefined ? shown : hook(structuredClone(shown));
-    const leaving = {
-      ...changed,
-      ...(turnStart && { turnStart }),
-      ...(reset && { reset }),
-      ...(snapshotCreated !== undefined && { snapshotCreated }),
-      ...(turnEnd && { turnEnd }),
-    };
+    const leaving = defined({ ...changed, turnStart, reset, snapshotCreated, turnEnd });
     return Object.keys(leaving).length === 0 ? undefined : leaving;
   };
 }
@@ -254,21 +245,13 @@ function stateFilter(
   });
   const shownArtifact = (artifact: Artifact): Artifact | undefined => {
     const known = custom ?? knownCustom();
-    const state = {
-      ...noState,
-      artifacts: [artifact],
-      ...(known !== undefined && { custom: known }),
-    };
+    const state = defined({ ...noState, artifacts: [artifact], custom: known });
     return transformState(transform, state)?.artifacts?.[0];
   };
   return ({ customPatch, artifact, ...rest }) => {
     const patch = customPatch && patches(customPatch as JsonPatch);
     const shown = artifact && shownArtifact(artifact);
-    return {
-      ...rest,
-      ...(patch && { customPatch: [...patch] }),
-      ...(shown && { artifact: shown }),
-    };
+    return defined({ ...rest, customPatch: patch && [...patch], artifact: shown });
   };
 }
 

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts';
 import { isWaymarkError, type Status, WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { timeoutSignal } from '../../core/time/timers.ts';
@@ -73,7 +74,7 @@ function claimTurnStore(runs: RunSupport, options: TurnStoreOptions): TurnStore 
     const cached = cache.get(scope, sessionId);
     if (cached?.base.snapshotId !== parent.snapshotId) return undefined;
     const { base, listed } = cached;
-    return { base, state: base.state, ...(listed && { listed }) };
+    return { base, state: base.state, listed };
   };
   const stateOf = async (
     scope: Scope,
@@ -83,7 +84,7 @@ function claimTurnStore(runs: RunSupport, options: TurnStoreOptions): TurnStore 
     const found = await read(scope, parent, loaded);
     if (found === undefined) return {};
     const { base, listed } = found;
-    return { base, state: await upgrade(base.state), ...(listed && { listed }) };
+    return { base, state: await upgrade(base.state), listed };
   };
   return {
     load: (scope, lookup) => runs.load(scope, lookup),
@@ -107,10 +108,10 @@ function claimTurnStore(runs: RunSupport, options: TurnStoreOptions): TurnStore 
           sessionId,
           run,
           nextIndex,
-          ...(parent && { parent }),
-          ...(failedTotals && { failedTotals }),
-          ...(claim.steered && { steered: true }),
-          ...(claim.detached && { detached: true }),
+          parent,
+          failedTotals,
+          steered: claim.steered,
+          detached: claim.detached,
           ...state,
         };
       } catch (error) {
@@ -309,22 +310,22 @@ function checkAnswer(lookup: Lookup, { snapshotId, sessionId }: Snapshot): void 
 function snapshotOf({ sessionId }: TurnBase, write: CommitWrite, now: string): Snapshot {
   const index = typeof write.base?.ref === 'number' ? write.base.ref + 1 : 0;
   const { finishReason, error, edit, usage, parentId } = write;
-  return {
+  return defined({
     snapshotId: write.snapshotId,
     sessionId,
-    ...(parentId !== undefined && { parentId }),
+    parentId,
     index,
     turnIndex: write.turnIndex,
     event: write.event,
     status: write.status,
-    ...(finishReason && { finishReason }),
-    ...(error && { error }),
-    ...(edit && { edit }),
-    ...(usage && { usage }),
+    finishReason,
+    error,
+    edit,
+    usage,
     createdAt: now,
     updatedAt: now,
     stateHash: write.stateHash,
     orphaned: false,
     state: toPlainState(write.state, { sessionId }),
-  };
+  });
 }

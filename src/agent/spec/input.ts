@@ -12,8 +12,8 @@ interface GivenInit {
   readonly snapshotId: unknown;
   readonly sessionId: unknown;
   readonly state: { readonly messages?: unknown } | undefined;
-  readonly from?: null;
-  readonly ifHead?: unknown;
+  readonly from: null | undefined;
+  readonly ifHead: unknown;
 }
 
 /** Parses where to start, and refuses what this agent cannot start from. */

@@ -24,22 +24,22 @@ export interface TurnRequest extends Omit<ClaimRequest, 'ttl' | 'worker'> {
 /** Where a turn starts: its session, the state it builds on, and its claim, if the store has claims. */
 export interface TurnBase {
   readonly sessionId: string;
-  readonly run?: RunRef;
-  readonly parent?: ParentRef;
+  readonly run?: RunRef | undefined;
+  readonly parent?: ParentRef | undefined;
   /** The last saved state, as it was saved. */
-  readonly base?: StateBase;
+  readonly base?: StateBase | undefined;
   /** The state of the base, upgraded to the agent's present schema. Absent in an empty session. */
-  readonly state?: SessionState;
+  readonly state?: SessionState | undefined;
   /** The last snapshot on the way here: the base, unless that is only the latest saved state. */
-  readonly listed?: StateBase;
+  readonly listed?: StateBase | undefined;
   /** The index that the next snapshot will have. */
   readonly nextIndex: number;
   /** Usage of failed turns that started from the parent; see {@link Claim.failedTotals}. */
-  readonly failedTotals?: Totals;
+  readonly failedTotals?: Totals | undefined;
   /** Earlier turns have left messages in their inboxes. */
-  readonly steered?: true;
+  readonly steered?: true | undefined;
   /** The claim has accepted a detached run, with its pending snapshot: see {@link Claim.detached}. */
-  readonly detached?: true;
+  readonly detached?: true | undefined;
 }
 
 /**

@@ -24,7 +24,13 @@ import { inputDone } from './lineage.ts';
 import { receiptFor } from './output.ts';
 import { leavingInbox, takesInbox } from './steer.ts';
 import { notifyInterrupt } from './telemetry.ts';
-import { type ActiveRun, type Outcome, type Turn, waitsForSteering } from './turn-state.ts';
+import {
+  type ActiveRun,
+  type Outcome,
+  type Turn,
+  usageOf,
+  waitsForSteering,
+} from './turn-state.ts';
 
 /**
  * Turns the running turn, or the queued inputs, into a detached run that continues without the caller. If no turn is running,
@@ -289,13 +295,13 @@ async function commitEnd(
     const snapshotId = isGood ? run.runId : lineage.fallbackSnapshotId;
     return {
       turnIndex,
-      ...(snapshotId !== undefined && { snapshotId }),
-      ...(isGood && { snapshotIds: [run.runId] }),
-      ...(isGood && message && { message }),
-      ...(isGood && last?.output !== undefined && { output: last.output }),
-      ...(finishReason && { finishReason }),
-      ...(Object.keys(usage).length > 0 && { usage }),
-      ...(error && { error }),
+      snapshotId,
+      snapshotIds: isGood ? [run.runId] : undefined,
+      message: isGood ? message : undefined,
+      output: isGood ? last?.output : undefined,
+      finishReason,
+      usage: usageOf(progress),
+      error,
     };
   });
   try {

@@ -27,6 +27,7 @@ import {
   lostError,
   type Outcome,
   type Turn,
+  usageOf,
   waitsForSteering,
 } from './turn-state.ts';
 
@@ -170,13 +171,7 @@ function successWrite(
     const { message } = invocation.result();
     const told = turnReceipt(
       invocation,
-      {
-        ...(lastId !== undefined && { snapshotId: lastId }),
-        ...(message && { message }),
-        ...(output !== undefined && { output }),
-        finishReason,
-        ...(Object.keys(turn.usage).length > 0 && { usage: turn.usage }),
-      },
+      { snapshotId: lastId, message, output, finishReason, usage: usageOf(turn) },
       listed ? [run.runId] : [],
     );
     ending.receipt = { run, told, from: progress.turnSnapshots };
@@ -241,10 +236,10 @@ async function saveFailed(
     ...leavingInbox(invocation, run),
     ...receiptFor(run, () =>
       turnReceipt(invocation, {
-        ...(fallbackSnapshotId !== undefined && { snapshotId: fallbackSnapshotId }),
+        snapshotId: fallbackSnapshotId,
         finishReason: 'failed',
         error,
-        ...(Object.keys(turn.usage).length > 0 && { usage: turn.usage }),
+        usage: usageOf(turn),
       }),
     ),
   });

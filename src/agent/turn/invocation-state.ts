@@ -1,5 +1,6 @@
 import { Mutex } from '../../core/async/mutex.ts';
 import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
+import { defined } from '../../core/defined.ts';
 import { originalOf, type WaymarkError } from '../../core/error.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Model, ModelRef } from '../../generate/model.ts';
@@ -35,19 +36,19 @@ import type { ActiveRun, Turn } from './turn-state.ts';
 export interface InvocationRequest {
   readonly init: Init;
   /** The head that the session must have when the first turn is claimed; `null`: none. */
-  readonly ifHead?: string | null;
-  readonly owner?: string;
+  readonly ifHead?: string | null | undefined;
+  readonly owner?: string | undefined;
   readonly mode: Exclude<RunMode, 'detached'>;
   readonly context: JsonObject;
-  readonly model?: ModelRef;
-  readonly signal?: AbortSignal;
-  readonly startedBy?: SessionInfo['startedBy'];
+  readonly model?: ModelRef | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly startedBy?: SessionInfo['startedBy'] | undefined;
   /** The invocation that this one works for as a sub-agent: what it uses, the other has used. */
-  readonly parent?: InvocationState;
-  readonly remote?: boolean;
-  readonly queue?: QueueOptions;
+  readonly parent?: InvocationState | undefined;
+  readonly remote?: boolean | undefined;
+  readonly queue?: QueueOptions | undefined;
   /** Reads the chunks; absent for a run that was taken over. */
-  readonly caller?: CallerCursor;
+  readonly caller?: CallerCursor | undefined;
 }
 
 interface Position {
@@ -279,12 +280,12 @@ export class InvocationState {
 
   #errorPlace(): { agent: string; sessionId: string; runId?: string; turnIndex?: number } {
     const { sessionId, turnIndex } = this.position;
-    return {
+    return defined({
       agent: this.spec.name,
       sessionId,
-      ...(this.run && { runId: this.run.runId }),
-      ...(turnIndex >= 0 && { turnIndex }),
-    };
+      runId: this.run?.runId,
+      turnIndex: turnIndex >= 0 ? turnIndex : undefined,
+    });
   }
 }
 

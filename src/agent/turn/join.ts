@@ -1,5 +1,6 @@
 import type { EventId } from '../../api/types.ts';
 import { linkSignals } from '../../core/async/signal.ts';
+import { defined } from '../../core/defined.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { parseEventId } from '../../protocol/ids.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
@@ -122,15 +123,15 @@ async function replayOutput(
       },
     },
     ...(message ? [{ modelChunk: { role: message.role, content: message.content } }] : []),
-    {
-      ...(isListed && { snapshotCreated: runId }),
-      turnEnd: {
-        ...(isListed && { snapshotId: runId }),
-        ...(finishReason && { finishReason }),
-        ...(usage && { usage }),
-        ...(output.output !== undefined && { output: output.output }),
-      },
-    },
+    defined({
+      snapshotCreated: isListed ? runId : undefined,
+      turnEnd: defined({
+        snapshotId: isListed ? runId : undefined,
+        finishReason,
+        usage,
+        output: output.output,
+      }),
+    }),
   ];
   for (const [seq, chunk] of chunks.entries()) await chunkSink.relay(chunk, { attempt: 1, seq });
 }

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts';
 import { toErrorBody } from '../../core/error.ts';
 import { contentHash } from '../../core/json/hash.ts';
 import { type Json, toJson } from '../../core/json/json.ts';
@@ -12,7 +13,7 @@ import { transformAnswer, transformError, transformState } from '../persistence/
 import type { AgentResult } from '../spec/handler.ts';
 import { fullStore } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
-import type { ActiveRun } from './turn-state.ts';
+import { type ActiveRun, usageOf } from './turn-state.ts';
 
 export interface HandlerResult extends Omit<AgentResult, 'output'> {
   readonly output?: Json;
@@ -21,21 +22,20 @@ export interface HandlerResult extends Omit<AgentResult, 'output'> {
 export function parseResult(result: AgentResult | undefined): HandlerResult | undefined {
   if (result === undefined) return undefined;
   const { message, artifacts, output, finishReason } = result;
-  return {
-    ...(message && { message: parseMessage(message) }),
-    ...(artifacts && { artifacts: artifacts.map(parseArtifact) }),
-    ...(output !== undefined && { output: toJson(output, 'The output of the handler') }),
-    ...(finishReason !== undefined && {
-      finishReason: parseShape(finishReasonShape, finishReason, 'finish reason of the handler'),
-    }),
-  };
+  return defined({
+    message: message && parseMessage(message),
+    artifacts: artifacts?.map(parseArtifact),
+    output: output === undefined ? undefined : toJson(output, 'The output of the handler'),
+    finishReason:
+      finishReason && parseShape(finishReasonShape, finishReason, 'finish reason of the handler'),
+  });
 }
 
 /** The output of an invocation, after its transforms. */
 export function outputOf(invocation: InvocationState, result: HandlerResult | undefined): Output {
   const { spec, control, position, progress, lineage, working, transform } = invocation;
   const { failure, last } = invocation.ending;
-  const { snapshotIds, usage } = progress;
+  const { snapshotIds } = progress;
   const { fallbackSnapshotId } = lineage;
   const { message, artifacts } = result ?? invocation.result();
   const answer = failure === undefined ? { message, output: result?.output ?? last?.output } : {};
@@ -44,21 +44,21 @@ export function outputOf(invocation: InvocationState, result: HandlerResult | un
   // A stop between two turns changes nothing about the one that has ended.
   const ended = last?.finishReason ?? (control.cause && 'aborted');
   const finishReason = failure === undefined ? ended : 'failed';
-  return {
+  return defined({
     sessionId: position.sessionId,
-    ...(fallbackSnapshotId !== undefined && { snapshotId: fallbackSnapshotId }),
-    ...(snapshotIds.length > 0 && { snapshotIds: [...snapshotIds] }),
-    ...(state && { state }),
+    snapshotId: fallbackSnapshotId,
+    snapshotIds: snapshotIds.length > 0 ? [...snapshotIds] : undefined,
+    state,
     ...transformAnswer(transform, whole, {
       ...answer,
       artifacts,
       snapshotId: fallbackSnapshotId,
     }),
-    ...(finishReason && { finishReason }),
-    ...(Object.keys(usage).length > 0 && { usage }),
+    finishReason,
+    usage: usageOf(progress),
     // Callers in this process get message, stack and cause. As JSON it has only what remote clients may see.
-    ...(failure && { error: transformError(transform, failure) }),
-  };
+    error: failure && transformError(transform, failure),
+  });
 }
 
 function clientHeld({
@@ -89,7 +89,7 @@ export function turnReceipt(
   madeNow: readonly string[] = [],
 ): Receipt {
   const ids = [...progress.snapshotIds.slice(progress.turnSnapshots), ...madeNow];
-  return { turnIndex: position.turnIndex, ...(ids.length > 0 && { snapshotIds: ids }), ...end };
+  return { turnIndex: position.turnIndex, snapshotIds: ids.length > 0 ? ids : undefined, ...end };
 }
 
 /**
@@ -118,10 +118,10 @@ export async function completeReceipt(
   const now: Receipt = {
     ...same,
     ...(last && { finishReason: last.finishReason }),
-    ...(ids.length > 0 && { snapshotIds: ids }),
-    ...(fallbackSnapshotId !== undefined && { snapshotId: fallbackSnapshotId }),
-    ...(failure === undefined && message && { message }),
-    ...(failure === undefined && output !== undefined && { output }),
+    snapshotIds: ids.length > 0 ? ids : undefined,
+    snapshotId: fallbackSnapshotId,
+    message: failure ? undefined : message,
+    output: failure ? undefined : output,
     ...(result && { artifacts: [...(result.artifacts ?? [])] }),
     ...(failure && { error: toErrorBody(failure), finishReason: 'failed' as const }),
   };

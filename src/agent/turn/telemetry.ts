@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts';
 import { toErrorBody } from '../../core/error.ts';
 import { count, hasMetrics, recordValue } from '../../core/metrics.ts';
 import { inSpan, type Span, type SpanAttributes } from '../../core/trace.ts';
@@ -92,20 +93,18 @@ export function reportTurn(
   if (host.logger === undefined) return;
   const { usage, info, snapshotIds } = turn;
   const { inputTokens, outputTokens, cost } = usage;
-  const fields = {
+  const fields = defined({
     agent: spec.name,
     sessionId: position.sessionId,
     turnIndex: info.turnIndex,
-    ...(scope.owner !== undefined && { owner: scope.owner }),
-    ...((snapshotIds.at(-1) ?? run?.runId) !== undefined && {
-      snapshotId: snapshotIds.at(-1) ?? run?.runId,
-    }),
+    owner: scope.owner,
+    snapshotId: snapshotIds.at(-1) ?? run?.runId,
     finishReason,
     durationMs: Math.round(durationMs),
-    ...(inputTokens !== undefined && { inputTokens }),
-    ...(outputTokens !== undefined && { outputTokens }),
-    ...(cost && { cost }),
-  };
+    inputTokens,
+    outputTokens,
+    cost,
+  });
   writeLog(host.logger, 'info', fields, `turn ${info.turnIndex} of ${spec.name}: ${finishReason}`);
 }
 
@@ -116,15 +115,15 @@ export function logModelCall(
   if (host.logger === undefined) return;
   const { model, finishReason, usage } = call;
   const { inputTokens, outputTokens, cost } = usage;
-  const fields = {
+  const fields = defined({
     agent: spec.name,
     sessionId: position.sessionId,
     model,
     finishReason,
-    ...(inputTokens !== undefined && { inputTokens }),
-    ...(outputTokens !== undefined && { outputTokens }),
-    ...(cost && { cost }),
-  };
+    inputTokens,
+    outputTokens,
+    cost,
+  });
   writeLog(host.logger, 'debug', fields, `model ${model}: ${finishReason}`);
 }
 
@@ -200,13 +199,13 @@ export function notifyInterrupt(invocation: InvocationState, runId: string): voi
   const { onInterrupt } = host;
   const requests = pendingInterrupts(lastRound(working.state.history));
   if (onInterrupt === undefined || requests.length === 0 || request.parent !== undefined) return;
-  const event = {
+  const event = defined({
     agent: spec.name,
-    ...(scope.owner !== undefined && { owner: scope.owner }),
+    owner: scope.owner,
     sessionId: position.sessionId,
     runId,
     requests,
-  };
+  });
   const told = (async () => onInterrupt(event))();
   host.background(told.catch((error: unknown) => failures.report(error, 'hook')));
 }

@@ -123,3 +123,8 @@ export interface RunSteering {
   /** Another worker had the run: its last checkpoint may have messages of the inbox, which was not read yet. */
   isUnread?: boolean;
 }
+
+/** The usage of a turn or an invocation; `undefined` if it used nothing. */
+export function usageOf({ usage }: { readonly usage: Usage }): Usage | undefined {
+  return Object.keys(usage).length > 0 ? usage : undefined;
+}
