@@ -10,13 +10,14 @@ import type {
   ToolExtras,
 } from './agent/define/define.ts';
 import { createPromptAgent } from './agent/define/prompt-agent.ts';
-import type { PromptAgentOptions } from './agent/define/prompt-settings.ts';
+import type { PromptAgentOptions } from './agent/define/prompt-options.ts';
 import { listAllWaiting } from './agent/define/waiting.ts';
 import { createHost } from './agent/persistence/host.ts';
 import type { Agent, CallOptions } from './agent/spec/agent.ts';
 import type { ErrorListener } from './agent/spec/error-reports.ts';
 import type { AgentHandler } from './agent/spec/handler.ts';
-import { InvocationSession, idempotencyKeyOf } from './agent/turn/session.ts';
+import { InvocationSession } from './agent/turn/invocation.ts';
+import { idempotencyKeyOf } from './agent/turn/steps.ts';
 import type { PendingInterrupts } from './api/agent-api.ts';
 import { withInterrupts } from './api/calls.ts';
 import { type AppOptions, checkAppOptions } from './app-options.ts';

@@ -1,4 +1,4 @@
-import { InvocationSession } from '../agent/turn/session.ts';
+import { InvocationSession } from '../agent/turn/invocation.ts';
 import { contentHash } from '../core/json/hash.ts';
 import { type Json, jsonEqual, toJson } from '../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../core/json/patch.ts';

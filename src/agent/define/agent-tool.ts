@@ -16,8 +16,8 @@ import { transformAnswer } from '../persistence/transform.ts';
 import type { Agent } from '../spec/agent.ts';
 import { markReported } from '../spec/error-reports.ts';
 import { isSameArtifact } from '../turn/chunks.ts';
+import { invocationOf } from '../turn/invocation.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
-import { invocationOf } from '../turn/session.ts';
 import { type AgentInternals, internalsOf, replicas, requestOf } from './create-agent.ts';
 import {
   checkInnerAnswers,

@@ -9,7 +9,7 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream } from '../connection/turn-stream.ts';
 import type { Agent } from '../spec/agent.ts';
-import { invocationOf } from '../turn/session.ts';
+import { invocationOf } from '../turn/invocation.ts';
 import { type AgentToolOptions, callOf, messageInput, textField } from './agent-tool.ts';
 import { internalsOf, replicas, requestOf } from './create-agent.ts';
 

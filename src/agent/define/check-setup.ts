@@ -8,7 +8,7 @@ import type { Tool, ToolState } from '../../generate/tool/tool.ts';
 import { checkToolRefs, isToolSource, type ToolRef } from '../../generate/tool/tool-source.ts';
 import { type Session, sessionKey } from '../../session/session.ts';
 import type { AgentSpec } from '../spec/spec.ts';
-import { InvocationSession } from '../turn/session.ts';
+import { InvocationSession } from '../turn/invocation.ts';
 
 interface Setup {
   readonly agent: StateOwner;

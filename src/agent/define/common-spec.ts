@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
 import { checkChoice, checkOptions as checkNames, type OptionNames } from '../../core/options.ts';
-import { parseSync, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
+import { parseSync, toJsonSchema } from '../../core/schema/schema.ts';
 import { checkCost } from '../../generate/answer/price.ts';
 import { checkLimits } from '../../generate/generate-options.ts';
 import { textOf } from '../../protocol/messages/text.ts';

@@ -1,10 +1,10 @@
 import { defined } from '../../core/defined.ts';
 import { type Json, type JsonObject, toJson } from '../../core/json/json.ts';
-import { toJsonSchema } from '../../core/schema/schema.ts';
+import { parseSync, toJsonSchema } from '../../core/schema/schema.ts';
 import { untrustedSchema } from '../../core/schema/untrusted-schema.ts';
 import type { GenerateOptions, GenerateSettings } from '../../generate/generate-options.ts';
 import type { Generator } from '../../generate/generator.ts';
-import { checkResolvedNames } from '../../generate/middleware/middleware.ts';
+import { checkResolvedNames, type Middleware } from '../../generate/middleware/middleware.ts';
 import { outputOptionsOf } from '../../generate/output/output.ts';
 import { toolMessage, toParts } from '../../generate/prompt/template.ts';
 import { callerTools, checkCallerTools } from '../../generate/tool/caller-tools.ts';
@@ -24,18 +24,12 @@ import type {
   TurnResult,
 } from '../spec/handler.ts';
 import { checkPromptInput } from '../spec/input.ts';
-import type { AgentSpec } from '../spec/spec.ts';
+import type { AgentSpec, PromptChanges } from '../spec/spec.ts';
 import { lastRound } from '../turn/turn-state.ts';
 import { checkDefinition, checkSetup, notRendered } from './check-setup.ts';
 import { type AgentEnv, commonSpec } from './common-spec.ts';
 import { createAgent } from './create-agent.ts';
-import {
-  changedRenderer,
-  checkPromptAgentOptions,
-  type PromptAgentOptions,
-  type Render,
-  rendererOf,
-} from './prompt-settings.ts';
+import { checkPromptAgentOptions, type PromptAgentOptions, settingsOf } from './prompt-options.ts';
 
 /** Declares an agent that answers each turn by one generate call over its prompt. */
 export function createPromptAgent(
@@ -93,6 +87,63 @@ export function createPromptAgent(
       checkResolvedNames(rendered, resolved, { owner: `agent "${options.name}"` });
     },
   };
+}
+
+type Render = (scope: {
+  readonly state: unknown;
+  readonly context: HandlerIo['context'];
+}) => Promise<GenerateOptions>;
+
+/** The settings of one request: the existing prompt's, overridden by the agent's own. */
+function rendererOf(options: PromptAgentOptions, generator: Generator): Render {
+  const { name, prompt, promptInput, system } = options;
+  const own = settingsOf(options);
+  if (prompt === undefined) {
+    const inline = generator.definePrompt({
+      name,
+      ...own,
+      ...(system !== undefined && { system }),
+    });
+    return (scope) => inline.render(undefined, scope);
+  }
+  if (typeof prompt !== 'string' && prompt.inputSchema !== undefined) {
+    const input = { ...prompt.defaultInput, ...(promptInput ?? {}) };
+    parseSync(prompt.inputSchema, input, `The promptInput of agent "${name}"`);
+  }
+  const told =
+    system === undefined ? undefined : generator.definePrompt({ name: `${name}.system`, system });
+  return async (scope) => {
+    const existing = typeof prompt === 'string' ? generator.prompt(prompt) : prompt;
+    const rendered = await existing.render(promptInput, scope);
+    const { system: overridden } = (await told?.render(undefined, scope)) ?? {};
+    const limits = { ...rendered.limits, ...own.limits };
+    return { ...rendered, ...own, limits, ...(overridden && { system: overridden }) };
+  };
+}
+
+/** The settings of one request, with those that a replay changes. */
+function changedRenderer(
+  name: string,
+  render: Render,
+  { system, config, tools }: PromptChanges,
+  generator: Generator,
+): Render {
+  const told = system === undefined ? undefined : generator.inlinePrompt({ name, system });
+  return async (scope) => {
+    const rendered = await render(scope);
+    const changed = await told?.render(undefined, scope);
+    return {
+      ...rendered,
+      ...(changed?.system && { system: changed.system }),
+      ...(config && { config: { ...rendered.config, ...config } }),
+      ...(tools && { tools, use: (rendered.use ?? []).map(withoutNames) }),
+    };
+  };
+}
+
+/** Middleware whose tools a replay may have left out; that is no mistake. */
+function withoutNames({ tools: _, ...middleware }: Middleware): Middleware {
+  return middleware;
 }
 
 /** The messages that an input adds to the conversation before the model is called. */

@@ -11,9 +11,14 @@ import { finishInvocation } from '../turn/finish.ts';
 import { requestMarks } from '../turn/inputs.ts';
 import { Invocation } from '../turn/invocation.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
-import { resumedAt, upgradedTo } from '../turn/lineage.ts';
 import { leavingInbox } from '../turn/steer.ts';
-import { type ActiveRun, countAdded, type Turn } from '../turn/turn-state.ts';
+import {
+  type ActiveRun,
+  countAdded,
+  resumedAt,
+  type Turn,
+  upgradedTo,
+} from '../turn/turn-state.ts';
 import { internalsOf } from './create-agent.ts';
 
 interface ResumeOptions {

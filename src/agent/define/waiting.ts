@@ -6,7 +6,7 @@ import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { ListOptions, Scope, TimelineSupport } from '../../store/contract/store.ts';
 import { transformState, transformTitle } from '../persistence/transform.ts';
 import { type AgentSpec, fullStore, scopeOf } from '../spec/spec.ts';
-import { isInForeground } from '../turn/session.ts';
+import { isInForeground } from '../turn/steps.ts';
 
 /** How many sessions are listed at once: the state of each is read. */
 const defaultLimit = 20;

@@ -22,9 +22,8 @@ import { claimRun, dropRun } from './claim.ts';
 import { checkDeadline } from './deadlines.ts';
 import { knownRequest, withoutProviderOptions } from './inputs.ts';
 import type { InvocationRequest, InvocationState } from './invocation-state.ts';
-import { openedAt, startedWith } from './lineage.ts';
 import { addSteering, mayBeSteered, readLeft } from './steer.ts';
-import type { ActiveRun, Turn } from './turn-state.ts';
+import { type ActiveRun, openedAt, startedWith, type Turn } from './turn-state.ts';
 
 /** An input whose request id already belongs to a run. */
 export interface KnownInput {
@@ -54,7 +53,7 @@ export async function acceptTurn(
     throw error;
   }
   try {
-    checkDeadline(invocation, input);
+    if (input.resume !== undefined) checkDeadline(invocation, input.resume);
     return await startTurn(invocation, claimed, input);
   } catch (refusal) {
     await dropRun(invocation, claimed);

@@ -9,9 +9,8 @@ import { fullStore } from '../spec/spec.ts';
 import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';
 import { requestMarks } from './inputs.ts';
 import type { InvocationState } from './invocation-state.ts';
-import { claimedAt } from './lineage.ts';
 import { isSteerable } from './steer.ts';
-import type { ActiveRun, RunSteering } from './turn-state.ts';
+import { type ActiveRun, claimedAt, type RunSteering } from './turn-state.ts';
 
 /** Claims the session for these inputs and moves the invocation to its state. `loaded` is what was read of it before. */
 export async function claimRun(

@@ -16,10 +16,16 @@ import { type AgentSpec, fullStore } from '../spec/spec.ts';
 import { armDeadline } from './deadlines.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { totalsOf } from './limits.ts';
-import { checkpointedAs, endedWith, type ListedState, savedAs } from './lineage.ts';
 import { noteInbox } from './steer.ts';
 import { markingLost } from './stop.ts';
-import type { ActiveRun, Turn } from './turn-state.ts';
+import {
+  type ActiveRun,
+  checkpointedAs,
+  endedWith,
+  type ListedState,
+  savedAs,
+  type Turn,
+} from './turn-state.ts';
 
 /** Writes a snapshot, and publishes its chunk after the commit. */
 export async function commit(

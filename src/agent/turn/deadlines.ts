@@ -73,9 +73,8 @@ export function expiryOf(history: History): Expiry | undefined {
  * Refuses an answer that comes after the deadline of its interrupt, unless it declines. The answer to a sub-agent was checked when
  * the turn was accepted that passes it on, and a replayed one when it was recorded.
  */
-export function checkDeadline({ host, working, request }: InvocationState, input: Input): void {
-  const { resume } = input;
-  if (resume === undefined || request.startedBy !== undefined) return;
+export function checkDeadline({ host, working, request }: InvocationState, resume: Resume): void {
+  if (request.startedBy !== undefined) return;
   if (toolReplay.get() !== undefined) return;
   const late = pendingInterrupts(lastRound(working.state.history)).find(
     (asked) =>

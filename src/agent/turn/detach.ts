@@ -20,12 +20,12 @@ import { knownRequest } from './inputs.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { wasDetached } from './join.ts';
 import { totalsOf } from './limits.ts';
-import { inputDone } from './lineage.ts';
 import { receiptFor } from './output.ts';
 import { leavingInbox, takesInbox } from './steer.ts';
 import { notifyInterrupt } from './telemetry.ts';
 import {
   type ActiveRun,
+  inputDone,
   type Outcome,
   type Turn,
   usageOf,
@@ -59,7 +59,7 @@ export async function detachRun(
     try {
       const [first] = inputs;
       if (running === undefined && first !== undefined) {
-        checkDeadline(invocation, first);
+        if (first.resume !== undefined) checkDeadline(invocation, first.resume);
         await checkReceivable(invocation, run, first);
       }
       const { init, context } = invocation.request;

@@ -16,7 +16,6 @@ import {
 import { endDetachedTurn, finishDetached } from './detach.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { totalsOf } from './limits.ts';
-import { failedFrom } from './lineage.ts';
 import { receiptFor, turnReceipt } from './output.ts';
 import { endElsewhere, giveUp, saveSurely } from './save-surely.ts';
 import { leavingInbox, takesInbox } from './steer.ts';
@@ -24,6 +23,7 @@ import { keepPartialAnswer, stoppedBy } from './stop.ts';
 import { notifyInterrupt } from './telemetry.ts';
 import {
   type ActiveRun,
+  failedFrom,
   lostError,
   type Outcome,
   type Turn,

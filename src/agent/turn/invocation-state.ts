@@ -28,10 +28,15 @@ import { freshState } from '../spec/input.ts';
 import { type AgentSpec, fullStore, scopeOf, type Transform } from '../spec/spec.ts';
 import { ChunkSink } from './chunks.ts';
 import { Inbox } from './inputs.ts';
-import { endedElsewhere, type Lineage, startedWith } from './lineage.ts';
 import { Spending } from './spending.ts';
 import { adviseFrozen, StopControl } from './stop.ts';
-import type { ActiveRun, Turn } from './turn-state.ts';
+import {
+  type ActiveRun,
+  endedElsewhere,
+  type Lineage,
+  startedWith,
+  type Turn,
+} from './turn-state.ts';
 
 export interface InvocationRequest {
   readonly init: Init;

@@ -1,21 +1,26 @@
 import { toWaymarkError, WaymarkError } from '../../core/error.ts';
+import type { DatesAsText } from '../../core/json/dates.ts';
 import { generateScope } from '../../generate/hooks.ts';
+import type { ToolContext } from '../../generate/tool/tool-context.ts';
+import type { Message } from '../../protocol/message.ts';
 import type { Input, Output } from '../../protocol/turn.ts';
-import { sessionKey } from '../../session/session.ts';
+import { SessionFace, sessionKey } from '../../session/session.ts';
 import type { AgentHost } from '../persistence/host.ts';
-import type { AgentSession, TurnFunction } from '../spec/handler.ts';
-import { isInputError } from '../spec/input.ts';
+import type { AgentResult, AgentSession, TurnFunction } from '../spec/handler.ts';
+import { checkCustom, isInputError } from '../spec/input.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { acceptTurn, type KnownInput, needsOpening, openSession } from './accept.ts';
 import { createResponder, streamStateChanges } from './chunks.ts';
 import { detachedOutput, detachRun } from './detach.ts';
+import { invocationFiles } from './files.ts';
 import { finishInvocation } from './finish.ts';
 import { closedError, type QueuedInput } from './inputs.ts';
 import { type InvocationRequest, InvocationState } from './invocation-state.ts';
 import { detachedBefore, joinRun } from './join.ts';
 import { completeReceipt, type HandlerResult, outputOf, parseResult } from './output.ts';
 import { runningTurn, runTurn } from './run.ts';
-import { InvocationSession } from './session.ts';
+import { takeForHandler } from './steer.ts';
+import { Steps } from './steps.ts';
 import { handlerStopTimeoutMs, StopTimeoutError, withStopTimeout } from './stop.ts';
 import { inInvocationSpan } from './telemetry.ts';
 import type { Outcome, Turn } from './turn-state.ts';
@@ -274,4 +279,56 @@ export class Invocation {
     this.state.run = undefined;
     this.state.control.markLost();
   }
+}
+
+/** The session that a handler gets, with its turn loop. */
+export class InvocationSession extends SessionFace<unknown> implements AgentSession {
+  readonly #invocation: InvocationState;
+  readonly #loop: (fn: TurnFunction) => Promise<void>;
+  #steps: Steps | undefined;
+
+  constructor(invocation: InvocationState, loop: (fn: TurnFunction) => Promise<void>) {
+    super({
+      id: () => invocation.position.sessionId,
+      working: invocation.working,
+      snapshotIds: invocation.progress.snapshotIds,
+      checkCustom: (custom) => checkCustom(invocation.spec, custom),
+      files: () => invocationFiles(invocation),
+    });
+    this.#invocation = invocation;
+    this.#loop = loop;
+  }
+
+  /** The invocation of a session; `undefined` for anything else. */
+  static stateOf(session: unknown): InvocationState | undefined {
+    const isOurs = typeof session === 'object' && session !== null && #invocation in session;
+    return isOurs ? session.#invocation : undefined;
+  }
+
+  run(fn: TurnFunction): Promise<void> {
+    return this.#loop(fn);
+  }
+
+  result(): AgentResult {
+    return this.#invocation.result();
+  }
+
+  takeSteering(): Promise<readonly Message[]> {
+    return takeForHandler(this.#invocation);
+  }
+
+  step<Value>(key: string, fn: () => Promise<Value> | Value): Promise<DatesAsText<Value>> {
+    this.#steps ??= new Steps(this.#invocation);
+    return this.#steps.once(key, fn);
+  }
+
+  /** A step inside a tool call. A retry of the call within one attempt gets its result again. */
+  toolStep<Value>(key: string, fn: () => Promise<Value> | Value): Promise<DatesAsText<Value>> {
+    this.#steps ??= new Steps(this.#invocation);
+    return this.#steps.once(key, fn, { isRepeatable: true });
+  }
+}
+
+export function invocationOf(context: ToolContext): InvocationState | undefined {
+  return 'session' in context ? InvocationSession.stateOf(context.session) : undefined;
 }

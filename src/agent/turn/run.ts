@@ -32,8 +32,8 @@ import {
 } from './stop.ts';
 import {
   inTurnSpan,
-  nameSnapshots,
   logModelCall,
+  nameSnapshots,
   reportTurn,
   turnSpanContent,
 } from './telemetry.ts';

@@ -12,7 +12,7 @@ import {
   resumedAt,
   savedAs,
   startedWith,
-} from './lineage.ts';
+} from './turn-state.ts';
 
 const stateOf = (custom: string): SessionState => ({ ...emptyState, custom });
 const baseOf = (snapshotId: string): StateBase => ({

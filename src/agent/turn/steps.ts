@@ -2,71 +2,13 @@ import { WaymarkError } from '../../core/error.ts';
 import { type DatesAsText, datesAsText, toJsonResult } from '../../core/json/dates.ts';
 import { sha256 } from '../../core/json/hash.ts';
 import type { Json } from '../../core/json/json.ts';
-import type { ToolContext } from '../../generate/tool/tool-context.ts';
-import type { Message } from '../../protocol/message.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
-import { SessionFace } from '../../session/session.ts';
-import type { AgentResult, AgentSession, TurnFunction } from '../spec/handler.ts';
-import { checkCustom } from '../spec/input.ts';
 import { fullStore } from '../spec/spec.ts';
-import { invocationFiles } from './files.ts';
 import type { InvocationState } from './invocation-state.ts';
-import { takeForHandler } from './steer.ts';
 import { markingLost } from './stop.ts';
 
-export class InvocationSession extends SessionFace<unknown> implements AgentSession {
-  readonly #invocation: InvocationState;
-  readonly #loop: (fn: TurnFunction) => Promise<void>;
-  #steps: Steps | undefined;
-
-  constructor(invocation: InvocationState, loop: (fn: TurnFunction) => Promise<void>) {
-    super({
-      id: () => invocation.position.sessionId,
-      working: invocation.working,
-      snapshotIds: invocation.progress.snapshotIds,
-      checkCustom: (custom) => checkCustom(invocation.spec, custom),
-      files: () => invocationFiles(invocation),
-    });
-    this.#invocation = invocation;
-    this.#loop = loop;
-  }
-
-  /** The invocation of a session; `undefined` for anything else. */
-  static stateOf(session: unknown): InvocationState | undefined {
-    const isOurs = typeof session === 'object' && session !== null && #invocation in session;
-    return isOurs ? session.#invocation : undefined;
-  }
-
-  run(fn: TurnFunction): Promise<void> {
-    return this.#loop(fn);
-  }
-
-  result(): AgentResult {
-    return this.#invocation.result();
-  }
-
-  takeSteering(): Promise<readonly Message[]> {
-    return takeForHandler(this.#invocation);
-  }
-
-  step<Value>(key: string, fn: () => Promise<Value> | Value): Promise<DatesAsText<Value>> {
-    this.#steps ??= new Steps(this.#invocation);
-    return this.#steps.once(key, fn);
-  }
-
-  /** A step inside a tool call. A retry of the call within one attempt gets its result again. */
-  toolStep<Value>(key: string, fn: () => Promise<Value> | Value): Promise<DatesAsText<Value>> {
-    this.#steps ??= new Steps(this.#invocation);
-    return this.#steps.once(key, fn, { isRepeatable: true });
-  }
-}
-
-export function invocationOf(context: ToolContext): InvocationState | undefined {
-  return 'session' in context ? InvocationSession.stateOf(context.session) : undefined;
-}
-
 /** Durable steps: recorded with the run if the store can, else kept only while the invocation lasts. */
-class Steps {
+export class Steps {
   readonly #invocation: InvocationState;
   readonly #known = new Map<string, { readonly result: Promise<unknown>; isDone: boolean }>();
   /** The keys of the steps that have failed, by their turn. */
