@@ -21,7 +21,8 @@ export function checkOptions(
   renamed: Readonly<Record<string, string>> = {},
 ): void {
   for (const name of Object.keys(given)) {
-    if (Object.hasOwn(names, name) || (given as Record<string, unknown>)[name] === undefined) continue;
+    if (Object.hasOwn(names, name) || (given as Record<string, unknown>)[name] === undefined)
+      continue;
     const now = renamed[name];
     if (now !== undefined) {
       const hint = now.includes(' ') ? now : `It is called "${now}".`;
