@@ -10,9 +10,9 @@ import type { SessionState } from '../../session/session-state.ts';
 /** Information about the turn for a turn function. */
 export interface TurnInfo {
   /** Reserved before the turn runs; the snapshot of the turn's end will have it. Absent without a store. */
-  readonly snapshotId?: string | undefined;
+  readonly snapshotId?: string;
   /** The snapshot that the turn starts from. */
-  readonly parentId?: string | undefined;
+  readonly parentId?: string;
   /** 0-based along the path from the root. */
   readonly turnIndex: number;
   /** Aborts when the turn is stopped. */

@@ -143,7 +143,12 @@ export function createTurn(
   },
 ): Turn {
   const { turnIndex, parentId, continued = false } = options;
-  const info = { snapshotId: spec.store && runId, parentId, turnIndex, signal: control.signal };
+  const info = {
+    ...(spec.store !== undefined && { snapshotId: runId }),
+    ...(parentId !== undefined && { parentId }),
+    turnIndex,
+    signal: control.signal,
+  };
   // Usage of earlier attempts at this turn counts, whether the turn continues or starts over.
   const spent = progress.turnsBegun === 0 ? progress.spentBefore : undefined;
   return {
