@@ -1,6 +1,4 @@
 import * as v from 'valibot';
-import { isWaymarkError } from '../../core/error.ts';
-import { readBody } from '../http/body.ts';
 import { headerOf } from '../http/connection.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import {
@@ -8,13 +6,10 @@ import {
   checkMediaType,
   errorMessage,
   type Fields,
-  isHttpRefusal,
   type RequestId,
-  RpcError,
   readMessage,
   resultMessage,
 } from '../http/json-rpc.ts';
-import { logFault } from '../http/log.ts';
 import type { RequestContext } from '../http/server-context.ts';
 import {
   type StreamFormat,

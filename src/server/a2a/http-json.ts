@@ -2,14 +2,7 @@ import * as v from 'valibot';
 import { readBody } from '../http/body.ts';
 import { headerOf } from '../http/connection.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import {
-  checkMediaType,
-  type Fields,
-  isHttpRefusal,
-  logRpcFault,
-  RpcError,
-} from '../http/json-rpc.ts';
-import { logFault } from '../http/log.ts';
+import { checkMediaType, type Fields, isHttpRefusal, logRpcFault } from '../http/json-rpc.ts';
 import type { RequestContext } from '../http/server-context.ts';
 import {
   type StreamFormat,

@@ -1,6 +1,5 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import { parseShape } from '../../protocol/parse.ts';
-import { headerOf } from '../http/connection.ts';
 import { type Fields, RpcError, toRpcError } from '../http/json-rpc.ts';
 import { logFault } from '../http/log.ts';
 import { findAgent, type RequestContext } from '../http/server-context.ts';

@@ -26,7 +26,7 @@ export async function* taskEvents(
   const { agent, root } = task;
   yield [{ task: await describeTask(task, options, view) }];
   const { signal: reader, owner } = options;
-  const watching = { reader, ...(owner !== undefined && { owner }) };
+  const watching = { reader, owner };
   const run = new RunEvents(task);
   if (task.tip.status === 'pending' || task.tip.status === 'expired') {
     for await (const event of watchRun(agent, task.tip.snapshotId, watching)) {

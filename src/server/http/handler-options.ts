@@ -82,7 +82,7 @@ export interface AguiServerOptions {
   /** The names of the agents to offer. @default all agents with a store */
   readonly agents?: readonly string[];
   /**
-   * The fate of a turn whose client disconnects, which is how AG-UI clients cancel a run: it is aborted and keeps its partial
+   * The handling of a turn whose client disconnects, which is how AG-UI clients cancel a run: it is aborted and keeps its partial
    * answer, or it continues, and a client that reloads can connect to it. @default 'abort'
    */
   readonly onDisconnect?: 'continue' | 'abort';
@@ -115,7 +115,7 @@ export interface HandlerOptions {
   /** Which browser pages may call the server. @default only pages of the same origin */
   readonly cors?: CorsOptions | undefined;
   /**
-   * The fate of a turn whose client disconnects: it continues and the client can reconnect, or it is aborted.
+   * The handling of a turn whose client disconnects: it continues and the client can reconnect, or it is aborted.
    * @default 'continue'
    */
   readonly onDisconnect?: 'continue' | 'abort' | undefined;

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import type { ErrorBody } from '../../core/error.ts';
-import { codeOf, type Fields, type RequestId, RpcError, rpcCodes } from '../http/json-rpc.ts';
+import { codeOf, type RequestId, RpcError, rpcCodes } from '../http/json-rpc.ts';
 
 /** Error codes of JSON-RPC and of MCP. A refusal has its status in `data.status`. */
 export const codes = { ...rpcCodes, headerMismatch: -32_020, unsupportedVersion: -32_022 } as const;

@@ -219,7 +219,7 @@ class CursorFeed {
     const { agent, watched: _, ...follow } = this.#options;
     const after = this.#lastId;
     let elsewhere = isElsewhere;
-    const events = watchRun(agent, runId, { ...follow, ...(after !== undefined && { after }) });
+    const events = watchRun(agent, runId, { ...follow, after });
     for await (const event of events) {
       if (event.type === 'output') return elsewhere ? event.output : undefined;
       if (event.type === 'reset') elsewhere = true;
