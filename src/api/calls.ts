@@ -1,6 +1,6 @@
 import { forCaller, rethrow, withCaller } from '../core/async/promises.ts';
 import { WaymarkError } from '../core/error.ts';
-import { checkOptions, type OptionNames } from '../core/options.ts';
+import { checkNames, type OptionNames } from '../core/options.ts';
 import type { JsonSchema, Schema } from '../core/schema/schema.ts';
 import type { MessageOptions } from '../protocol/message-page.ts';
 import type { Diff, RetryResult, SteerResult, WaitingSession } from '../protocol/requests.ts';
@@ -133,7 +133,7 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
 ): AgentCalls<Call, Invoke> {
   // Every caller got its options by the types of this agent.
   const toOptions = (options: TurnOptions): Invoke & RequestOptions => {
-    checkOptions(options, operations.optionNames, 'a turn');
+    checkNames(options, operations.optionNames, 'a turn');
     return withoutFrom(withHeadId(options)) as Invoke & RequestOptions;
   };
   const start = (

@@ -1,5 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
-import { checkOptions, type OptionNames } from '../core/options.ts';
+import { checkNames, type OptionNames } from '../core/options.ts';
 import type { Clock } from '../core/time/clock.ts';
 
 /** Headers of each request: a value, or a function that is called before every request (for tokens that expire). */
@@ -76,10 +76,10 @@ const reconnectNames: OptionNames<ReconnectOptions> = {
 
 /** Refuses options that do not exist, and a client without a server. */
 export function checkClientOptions(options: ClientOptions): void {
-  checkOptions(options, optionNames, 'createClient()');
+  checkNames(options, optionNames, 'createClient()');
   if (options.reconnect) {
     const renamed = { silence: 'idleTimeout' };
-    checkOptions(options.reconnect, reconnectNames, '`reconnect` of createClient()', renamed);
+    checkNames(options.reconnect, reconnectNames, '`reconnect` of createClient()', renamed);
   }
   // An empty one is the page's own host.
   if (typeof options.url === 'string' || options.url instanceof URL) return;

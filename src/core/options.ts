@@ -9,12 +9,25 @@ export type OptionNames<Options> = { readonly [Name in keyof Options]-?: Kinds }
 
 type Kinds = true | Kind | readonly Kind[];
 
-/**
- * Refuses options that do not exist, so that a mistyped one is not ignored, and values of another kind than the table says. `what`
- * names whose options they are, and `renamed` what options of earlier versions, and of other libraries, are called here, or in a
- * sentence what to do instead.
- */
+/** Refuses options that do not exist, as {@link checkNames} does, and values of another kind than the table says. */
 export function checkOptions(
+  given: object,
+  names: Readonly<Record<string, Kinds>>,
+  what: string,
+  renamed?: Readonly<Record<string, string>>,
+): void {
+  checkNames(given, names, what, renamed);
+  for (const [name, kinds] of Object.entries(names)) {
+    if (kinds === 'number') checkNumbers(given, [name as never], what);
+    else if (kinds !== true) checkKinds(given, { [name]: [kinds].flat() }, what);
+  }
+}
+
+/**
+ * Refuses options that do not exist, so that a mistyped one is not ignored. `what` names whose options they are, and `renamed` what
+ * options of earlier versions, and of other libraries, are called here, or in a sentence what to do instead.
+ */
+export function checkNames(
   given: object,
   names: Readonly<Record<string, Kinds>>,
   what: string,
@@ -35,10 +48,6 @@ export function checkOptions(
         ? `The options are: ${known.sort().join(', ')}.`
         : `Did you mean "${meant}"?`;
     throw new WaymarkError('INVALID_ARGUMENT', `Unknown option "${name}" of ${what}. ${hint}`);
-  }
-  for (const [name, kinds] of Object.entries(names)) {
-    if (kinds === 'number') checkNumbers(given, [name as never], what);
-    else if (kinds !== true) checkKinds(given, { [name]: [kinds].flat() }, what);
   }
 }
 

@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
-import { checkChoice, checkOptions as checkNames, type OptionNames } from '../../core/options.ts';
+import { checkChoice, checkOptions, type OptionNames } from '../../core/options.ts';
 import { parseSync, toJsonSchema } from '../../core/schema/schema.ts';
 import { checkCost } from '../../generate/answer/price.ts';
 import { checkLimits } from '../../generate/generate-options.ts';
@@ -36,7 +36,7 @@ export function commonSpec(options: AnyAgentOptions, { host, store: appStore }: 
   } = options;
   const given = options.store === false ? undefined : (options.store ?? appStore);
   const store = given && checkedStore(given);
-  checkOptions(options, store);
+  checkAgentOptions(options, store);
   if (stateSchema !== undefined) toJsonSchema(stateSchema);
   const initialState = initialOf(options);
   const spec: Common = {
@@ -68,7 +68,10 @@ export function commonSpec(options: AnyAgentOptions, { host, store: appStore }: 
   return { ...spec, turnStore: turnStoreOf(store, { host, upgrade }) };
 }
 
-function checkOptions(options: AnyAgentOptions, store: Store | SnapshotStore | undefined): void {
+function checkAgentOptions(
+  options: AnyAgentOptions,
+  store: Store | SnapshotStore | undefined,
+): void {
   const { name, snapshot, clientState, concurrency, limits = {}, transform = {} } = options;
   if (typeof name !== 'string' || !/^[\w.-]{1,128}$/.test(name)) {
     throw new WaymarkError(
@@ -92,7 +95,7 @@ function checkOptions(options: AnyAgentOptions, store: Store | SnapshotStore | u
     );
   }
   checkAgentLimits(name, limits, store);
-  checkNames(transform, transformNames, `\`transform\` of agent "${name}"`);
+  checkOptions(transform, transformNames, `\`transform\` of agent "${name}"`);
   if (clientState !== undefined) checkClientState(name, clientState);
   const claims = store !== undefined && 'runs' in store && store.runs !== undefined;
   if (concurrency !== undefined && concurrency !== 'reject' && !claims) {
@@ -125,8 +128,8 @@ function checkAgentLimits(
   store: Store | SnapshotStore | undefined,
 ): void {
   const { turn, session, owner, reserve } = limits;
-  const check = (given: object = {}, names: Parameters<typeof checkNames>[1], of = ''): void =>
-    checkNames(given, names, `\`limits${of}\` of agent "${name}"`);
+  const check = (given: object = {}, names: Parameters<typeof checkOptions>[1], of = ''): void =>
+    checkOptions(given, names, `\`limits${of}\` of agent "${name}"`);
   check(limits, { turn: true, session: true, owner: true, reserve: true });
   checkLimits(turn ?? {}, `\`limits.turn\` of agent "${name}"`);
   check(session, sessionLimits, '.session');
