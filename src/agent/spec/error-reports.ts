@@ -1,5 +1,6 @@
 import { errorText } from '../../core/error.ts';
 
+/** The work in which an error happened. */
 export type ErrorPhase =
   /** The agent's own code, a limit, or a state that does not fit its schema. */
   | 'turn'
