@@ -126,7 +126,7 @@ function toInterrupt(request: ToolRequestPart): Interrupt {
 
 type AnswerMethods = Pick<Interrupt, 'approve' | 'respond' | 'decline' | 'resume'>;
 
-/** The sub-agent's tool is restarted with the answers to what waits inside it, also where they decline. */
+/** The sub-agent's tool is restarted with the answers to the interrupts inside it, also where they decline. */
 function insideSubAgent(
   { toolRequest }: ToolRequestPart,
   interrupts: readonly Interrupt[],
@@ -161,7 +161,7 @@ function insideSubAgent(
 }
 
 /**
- * The answers to what waits inside a sub-agent, for the value that its tool is restarted with: answers already, or a value such as
+ * The answers to the interrupts inside a sub-agent, for the value that its tool is restarted with: answers already, or a value such as
  * `true` for each tool that waits.
  */
 export function toSubAgentResume(resumed: Json, interrupted: Json): Json {

@@ -96,7 +96,7 @@ export const agentOperations = {
   }),
 };
 
-// A prompt may need values that only a call has; then nothing is told of its inside.
+// A prompt may need values that only a call has; then the description leaves out its content.
 async function insideOf(agent: Agent): Promise<object> {
   try {
     return (await internalsOf(agent).spec.describe?.()) ?? {};
