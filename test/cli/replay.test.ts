@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
-test('S426 replay tells what differs, and exits with 1 over the threshold', async () => {
+test('replay tells what differs, and exits with 1 over the threshold', async () => {
   const same = await run('replay', 'trip', '--model', 'recorded');
   expect(same).toMatchObject({ code: 0 });
   expect(same.stdout).toMatch(/^0 of 2 turns differ, 0 skipped\./);
@@ -52,7 +52,7 @@ test('S614 replay with an unknown model fails, and reports no turns', async () =
   expect(unknown.stderr).toContain('No model "nope"');
 });
 
-test('S426 S429 replay runs custom agents only with --custom-agents, and says so', async () => {
+test('S429 replay runs custom agents only with --custom-agents, and says so', async () => {
   await run('chat', 'worker', 'go', '--session', 'work');
   const skipped = await run('replay', 'work');
   expect(skipped.code).toBe(3);
@@ -62,7 +62,7 @@ test('S426 S429 replay runs custom agents only with --custom-agents, and says so
   expect(done.stdout).toMatch(/^0 of 1 turn differ/);
 });
 
-test('S427 export --as-test writes a test that passes, without the texts that the transform removes', async () => {
+test('export --as-test writes a test that passes, without the texts that the transform removes', async () => {
   writeFileSync(
     join(folder.path, 'redact.mjs'),
     "export default (text) => text.replaceAll('ada@example.com', 'someone').replaceAll('tea', 'cup');",

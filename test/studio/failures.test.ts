@@ -62,7 +62,7 @@ function createApp(): App {
   return app;
 }
 
-test('S484 a session whose first turn failed shows what was asked and why it failed', async () => {
+test('a session whose first turn failed shows what was asked and why it failed', async () => {
   const clerk = studio.app.agent('clerk');
   await expect(clerk.runText('fail at once')).rejects.toThrow();
   const { items } = await clerk.listSessions();
@@ -85,7 +85,7 @@ test('S484 a session whose first turn failed shows what was asked and why it fai
   expect(errors).toEqual([]);
 });
 
-test('S484 a message sent from a failed snapshot continues from the last good one', async () => {
+test('a message sent from a failed snapshot continues from the last good one', async () => {
   const { page, errors } = await studio.open('agents/clerk');
   const hands = handsOn(page);
   await hands.say('one');
@@ -107,7 +107,7 @@ test('S484 a message sent from a failed snapshot continues from the last good on
   expect(errors).toEqual([]);
 });
 
-test('S484 a declined request reads declined, and a failed tool shows its stack', async () => {
+test('a declined request reads declined, and a failed tool shows its stack', async () => {
   const { page, errors } = await studio.open('agents/clerk');
   const hands = handsOn(page);
   await hands.send('pay it');
@@ -126,7 +126,7 @@ test('S484 a declined request reads declined, and a failed tool shows its stack'
   expect(errors).toEqual([]);
 });
 
-test('S484 what is written survives a reload, and what the server does not take comes back', async () => {
+test('what is written survives a reload, and what the server does not take comes back', async () => {
   const { page } = await studio.open('agents/clerk');
   const hands = handsOn(page);
   await hands.field.fill('not sent yet');
@@ -148,7 +148,7 @@ test('S484 what is written survives a reload, and what the server does not take 
   expect(await hands.field.inputValue()).toBe('');
 });
 
-test('S484 what the server took does not come back when the stream is cut', async () => {
+test('what the server took does not come back when the stream is cut', async () => {
   const { page } = await studio.open('agents/clerk');
   const hands = handsOn(page);
   const lost = { status: 'ABORTED', message: 'The line was cut.' };
@@ -164,7 +164,7 @@ test('S484 what the server took does not come back when the stream is cut', asyn
   expect(await hands.field.inputValue()).toBe('');
 });
 
-test('S484 what could not be sent from an older snapshot comes back, also after a failed turn', async () => {
+test('what could not be sent from an older snapshot comes back, also after a failed turn', async () => {
   const clerk = studio.app.agent('clerk');
   const { sessionId } = await clerk.runText('one');
   await clerk.runText('two', { sessionId });

@@ -66,7 +66,7 @@ function defineAgents(app: App): void {
   });
 }
 
-test('S539 a failed run is listed with its input and stack, and retried from the same snapshot as a new run', async () => {
+test('a failed run is listed with its input and stack, and retried from the same snapshot as a new run', async () => {
   const { page, errors } = await studio.open('runs');
   const ended = page.getByRole('region', { name: 'Ended' });
   await ended.getByRole('button', { name: 'Failed' }).click();
@@ -99,7 +99,7 @@ test('S539 a failed run is listed with its input and stack, and retried from the
   expect(errors).toEqual([]);
 });
 
-test('S539 the turns of all sessions are listed with their figures, filtered, and lead to their place', async () => {
+test('the turns of all sessions are listed with their figures, filtered, and lead to their place', async () => {
   const { page, errors } = await studio.open('traces');
   const row = (words: string) => page.getByRole('row').filter({ hasText: words });
   await row('delegate this').waitFor();
@@ -118,7 +118,7 @@ test('S539 the turns of all sessions are listed with their figures, filtered, an
   expect(errors).toEqual([]);
 });
 
-test('S539 what was spent is summed up by day, agent, model and session, as the store counts it', async () => {
+test('what was spent is summed up by day, agent, model and session, as the store counts it', async () => {
   const { page, errors } = await studio.open('usage');
   const table = page.getByRole('table');
   await table.waitFor();

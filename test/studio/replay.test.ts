@@ -57,7 +57,7 @@ const fileOf = (text: string) => ({
   buffer: Buffer.from(text),
 });
 
-test('S428 Studio shows both sides of a report, filters turns, and lets no text become markup', async () => {
+test('Studio shows both sides of a report, filters turns, and lets no text become markup', async () => {
   const report = JSON.stringify(await replayed());
   await using studio = await openStudio();
   const { page, errors } = await studio.open('runs');
