@@ -128,7 +128,7 @@ const layers: readonly (readonly (readonly string[])[])[] = [
     ['core/error.ts'],
     ['core/platform.ts', 'core/closest.ts'],
     ['core/json', 'core/async'],
-    ['core/time', 'core/schema'],
+    ['core/time.ts', 'core/schema'],
     ['core/id.ts', 'core/registry.ts', 'core/options.ts', 'core/metrics.ts', 'core/trace-names.ts'],
     ['core/trace.ts', 'core/action.ts'],
   ],

@@ -4,7 +4,7 @@ import type { InterruptEvent } from './agent/spec/spec.ts';
 import { WaymarkError } from './core/error.ts';
 import type { NewId } from './core/id.ts';
 import { checkOptions, type OptionNames } from './core/options.ts';
-import type { Clock } from './core/time/clock.ts';
+import type { Clock } from './core/time.ts';
 import type { Engine } from './engine/engine.ts';
 import type { Price } from './generate/answer/price.ts';
 import type { ModelRef } from './generate/model.ts';

@@ -26,7 +26,7 @@ import { WaymarkError } from './core/error.ts';
 import { createIds } from './core/id.ts';
 import { checkOptions } from './core/options.ts';
 import { createRegistry, type Registry } from './core/registry.ts';
-import { type Clock, systemClock } from './core/time/clock.ts';
+import { type Clock, systemClock } from './core/time.ts';
 import type { Engine } from './engine/engine.ts';
 import { createEngineEnv } from './engine/engine-env.ts';
 import { checkAttempts, defaultAttempts } from './engine/given-up.ts';

@@ -54,10 +54,16 @@ export type {
   UsageQuery,
   WatchOptions,
 } from './api/agent-api.ts';
-export type { OutputAccessors, StateAccessors } from './api/describe.ts';
 export type { Answers, Interrupt, InterruptAnswer, ResumeInput } from './api/interrupts.ts';
-export { isTurnError, TurnError } from './api/turn-error.ts';
-export type { AnswerInput, CallerTool, SnapshotRef, TurnInput } from './api/turn-input.ts';
+export type {
+  AnswerInput,
+  CallerTool,
+  OutputAccessors,
+  SnapshotRef,
+  StateAccessors,
+  TurnInput,
+} from './api/turn-values.ts';
+export { isTurnError, TurnError } from './api/turn-values.ts';
 export type {
   AgentConnection,
   AgentStream,
@@ -93,7 +99,7 @@ export type { DatesAsText } from './core/json/dates.ts';
 export type { Json, JsonObject } from './core/json/json.ts';
 export type { JsonPatch } from './core/json/patch.ts';
 export type { InferSchema, InferSchemaInput, JsonSchema, Schema } from './core/schema/schema.ts';
-export { type Clock, systemClock } from './core/time/clock.ts';
+export { type Clock, systemClock } from './core/time.ts';
 export type {
   ClaimedRun,
   ClaimRuns,
@@ -210,9 +216,13 @@ export type {
   ToolResponsePart,
 } from './protocol/message.ts';
 export type { MessageOptions, MessagePage } from './protocol/message-page.ts';
-export { type Summary, summaryOf } from './protocol/messages/summary.ts';
-export { textOf } from './protocol/messages/text.ts';
-export { openToolRequests, toolRequestsOf } from './protocol/messages/tool-round.ts';
+export {
+  openToolRequests,
+  type Summary,
+  summaryOf,
+  textOf,
+  toolRequestsOf,
+} from './protocol/messages.ts';
 export type {
   Diff,
   RetryResult,

@@ -4,7 +4,7 @@ import { streamText } from 'ai';
 import type { Action } from '../../src/core/action.ts';
 import { createIds } from '../../src/core/id.ts';
 import { createRegistry } from '../../src/core/registry.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import { createGenerator } from '../../src/generate/generator.ts';
 import { modelMessage } from '../../src/generate/prompt/template.ts';
 

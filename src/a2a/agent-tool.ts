@@ -1,7 +1,7 @@
 import { abortError } from '../core/async/signal.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
-import { backoff } from '../core/time/backoff.ts';
+import { backoff } from '../core/time.ts';
 import { type Tool, tool } from '../generate/tool/tool.ts';
 import { isLostRun, type ToolContext } from '../generate/tool/tool-context.ts';
 import {

@@ -1,6 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
-import { type Clock, systemClock } from '../core/time/clock.ts';
+import { type Clock, systemClock } from '../core/time.ts';
 
 /** Headers of requests to a remote agent. */
 export type A2aHeaders = Readonly<Record<string, string>>;

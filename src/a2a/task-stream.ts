@@ -1,6 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
-import { systemClock } from '../core/time/clock.ts';
-import { after } from '../core/time/timers.ts';
+import { after, systemClock } from '../core/time.ts';
 import type { ResolvedOptions } from './options.ts';
 
 /** Events that are read in a second; a faster agent waits. */

@@ -20,7 +20,7 @@ import type {
   SnapshotListing,
 } from '../store/contract/store.ts';
 import type { Answers, Interrupt } from './interrupts.ts';
-import type { SnapshotRef, TurnInput } from './turn-input.ts';
+import type { SnapshotRef, TurnInput } from './turn-values.ts';
 import type {
   AgentConnection,
   AgentStream,

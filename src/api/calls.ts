@@ -21,17 +21,18 @@ import type {
 } from './agent-api.ts';
 
 import { AgentChat, type ChatAgent } from './chat.ts';
-import { describeOutput, describeState } from './describe.ts';
 import { type Interrupt, interruptsOf, toAnswers } from './interrupts.ts';
-import { throwIfFailed } from './turn-error.ts';
 import {
+  describeOutput,
+  describeState,
   type SnapshotRef,
   sessionIdOf,
   snapshotIdOf,
   type TurnInput,
+  throwIfFailed,
   toInput,
   withCallerTools,
-} from './turn-input.ts';
+} from './turn-values.ts';
 import type {
   AgentStream,
   EventId,

@@ -4,8 +4,7 @@ import type { Input, Output } from '../protocol/turn.ts';
 import type { AgentApi, ApiCallOptions, ApiInvokeOptions, Chat, StartedRun } from './agent-api.ts';
 import { type Answers, toAnswers } from './interrupts.ts';
 
-import { throwIfFailed } from './turn-error.ts';
-import { type TurnInput, toInput } from './turn-input.ts';
+import { type TurnInput, throwIfFailed, toInput } from './turn-values.ts';
 import type { AgentStream, FailureOptions, OutputOf, RequestOptions, WireTypes } from './types.ts';
 
 type TurnOptions = ApiInvokeOptions & RequestOptions;

@@ -1,7 +1,7 @@
 import { WaymarkError } from '../core/error.ts';
 import { isJsonObject, type Json } from '../core/json/json.ts';
 import type { Message, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
-import { isInterrupted, pendingInterrupts, requestKey } from '../protocol/messages/tool-round.ts';
+import { isInterrupted, pendingInterrupts, requestKey } from '../protocol/messages.ts';
 import type { Resume } from '../protocol/turn.ts';
 
 /** The answer to one interrupt, for `agent.resume`. */

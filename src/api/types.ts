@@ -6,9 +6,14 @@ import type { SessionInfo } from '../protocol/session.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
 import type { State } from '../protocol/state.ts';
 import type { Chunk, errorBody, Input, Output, Reset } from '../protocol/turn.ts';
-import type { OutputAccessors, StateAccessors } from './describe.ts';
 import type { ResumeInput } from './interrupts.ts';
-import type { CallerTool, SnapshotRef, TurnInput } from './turn-input.ts';
+import type {
+  CallerTool,
+  OutputAccessors,
+  SnapshotRef,
+  StateAccessors,
+  TurnInput,
+} from './turn-values.ts';
 
 /** The types of an agent, inferred from its definition. */
 export interface AgentTypes {

@@ -1,6 +1,5 @@
-import { describeOutput } from '../api/describe.ts';
 import type { ResumeInput } from '../api/interrupts.ts';
-import { type TurnInput, toInput, withCallerTools } from '../api/turn-input.ts';
+import { describeOutput, type TurnInput, toInput, withCallerTools } from '../api/turn-values.ts';
 import type {
   AgentConnection,
   AgentTypes,

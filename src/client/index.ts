@@ -13,10 +13,16 @@ export type {
   UsageQuery,
   WatchOptions,
 } from '../api/agent-api.ts';
-export type { OutputAccessors, StateAccessors } from '../api/describe.ts';
 export type { Answers, Interrupt, InterruptAnswer, ResumeInput } from '../api/interrupts.ts';
-export { isTurnError, TurnError } from '../api/turn-error.ts';
-export type { AnswerInput, CallerTool, SnapshotRef, TurnInput } from '../api/turn-input.ts';
+export type {
+  AnswerInput,
+  CallerTool,
+  OutputAccessors,
+  SnapshotRef,
+  StateAccessors,
+  TurnInput,
+} from '../api/turn-values.ts';
+export { isTurnError, TurnError } from '../api/turn-values.ts';
 export type {
   AgentConnection,
   AgentStream,

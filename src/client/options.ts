@@ -1,6 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 import { checkNames, type OptionNames } from '../core/options.ts';
-import type { Clock } from '../core/time/clock.ts';
+import type { Clock } from '../core/time.ts';
 
 /** Headers of each request: a value, or a function that is called before every request (for tokens that expire). */
 export type ClientHeaders = HeadersInit | (() => HeadersInit | Promise<HeadersInit>);

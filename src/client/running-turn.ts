@@ -1,6 +1,6 @@
 import type { RequestOptions } from '../api/types.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
-import { after } from '../core/time/timers.ts';
+import { after } from '../core/time.ts';
 import type { AbortResult, SteerResult } from '../protocol/requests.ts';
 import type { Input } from '../protocol/turn.ts';
 import { identified } from './request-id.ts';

@@ -1,7 +1,6 @@
 import { abortError, throwIfAborted } from '../core/async/signal.ts';
 import { type Status, WaymarkError } from '../core/error.ts';
-import { backoff, randomFraction } from '../core/time/backoff.ts';
-import { type Clock, systemClock } from '../core/time/clock.ts';
+import { backoff, type Clock, randomFraction, systemClock } from '../core/time.ts';
 import { checkId } from '../protocol/ids.ts';
 import { type Operation, routes } from '../protocol/routes.ts';
 import type { ClientOptions, ReconnectOptions, WebSocketLike } from './options.ts';

@@ -1,5 +1,5 @@
 import type { BegunTurn } from '../api/calls.ts';
-import { describeOutput } from '../api/describe.ts';
+import { describeOutput } from '../api/turn-values.ts';
 import type { AgentTypes, ChunkOf, OutputOf, WireTypes } from '../api/types.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { TurnRequest } from '../protocol/requests.ts';

@@ -1,7 +1,7 @@
 import type { WatchOptions } from '../api/agent-api.ts';
 import type { AgentTypes, SnapshotOf, WatchEvent } from '../api/types.ts';
 import { isWaymarkError } from '../core/error.ts';
-import { backoff } from '../core/time/backoff.ts';
+import { backoff } from '../core/time.ts';
 import { parseEventId } from '../protocol/ids.ts';
 import type { SnapshotStatus } from '../protocol/snapshot.ts';
 import { followRun } from './follow-run.ts';

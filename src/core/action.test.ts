@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineAction } from './action.ts';
-import { systemClock } from './time/clock.ts';
+import { systemClock } from './time.ts';
 
 const count = defineAction(
   {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createIds, uuidv7 } from './id.ts';
-import { systemClock } from './time/clock.ts';
+import { systemClock } from './time.ts';
 
 const form = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 

@@ -1,5 +1,5 @@
 import { randomBytes } from './platform.ts';
-import type { Clock } from './time/clock.ts';
+import type { Clock } from './time.ts';
 
 /** Generates an id. Ids of one generator sort by creation order. */
 export type NewId = () => string;

@@ -2,7 +2,7 @@ import type { Agent } from '../agent/spec/agent.ts';
 import type { Dispatcher } from '../agent/spec/dispatcher.ts';
 import type { ErrorInfo } from '../agent/spec/error-reports.ts';
 import type { WaymarkError } from '../core/error.ts';
-import type { Clock } from '../core/time/clock.ts';
+import type { Clock } from '../core/time.ts';
 import type { DeadRun } from '../protocol/run.ts';
 import type { RunRecord, Scope } from '../store/contract/store.ts';
 import type { Recovery } from './recovery.ts';

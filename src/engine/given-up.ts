@@ -1,7 +1,7 @@
 import type { AgentHost } from '../agent/persistence/host.ts';
 import { publicMessageOf, toWaymarkError, WaymarkError } from '../core/error.ts';
 import { toJson } from '../core/json/json.ts';
-import { backoff } from '../core/time/backoff.ts';
+import { backoff } from '../core/time.ts';
 import type { RunRecord, RunRef, Store } from '../store/contract/store.ts';
 
 /** Number of crashes after which a run moves to the dead-letter queue. */

@@ -1,5 +1,5 @@
 import { createEmitter } from '../core/async/emitter.ts';
-import type { Clock } from '../core/time/clock.ts';
+import type { Clock } from '../core/time.ts';
 import type { SuspectLimit } from '../store/contract/store.ts';
 
 /** Milliseconds for which no other suspect is started after a run that has lost a worker. */

@@ -1,5 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
-import type { Clock } from '../core/time/clock.ts';
+import type { Clock } from '../core/time.ts';
 import type { Engine, WorkOptions } from './engine.ts';
 
 /** How long a scheduled call works, and on what. */

@@ -2,10 +2,9 @@ import type { ActionContext } from '../core/action.ts';
 import { linkSignals, type StopSignal, toStopSignal } from '../core/async/signal.ts';
 import type { NewId } from '../core/id.ts';
 import type { Schema } from '../core/schema/schema.ts';
-import type { Clock } from '../core/time/clock.ts';
-import { timeoutSignal } from '../core/time/timers.ts';
+import { type Clock, timeoutSignal } from '../core/time.ts';
 import type { Message } from '../protocol/message.ts';
-import { toolRequestsOf } from '../protocol/messages/tool-round.ts';
+import { toolRequestsOf } from '../protocol/messages.ts';
 import type { Usage } from '../protocol/turn.ts';
 import { callModel, type ModelCallScope } from './answer/call-model.ts';
 import {

@@ -4,7 +4,7 @@ import { WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
 import { checkOptions } from '../core/options.ts';
 import { type Schema, toJsonSchema } from '../core/schema/schema.ts';
-import type { Clock } from '../core/time/clock.ts';
+import type { Clock } from '../core/time.ts';
 import { type Price, withPrice } from './answer/price.ts';
 import { type GenerateResponse, type OutputOf, Progress } from './answer/response.ts';
 import {

@@ -2,7 +2,7 @@ import type { ActionContext } from '../core/action.ts';
 import { type ContextKey, createContextKey } from '../core/async/context.ts';
 import type { Json } from '../core/json/json.ts';
 import type { Message, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
-import type { ToolRecord } from '../protocol/messages/tool-record.ts';
+import type { ToolRecord } from '../protocol/tool-record.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
 import type { Model, ModelRef, ModelRequest } from './model.ts';
 

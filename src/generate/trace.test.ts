@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Action } from '../core/action.ts';
 import { WaymarkError } from '../core/error.ts';
 import { createRegistry } from '../core/registry.ts';
-import { systemClock } from '../core/time/clock.ts';
+import { systemClock } from '../core/time.ts';
 import { type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
 import { createGenerator } from './generator.ts';
 import { retry } from './middleware/retry.ts';

@@ -1,11 +1,9 @@
 import type { Client } from '@modelcontextprotocol/client';
-import { Mutex } from '../core/async/mutex.ts';
+import { Mutex } from '../core/async/promises.ts';
 import { raceSignal } from '../core/async/signal.ts';
 import { messageOf, WaymarkError } from '../core/error.ts';
 import { afterThisTurn } from '../core/platform.ts';
-import { backoff } from '../core/time/backoff.ts';
-import { type Clock, systemClock } from '../core/time/clock.ts';
-import { withTimeout } from '../core/time/timers.ts';
+import { backoff, type Clock, systemClock, withTimeout } from '../core/time.ts';
 import type { ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import { createClient } from './client.ts';
 import { toMcpError } from './errors.ts';

@@ -2,7 +2,7 @@ import type { AuthProvider, FetchLike, OAuthClientProvider } from '@modelcontext
 import type { ActionContext } from '../core/action.ts';
 import { WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
-import type { Clock } from '../core/time/clock.ts';
+import type { Clock } from '../core/time.ts';
 
 /** Options of every MCP server. */
 interface CommonOptions {

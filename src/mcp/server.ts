@@ -1,6 +1,6 @@
 import type { ActionContext } from '../core/action.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
-import { systemClock } from '../core/time/clock.ts';
+import { systemClock } from '../core/time.ts';
 import type { ToolSourceScope, ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import { McpConnection } from './connection.ts';

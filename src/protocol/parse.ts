@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import { WaymarkError } from '../core/error.ts';
-import { hasShape, markFrozen, setShape } from '../core/json/frozen-json.ts';
-import { toJson } from '../core/json/json.ts';
+import { hasShape, markFrozen, setShape, toJson } from '../core/json/json.ts';
 import { type Message, message, type Role, role } from './message.ts';
 import { type Artifact, artifact } from './state.ts';
 

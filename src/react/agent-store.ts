@@ -1,6 +1,6 @@
-import type { CallerTool, SnapshotRef } from '../api/turn-input.ts';
+import type { CallerTool, SnapshotRef } from '../api/turn-values.ts';
 import type { AgentTypes, IfHead, OutputOf, SessionOf, StateOf, WireTypes } from '../api/types.ts';
-import type { Clock } from '../core/time/clock.ts';
+import type { Clock } from '../core/time.ts';
 import type { Input } from '../protocol/turn.ts';
 import type { GivenAnswers } from './interrupts.ts';
 import type { StoreAgent } from './session-data.ts';

@@ -1,10 +1,10 @@
 import { toResume } from '../api/interrupts.ts';
-import { type SnapshotRef, sessionIdOf, snapshotIdOf, toInput } from '../api/turn-input.ts';
+import { type SnapshotRef, sessionIdOf, snapshotIdOf, toInput } from '../api/turn-values.ts';
 import type { AgentTypes, OutputOf } from '../api/types.ts';
 import type { RemoteInvokeOptions } from '../client/index.ts';
 import { type ErrorBody, toErrorBody } from '../core/error.ts';
 import { randomBytes } from '../core/platform.ts';
-import { systemClock } from '../core/time/clock.ts';
+import { systemClock } from '../core/time.ts';
 import type { Input } from '../protocol/turn.ts';
 import type { AgentActions, AgentStore, AgentStoreOptions, SendOptions } from './agent-store.ts';
 import { Conversation } from './conversation.ts';

@@ -1,7 +1,7 @@
 import type { AgentTypes } from '../api/types.ts';
 import { createEmitter } from '../core/async/emitter.ts';
 import { toErrorBody } from '../core/error.ts';
-import type { Clock } from '../core/time/clock.ts';
+import type { Clock } from '../core/time.ts';
 import type { MessageOptions } from '../protocol/message-page.ts';
 import type { Conversation, Facts } from './conversation.ts';
 import type { StoreAgent } from './session-data.ts';

@@ -1,6 +1,6 @@
 import { type Interrupt, type InterruptAnswer, interruptsAtEnd } from '../api/interrupts.ts';
 import type { Message } from '../protocol/message.ts';
-import { requestKey } from '../protocol/messages/tool-round.ts';
+import { requestKey } from '../protocol/messages.ts';
 
 /** A tool call that waits for an answer, as `view.interrupts` shows it. */
 export interface WaitingInterrupt extends Interrupt {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Message } from '../protocol/message.ts';
-import { textOf } from '../protocol/messages/text.ts';
+import { textOf } from '../protocol/messages.ts';
 import { LiveTurn, steeredId } from './live-turn.ts';
 
 const sent: Message[] = [{ role: 'user', content: [{ text: 'Hi' }] }];

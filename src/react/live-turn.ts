@@ -1,7 +1,6 @@
 import { isJsonObject, type Json } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
-import { appendParts } from '../protocol/messages/streamed-parts.ts';
-import { textOf } from '../protocol/messages/text.ts';
+import { appendParts, textOf } from '../protocol/messages.ts';
 import type { ModelChunk, Reset } from '../protocol/turn.ts';
 import { MessageViews } from './message-view.ts';
 import type { SubAgentView } from './view.ts';

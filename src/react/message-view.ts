@@ -1,8 +1,7 @@
 import type { Interrupt } from '../api/interrupts.ts';
 import type { Json, JsonObject } from '../core/json/json.ts';
 import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
-import { reasoningOf, textOf } from '../protocol/messages/text.ts';
-import { requestKey } from '../protocol/messages/tool-round.ts';
+import { reasoningOf, requestKey, textOf } from '../protocol/messages.ts';
 
 /** A file of a message or of a tool's answer. */
 export interface FileView {

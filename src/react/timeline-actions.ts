@@ -1,4 +1,4 @@
-import { snapshotIdOf } from '../api/turn-input.ts';
+import { snapshotIdOf } from '../api/turn-values.ts';
 import type { AgentTypes, SnapshotOf } from '../api/types.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { MessageOptions } from '../protocol/message-page.ts';

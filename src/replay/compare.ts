@@ -2,7 +2,7 @@ import { diffJson } from '../core/json/diff.ts';
 import { isJsonArray, isJsonObject, type Json, jsonEqual } from '../core/json/json.ts';
 import { parsePointer } from '../core/json/pointer.ts';
 import type { Message, Part } from '../protocol/message.ts';
-import { textOf } from '../protocol/messages/text.ts';
+import { textOf } from '../protocol/messages.ts';
 import type { Artifact } from '../protocol/state.ts';
 import type { Cost } from '../protocol/turn.ts';
 import type { TurnSide } from './recorded-session.ts';

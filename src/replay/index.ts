@@ -1,5 +1,5 @@
 export type { PromptChanges } from '../agent/spec/spec.ts';
-export type { ToolRecord } from '../protocol/messages/tool-record.ts';
+export type { ToolRecord } from '../protocol/tool-record.ts';
 export type { Divergence, DivergenceKind, Tolerance } from './compare.ts';
 export type { SessionSource, StoredSessions } from './find-sessions.ts';
 export { type JudgeOptions, judge } from './judge.ts';

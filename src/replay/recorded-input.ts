@@ -1,6 +1,6 @@
 import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
-import { recordOf } from '../protocol/messages/tool-record.ts';
-import { pendingInterrupts, requestKey } from '../protocol/messages/tool-round.ts';
+import { pendingInterrupts, requestKey } from '../protocol/messages.ts';
+import { recordOf } from '../protocol/tool-record.ts';
 import type { Input, Resume } from '../protocol/turn.ts';
 
 /** The input of a turn, and the messages that the turn added after it. */

@@ -6,8 +6,8 @@ import type { ReplayedCall, ToolOutcome, ToolReplay } from '../generate/hooks.ts
 import type { ModelRef } from '../generate/model.ts';
 import { respond } from '../generate/tool/resume.ts';
 import type { ToolRequestPart } from '../protocol/message.ts';
-import type { ArtifactRef, ToolRecord } from '../protocol/messages/tool-record.ts';
 import type { Artifact } from '../protocol/state.ts';
+import type { ArtifactRef, ToolRecord } from '../protocol/tool-record.ts';
 import { type Session, sessionKey } from '../session/session.ts';
 import type { RecordedTurn } from './recorded-session.ts';
 import { outcomeOf, type ToolCall } from './tool-calls.ts';

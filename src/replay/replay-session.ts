@@ -3,7 +3,7 @@ import type { PromptChanges } from '../agent/spec/spec.ts';
 import { lastRound } from '../agent/turn/turn-state.ts';
 import type { App } from '../app.ts';
 import { type Json, jsonEqual } from '../core/json/json.ts';
-import { pendingInterrupts } from '../protocol/messages/tool-round.ts';
+import { pendingInterrupts } from '../protocol/messages.ts';
 import type { Input } from '../protocol/turn.ts';
 import { compareTurns, type Divergence, isIgnored, type Unknown } from './compare.ts';
 import type { ReplayChanges, ReplayOptions } from './options.ts';

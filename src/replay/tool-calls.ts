@@ -2,13 +2,13 @@ import { isJsonObject, type Json } from '../core/json/json.ts';
 import type { ToolOutcome } from '../generate/hooks.ts';
 import { keptResponse } from '../generate/tool/resume.ts';
 import type { Message, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
-import { recordOf, type ToolRecord, withoutRecord } from '../protocol/messages/tool-record.ts';
 import {
   isInterrupted,
   openToolRequests,
   requestKey,
   toolRequestsOf,
-} from '../protocol/messages/tool-round.ts';
+} from '../protocol/messages.ts';
+import { recordOf, type ToolRecord, withoutRecord } from '../protocol/tool-record.ts';
 
 /** A tool call of a turn, with what it came to. */
 export interface ToolCall {

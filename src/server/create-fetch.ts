@@ -3,7 +3,7 @@ import { compress } from 'hono/compress';
 import { cors } from 'hono/cors';
 import { WaymarkError } from '../core/error.ts';
 import { checkKinds } from '../core/options.ts';
-import { systemClock } from '../core/time/clock.ts';
+import { systemClock } from '../core/time.ts';
 import { extractTrace, inSpan } from '../core/trace.ts';
 import { mountGenkit, prepareGenkit } from './genkit/mount.ts';
 import { type Caller, createIdentify, createPresence, guardHooks } from './http/auth.ts';

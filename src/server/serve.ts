@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { withCaller } from '../core/async/promises.ts';
 import { WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
-import { systemClock } from '../core/time/clock.ts';
+import { systemClock } from '../core/time.ts';
 import { createServerContext } from './create-fetch.ts';
 import { allProtocols } from './handler.ts';
 import { createPendingConnections } from './http/connection.ts';

@@ -1,5 +1,5 @@
 import type { Message, Role } from '../protocol/message.ts';
-import { plainTextOf } from '../protocol/messages/text.ts';
+import { plainTextOf } from '../protocol/messages.ts';
 import { textMessage } from '../protocol/parse.ts';
 
 /**

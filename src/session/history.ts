@@ -1,7 +1,7 @@
 import { sha256 } from '../core/json/hash.ts';
 import { canonicalJson } from '../core/json/json.ts';
 import type { Message, Role } from '../protocol/message.ts';
-import { plainTextOf } from '../protocol/messages/text.ts';
+import { plainTextOf } from '../protocol/messages.ts';
 import {
   CompactMessage,
   chainOf,

@@ -12,9 +12,9 @@ import {
   type TextEdit,
 } from '../protocol/artifacts.ts';
 import type { Message } from '../protocol/message.ts';
-import type { ArtifactRef, ToolRecord } from '../protocol/messages/tool-record.ts';
 import { parseArtifact, parseMessage } from '../protocol/parse.ts';
 import type { Artifact } from '../protocol/state.ts';
+import type { ArtifactRef, ToolRecord } from '../protocol/tool-record.ts';
 import type { ArtifactPatch } from '../protocol/turn.ts';
 import { hashState, type SessionState, withoutMark } from './session-state.ts';
 

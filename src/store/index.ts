@@ -7,7 +7,7 @@ export type {
 export { createIds, type FillRandom, type NewId } from '../core/id.ts';
 export { type Json, type JsonObject, toJson } from '../core/json/json.ts';
 export type { JsonPatch, JsonPatchOperation } from '../core/json/patch.ts';
-export type { Clock } from '../core/time/clock.ts';
+export type { Clock } from '../core/time.ts';
 export { fileHashesIn } from '../protocol/artifacts.ts';
 export {
   checkScope,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { timeoutSignal } from '../core/time/timers.ts';
+import { timeoutSignal } from '../core/time.ts';
 import { fakeClock } from './fake-clock.ts';
 
 test('time stands still until it is moved', async () => {

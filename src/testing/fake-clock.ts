@@ -1,6 +1,6 @@
 import { abortError } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
-import type { Clock } from '../core/time/clock.ts';
+import type { Clock } from '../core/time.ts';
 
 /** A clock that only moves when a test advances it. */
 export interface FakeClock extends Clock {

@@ -9,12 +9,11 @@ import {
   kindOf,
   type OptionNames,
 } from '../core/options.ts';
-import { type Clock, systemClock } from '../core/time/clock.ts';
+import { type Clock, systemClock } from '../core/time.ts';
 import type { Model, ModelCall, ModelRequest, ModelResponse } from '../generate/model.ts';
 import { estimateTokens } from '../generate/prompt/history.ts';
 import type { Message, Part } from '../protocol/message.ts';
-import { joinText } from '../protocol/messages/streamed-parts.ts';
-import { textOf } from '../protocol/messages/text.ts';
+import { joinText, textOf } from '../protocol/messages.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
 
 /** The reply of a scripted model: a text, or a full answer. */

@@ -3,8 +3,7 @@ import type { ClientRequest } from 'node:http';
 import { isWaymarkError, messageOf, WaymarkError } from '../core/error.ts';
 import type { DatesAsText } from '../core/json/dates.ts';
 import { loadNetwork } from '../core/platform.ts';
-import { backoff } from '../core/time/backoff.ts';
-import type { Clock } from '../core/time/clock.ts';
+import { backoff, type Clock } from '../core/time.ts';
 import type { DeliverySlots } from './delivery-slots.ts';
 import {
   type DestinationRules,

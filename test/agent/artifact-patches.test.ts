@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { WatchEvent } from '../../src/api/types.ts';
 import { createClient } from '../../src/client/client.ts';
 import { patchArtifact } from '../../src/protocol/artifacts.ts';
-import { textOf } from '../../src/protocol/messages/text.ts';
+import { textOf } from '../../src/protocol/messages.ts';
 import type { Artifact } from '../../src/protocol/state.ts';
 import type { Chunk } from '../../src/protocol/turn.ts';
 import { createAgentStore } from '../../src/react/index.ts';

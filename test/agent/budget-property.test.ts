@@ -4,7 +4,7 @@ import { agentTool } from '../../src/agent/define/agent-tool.ts';
 import type { Agent } from '../../src/agent/spec/agent.ts';
 import type { AgentLimits } from '../../src/agent/spec/spec.ts';
 import { WaymarkError } from '../../src/core/error.ts';
-import type { Clock } from '../../src/core/time/clock.ts';
+import type { Clock } from '../../src/core/time.ts';
 import { retry } from '../../src/generate/middleware/retry.ts';
 import type { ModelRunner } from '../../src/generate/model.ts';
 import type { Part } from '../../src/protocol/message.ts';

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { AgentApi } from '../../src/api/agent-api.ts';
-import type { CallerTool } from '../../src/api/turn-input.ts';
+import type { CallerTool } from '../../src/api/turn-values.ts';
 import { createClient } from '../../src/client/index.ts';
 import { agentTool, callerTools, toolApproval } from '../../src/index.ts';
 import { createAgentStore } from '../../src/react/index.ts';

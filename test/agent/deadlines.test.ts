@@ -6,7 +6,7 @@ import { agentTool } from '../../src/agent/define/agent-tool.ts';
 import type { AppOptions } from '../../src/app-options.ts';
 import { createClient } from '../../src/client/index.ts';
 import type { JsonObject } from '../../src/core/json/json.ts';
-import type { Clock } from '../../src/core/time/clock.ts';
+import type { Clock } from '../../src/core/time.ts';
 import type { Middleware } from '../../src/generate/middleware/middleware.ts';
 import { toolApproval } from '../../src/generate/middleware/tool-approval.ts';
 import type { InterruptDeadline } from '../../src/generate/tool/tool-context.ts';

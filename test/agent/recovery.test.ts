@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { agentTool } from '../../src/agent/define/agent-tool.ts';
 import { toResume } from '../../src/api/interrupts.ts';
 import type { AgentTypes, WatchEvent } from '../../src/api/types.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import type { Middleware } from '../../src/generate/middleware/middleware.ts';
 import { toolApproval } from '../../src/generate/middleware/tool-approval.ts';
 import type { Store } from '../../src/store/contract/store.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { InterruptEvent } from '../../src/agent/spec/spec.ts';
 import { createClient } from '../../src/client/index.ts';
-import type { Clock } from '../../src/core/time/clock.ts';
+import type { Clock } from '../../src/core/time.ts';
 import { toolApproval } from '../../src/generate/middleware/tool-approval.ts';
 import { serve } from '../../src/server/index.ts';
 import type { Store } from '../../src/store/contract/store.ts';

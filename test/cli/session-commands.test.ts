@@ -5,7 +5,7 @@ import { waymark } from 'waymark';
 import { sqliteStore } from 'waymark/sqlite';
 import { scriptedModel } from 'waymark/testing';
 import { createIds } from '../../src/core/id.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
 import { agentsFile, command, Running, tempFolder } from './support/command.ts';
 

@@ -5,7 +5,7 @@
 import { createInterface } from 'node:readline';
 import { waymark } from '../../src/app.ts';
 import { toWaymarkError } from '../../src/core/error.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { openPlace, type Place } from './support/agents.ts';
 

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import type { Agent } from '../../src/agent/spec/agent.ts';
 import type { App } from '../../src/app.ts';
 import { toWaymarkError } from '../../src/core/error.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import { clockOf, createCrashApp, openPlace, type Place } from './support/agents.ts';
 import { openJournal } from './support/journal.ts';

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { App } from '../../src/app.ts';
 import { isWaymarkError } from '../../src/core/error.ts';
-import { textOf } from '../../src/protocol/messages/text.ts';
+import { textOf } from '../../src/protocol/messages.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import { eventually } from '../support/eventually.ts';
 import { movableClock } from '../support/movable-clock.ts';

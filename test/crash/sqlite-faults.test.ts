@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import { sqliteStore } from '../../src/store/sqlite/index.ts';
 import { endProcesses } from '../support/child-process.ts';
 import { createCrashApp } from './support/agents.ts';

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import { type App, waymark } from '../../src/index.ts';
 import { type McpSource, mcp } from '../../src/mcp/index.ts';
 import { scriptedModel } from '../../src/testing/index.ts';

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import {
   type App,
   type AppOptions,

@@ -5,12 +5,12 @@ import { WaymarkError } from '../../src/core/error.ts';
 import { createIds } from '../../src/core/id.ts';
 import type { Json } from '../../src/core/json/json.ts';
 import { createRegistry } from '../../src/core/registry.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import { createGenerator } from '../../src/generate/generator.ts';
 import type { LanguageModel } from '../../src/generate/language-model/types.ts';
 import { retry } from '../../src/generate/middleware/retry.ts';
 import { modelMessage, userMessage } from '../../src/generate/prompt/template.ts';
-import { openToolRequests } from '../../src/protocol/messages/tool-round.ts';
+import { openToolRequests } from '../../src/protocol/messages.ts';
 import { startWireServer, type WireAnswer, type WireServer } from './wire-server.ts';
 
 /** How a provider writes things down. */

@@ -2,7 +2,7 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { expect, test } from 'vitest';
 import type { Action } from '../../src/core/action.ts';
 import { createRegistry } from '../../src/core/registry.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import { createGenerator } from '../../src/generate/generator.ts';
 import { type ProviderWire, providerContract } from './contract.ts';
 import { sse, startWireServer } from './wire-server.ts';

@@ -251,7 +251,7 @@ test('S429 sessions from before tool effects were recorded replay, and the missi
   const document = await exportOf(app, 'chat', sessionId);
   const { fromSessionExport } = await import('../../src/session/import-session.ts');
   const { toSessionExport } = await import('../../src/session/export-session.ts');
-  const { withoutRecords } = await import('../../src/protocol/messages/tool-record.ts');
+  const { withoutRecords } = await import('../../src/protocol/tool-record.ts');
   const { fromPlainState, hashState } = await import('../../src/session/session-state.ts');
   const { session, snapshots } = fromSessionExport(document);
   const old = await toSessionExport(

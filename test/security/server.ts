@@ -1,6 +1,6 @@
 // The server under attack, started by target.ts with `--expose-gc`. It tells its port and watches itself.
 import { readdirSync } from 'node:fs';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import type { Model } from '../../src/generate/model.ts';
 import { memoryStore } from '../../src/index.ts';
 import { serve } from '../../src/server/index.ts';

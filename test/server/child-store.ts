@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/core/time/clock.ts';
+import type { Clock } from '../../src/core/time.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 
 // Longer than a busy machine takes to come back to a run that has ended, and than tests move the clock.

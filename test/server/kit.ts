@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { type Clock, systemClock } from '../../src/core/time/clock.ts';
+import { type Clock, systemClock } from '../../src/core/time.ts';
 import type { Model } from '../../src/generate/model.ts';
 import { type App, memoryStore, type WebhookOptions, waymark } from '../../src/index.ts';
 import { type RunningServer, type ServeOptions, serve } from '../../src/server/index.ts';

@@ -1,5 +1,5 @@
 import { abortError } from '../../src/core/async/signal.ts';
-import type { Clock } from '../../src/core/time/clock.ts';
+import type { Clock } from '../../src/core/time.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 
 /** The clock of an actor: its timers end with it. */

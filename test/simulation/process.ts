@@ -1,7 +1,7 @@
 import type { Agent } from '../../src/agent/spec/agent.ts';
 import { type App, waymark } from '../../src/app.ts';
 import { createIds } from '../../src/core/id.ts';
-import type { Clock } from '../../src/core/time/clock.ts';
+import type { Clock } from '../../src/core/time.ts';
 import { localEngine } from '../../src/engine/local-engine.ts';
 import { type FetchHandler, handler } from '../../src/server/index.ts';
 import type { Store } from '../../src/store/contract/store.ts';

@@ -1,5 +1,5 @@
 // A process that takes turns in several sessions without pause, and says which have ended: `node backup-child.ts <store>`.
-import { type Clock, systemClock } from '../../src/core/time/clock.ts';
+import { type Clock, systemClock } from '../../src/core/time.ts';
 import { pgBossEngine } from '../../src/engine/pg-boss/index.ts';
 import { type App, type Store, waymark } from '../../src/index.ts';
 import { fileStore } from '../../src/store/file/index.ts';

@@ -1,7 +1,7 @@
 import { appendFile, mkdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
 import type { Scope } from '../../src/store/contract/store.ts';
 import { toLine } from '../../src/store/file/checked-line.ts';

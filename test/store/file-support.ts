@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
-import { type Clock, systemClock } from '../../src/core/time/clock.ts';
+import { type Clock, systemClock } from '../../src/core/time.ts';
 import type { Scope, Store } from '../../src/store/contract/store.ts';
 import { type FileStoreOptions, fileStore } from '../../src/store/file/index.ts';
 import { createKit, type Kit, type OpenedStore } from '../../src/testing/store-contract/kit.ts';

@@ -13,7 +13,7 @@ import { describe, expect, test } from 'vitest';
 import { createLiveRuns } from '../../src/agent/persistence/host.ts';
 import { StopControl } from '../../src/agent/turn/stop.ts';
 import { letOthersRun } from '../../src/core/platform.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
 import { readTree } from '../support/read-tree.ts';
 import { failWritesOf } from './file-intercept.ts';

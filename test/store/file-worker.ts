@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { isWaymarkError } from '../../src/core/error.ts';
 import { createIds } from '../../src/core/id.ts';
 import { toJson } from '../../src/core/json/json.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import type { Message } from '../../src/protocol/message.ts';
 import { emptyState, hashState, type SessionState } from '../../src/session/session-state.ts';
 import type { Claim, RunSupport, Scope, Store } from '../../src/store/contract/store.ts';

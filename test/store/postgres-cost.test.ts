@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { waymark } from '../../src/app.ts';
 import { createIds } from '../../src/core/id.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createIds } from '../../src/core/id.ts';
-import { type Clock, systemClock } from '../../src/core/time/clock.ts';
+import { type Clock, systemClock } from '../../src/core/time.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
 import type { Claim, CommitWrite } from '../../src/store/contract/store.ts';
 import { postgresStore, type SqlStore } from '../../src/store/postgres/index.ts';

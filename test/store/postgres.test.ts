@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createIds } from '../../src/core/id.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import { storeContract } from '../../src/testing/contract.ts';
 import { type CleanSchemas, cleanSchemas } from '../support/clean-schemas.ts';

@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
 import { isWaymarkError } from '../../src/core/error.ts';
 import { createIds } from '../../src/core/id.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import type { Message } from '../../src/protocol/message.ts';
-import { textOf } from '../../src/protocol/messages/text.ts';
+import { textOf } from '../../src/protocol/messages.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
 import type { Store } from '../../src/store/index.ts';
 

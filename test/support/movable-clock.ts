@@ -1,5 +1,5 @@
 import { abortError } from '../../src/core/async/signal.ts';
-import { type Clock, systemClock } from '../../src/core/time/clock.ts';
+import { type Clock, systemClock } from '../../src/core/time.ts';
 
 /** How often timers compare the clock with their time, in milliseconds. */
 const pollInterval = 10;

@@ -1,5 +1,5 @@
 import { appendFileSync, statSync } from 'node:fs';
-import type { Clock } from '../../src/core/time/clock.ts';
+import type { Clock } from '../../src/core/time.ts';
 import { clockAhead } from './movable-clock.ts';
 
 const stepMs = 1000;

@@ -2,7 +2,7 @@
 
 import { isWaymarkError } from '../../src/core/error.ts';
 import { createIds } from '../../src/core/id.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';

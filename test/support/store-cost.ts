@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createIds } from '../../src/core/id.ts';
 import { toJson } from '../../src/core/json/json.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import type { Artifact } from '../../src/protocol/state.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import {

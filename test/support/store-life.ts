@@ -4,7 +4,7 @@ import { requestKey } from '../../src/agent/turn/inputs.ts';
 import { waymark } from '../../src/app.ts';
 import { createIds } from '../../src/core/id.ts';
 import { sha256 } from '../../src/core/json/hash.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import type { App } from '../../src/index.ts';
 import { currentSession } from '../../src/index.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { createIds } from '../../src/core/id.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import { bundleChild } from './bundle-child.ts';
 import { endProcesses, startProcess, type TestProcess } from './child-process.ts';
 import { someMoment } from './some-moment.ts';

@@ -1,7 +1,7 @@
 import { createIds } from '../../src/core/id.ts';
 import { toJson } from '../../src/core/json/json.ts';
 import { produce } from '../../src/core/json/produce.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
+import { systemClock } from '../../src/core/time.ts';
 import type { Message } from '../../src/protocol/message.ts';
 import { historyDelta } from '../../src/session/history.ts';
 import { emptyState, hashState, type SessionState } from '../../src/session/session-state.ts';

@@ -1,11 +1,16 @@
-import { describeOutput, type OutputAccessors } from '../../api/describe.ts';
 import type { ResumeInput } from '../../api/interrupts.ts';
-import { type TurnInput, toInput, withCallerTools } from '../../api/turn-input.ts';
+import {
+  describeOutput,
+  type OutputAccessors,
+  type TurnInput,
+  toInput,
+  withCallerTools,
+} from '../../api/turn-values.ts';
 import type { AgentConnection, RequestOptions } from '../../api/types.ts';
 import { forCaller } from '../../core/async/promises.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { toJsonSchema } from '../../core/schema/schema.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import { callerTools } from '../../generate/tool/caller-tools.ts';
 import type { Message } from '../../protocol/message.ts';
 import { parseShape } from '../../protocol/parse.ts';

@@ -1,11 +1,10 @@
 import type { AgentTypes } from '../../api/types.ts';
-import { defined } from '../../core/defined.ts';
 import { toPublicError, WaymarkError } from '../../core/error.ts';
-import type { Json } from '../../core/json/json.ts';
+import { defined, type Json } from '../../core/json/json.ts';
 import { checkOptions } from '../../core/options.ts';
 import { type Tool, tool } from '../../generate/tool/tool.ts';
 import { deadlineOf, type ToolContext } from '../../generate/tool/tool-context.ts';
-import { textOf } from '../../protocol/messages/text.ts';
+import { textOf } from '../../protocol/messages.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import { addUsage } from '../../protocol/usage.ts';

@@ -1,10 +1,9 @@
 import type { AgentTypes } from '../../api/types.ts';
-import { defined } from '../../core/defined.ts';
 import { WaymarkError } from '../../core/error.ts';
-import type { Json } from '../../core/json/json.ts';
+import { defined, type Json } from '../../core/json/json.ts';
 import { type Tool, tool } from '../../generate/tool/tool.ts';
 import type { ToolContext } from '../../generate/tool/tool-context.ts';
-import { textOf } from '../../protocol/messages/text.ts';
+import { textOf } from '../../protocol/messages.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream } from '../connection/turn-stream.ts';

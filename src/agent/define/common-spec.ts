@@ -4,7 +4,7 @@ import { checkChoice, checkOptions, type OptionNames } from '../../core/options.
 import { parseSync, toJsonSchema } from '../../core/schema/schema.ts';
 import { checkCost } from '../../generate/answer/price.ts';
 import { checkLimits } from '../../generate/generate-options.ts';
-import { textOf } from '../../protocol/messages/text.ts';
+import { textOf } from '../../protocol/messages.ts';
 import { always, on, type SnapshotPolicy } from '../../session/policy.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';

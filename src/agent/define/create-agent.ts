@@ -1,8 +1,7 @@
 import { createCalls } from '../../api/calls.ts';
 import { type ContextKey, createContextKey } from '../../core/async/context.ts';
-import { defined } from '../../core/defined.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { type JsonObject, toJson } from '../../core/json/json.ts';
+import { defined, type JsonObject, toJson } from '../../core/json/json.ts';
 import type { OptionNames } from '../../core/options.ts';
 import { toJsonSchema } from '../../core/schema/schema.ts';
 import type { SessionInfo } from '../../protocol/session.ts';

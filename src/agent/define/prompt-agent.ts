@@ -1,5 +1,4 @@
-import { defined } from '../../core/defined.ts';
-import { type Json, type JsonObject, toJson } from '../../core/json/json.ts';
+import { defined, type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import { parseSync, toJsonSchema } from '../../core/schema/schema.ts';
 import { untrustedSchema } from '../../core/schema/untrusted-schema.ts';
 import type { GenerateOptions, GenerateSettings } from '../../generate/generate-options.ts';

@@ -1,5 +1,5 @@
-import { defined } from '../../core/defined.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
 import type { Schema } from '../../core/schema/schema.ts';
 import { type GenerateSettings, generateSettingNames } from '../../generate/generate-options.ts';

@@ -1,8 +1,8 @@
 import * as v from 'valibot';
 import type { RunListOptions, UsageQuery } from '../../api/agent-api.ts';
 import type { AgentOperations } from '../../api/calls.ts';
-import { defined } from '../../core/defined.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import { checkId, checkLookup, fitsLookup, type Lookup } from '../../protocol/ids.ts';
 import { checkMessagePage, reachesEnd, withPage } from '../../protocol/message-page.ts';
 import { parseShape } from '../../protocol/parse.ts';

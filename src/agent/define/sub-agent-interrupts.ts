@@ -3,7 +3,7 @@ import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import { checkAnswers, planResume } from '../../generate/tool/resume.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
-import { isInterrupted, openToolRequests, requestKey } from '../../protocol/messages/tool-round.ts';
+import { isInterrupted, openToolRequests, requestKey } from '../../protocol/messages.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { type Output, type Resume, resume as resumeShape } from '../../protocol/turn.ts';
 import type { InvokeOptions } from '../spec/agent.ts';

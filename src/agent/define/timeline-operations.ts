@@ -1,6 +1,6 @@
 import type { AgentOperations } from '../../api/calls.ts';
-import { defined } from '../../core/defined.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import { reportDeletedSession } from '../../core/trace.ts';
 import { checkId } from '../../protocol/ids.ts';
 import { checkMessagePage, withPage } from '../../protocol/message-page.ts';

@@ -1,6 +1,6 @@
-import { defined } from '../../core/defined.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
+import { defined } from '../../core/json/json.ts';
+import { pendingInterrupts } from '../../protocol/messages.ts';
 import type { WaitingSession } from '../../protocol/requests.ts';
 import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { ListOptions, Scope, TimelineSupport } from '../../store/contract/store.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { letOthersRun } from '../../core/platform.ts';
-import { systemClock } from '../../core/time/clock.ts';
+import { systemClock } from '../../core/time.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { EventSupport, RunEvent } from '../../store/contract/store.ts';
 import { CallerCursor } from './caller-cursor.ts';

@@ -1,7 +1,6 @@
 import { isWaymarkError } from '../../core/error.ts';
 import { hasMetrics, recordValue } from '../../core/metrics.ts';
-import type { Clock } from '../../core/time/clock.ts';
-import { after } from '../../core/time/timers.ts';
+import { after, type Clock } from '../../core/time.ts';
 import { attributes } from '../../core/trace-names.ts';
 import { withPatchOnly } from '../../protocol/artifacts.ts';
 import type { Chunk } from '../../protocol/turn.ts';

@@ -1,7 +1,6 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
-import { backoff } from '../../core/time/backoff.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import { backoff, type Clock } from '../../core/time.ts';
 import type { Scope } from '../../store/contract/store.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';
 

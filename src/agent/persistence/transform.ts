@@ -1,4 +1,3 @@
-import { defined } from '../../core/defined.ts';
 import {
   type ErrorBody,
   isWaymarkError,
@@ -8,15 +7,15 @@ import {
   WaymarkError,
 } from '../../core/error.ts';
 import { diffJson } from '../../core/json/diff.ts';
-import { type Json, jsonEqual, toJson } from '../../core/json/json.ts';
+import { defined, type Json, jsonEqual, toJson } from '../../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../../core/json/patch.ts';
 import { findJson } from '../../generate/output/find-json.ts';
 import type { Message } from '../../protocol/message.ts';
-import { textOf } from '../../protocol/messages/text.ts';
-import { withoutRecords } from '../../protocol/messages/tool-record.ts';
+import { textOf } from '../../protocol/messages.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Artifact, State } from '../../protocol/state.ts';
+import { withoutRecords } from '../../protocol/tool-record.ts';
 import type { Chunk, Output } from '../../protocol/turn.ts';
 import { markedAs } from '../../session/session-state.ts';
 import { markReported } from '../spec/error-reports.ts';

@@ -1,7 +1,6 @@
-import { defined } from '../../core/defined.ts';
 import { isWaymarkError, type Status, WaymarkError } from '../../core/error.ts';
-import type { Clock } from '../../core/time/clock.ts';
-import { timeoutSignal } from '../../core/time/timers.ts';
+import { defined } from '../../core/json/json.ts';
+import { type Clock, timeoutSignal } from '../../core/time.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import {
   fromPlainState,

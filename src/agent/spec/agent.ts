@@ -1,5 +1,5 @@
 import type { AgentApi, ApiCallOptions, ApiInvokeOptions } from '../../api/agent-api.ts';
-import type { SnapshotRef } from '../../api/turn-input.ts';
+import type { SnapshotRef } from '../../api/turn-values.ts';
 import type { AgentTypes, FailureOptions, RequestOptions, WireTypes } from '../../api/types.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';

@@ -3,7 +3,7 @@ import { WaymarkError } from '../../core/error.ts';
 import { type Json, jsonEqual, toJson } from '../../core/json/json.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import { parse } from '../../core/schema/schema.ts';
-import type { PartialAnswer } from '../../protocol/messages/streamed-parts.ts';
+import type { PartialAnswer } from '../../protocol/messages.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { type Chunk, type ModelChunk, modelChunk as modelChunkShape } from '../../protocol/turn.ts';

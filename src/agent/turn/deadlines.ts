@@ -4,7 +4,7 @@ import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { toolReplay } from '../../generate/hooks.ts';
 import { latestDeadline } from '../../generate/tool/tool-context.ts';
 import type { ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
-import { pendingInterrupts, requestKey } from '../../protocol/messages/tool-round.ts';
+import { pendingInterrupts, requestKey } from '../../protocol/messages.ts';
 import { type Input, type Resume, resume as resumeShape } from '../../protocol/turn.ts';
 import type { History } from '../../session/history.ts';
 import { fullStore } from '../spec/spec.ts';

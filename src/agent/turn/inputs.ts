@@ -4,7 +4,7 @@ import { formerContentHash, sha256 } from '../../core/json/hash.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import { autoPrefix, isName, maxIdLength } from '../../protocol/ids.ts';
 import type { Message } from '../../protocol/message.ts';
-import { withoutProviderMetadata } from '../../protocol/messages/metadata.ts';
+import { withoutProviderMetadata } from '../../protocol/messages.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Input, Resume } from '../../protocol/turn.ts';
 import type { RequestMark, RequestRecord, Scope } from '../../store/contract/store.ts';

@@ -1,10 +1,9 @@
-import { Mutex } from '../../core/async/mutex.ts';
+import { Mutex } from '../../core/async/promises.ts';
 import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
-import { defined } from '../../core/defined.ts';
 import { originalOf, type WaymarkError } from '../../core/error.ts';
-import type { Json, JsonObject } from '../../core/json/json.ts';
+import { defined, type Json, type JsonObject } from '../../core/json/json.ts';
 import type { Model, ModelRef } from '../../generate/model.ts';
-import { PartialAnswer } from '../../protocol/messages/streamed-parts.ts';
+import { PartialAnswer } from '../../protocol/messages.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { FinishReason, Init, Output, Usage } from '../../protocol/turn.ts';
 import type { Totals } from '../../protocol/usage.ts';

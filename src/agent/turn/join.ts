@@ -1,7 +1,7 @@
 import type { EventId } from '../../api/types.ts';
 import { linkSignals } from '../../core/async/signal.ts';
-import { defined } from '../../core/defined.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import { parseEventId } from '../../protocol/ids.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';

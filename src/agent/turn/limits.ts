@@ -1,5 +1,5 @@
 import { WaymarkError } from '../../core/error.ts';
-import { after } from '../../core/time/timers.ts';
+import { after } from '../../core/time.ts';
 import type { PendingCall } from '../../generate/hooks.ts';
 import type { Model } from '../../generate/model.ts';
 import type { Cost, Usage } from '../../protocol/turn.ts';

@@ -1,7 +1,6 @@
-import { defined } from '../../core/defined.ts';
 import { toErrorBody } from '../../core/error.ts';
 import { contentHash } from '../../core/json/hash.ts';
-import { type Json, toJson } from '../../core/json/json.ts';
+import { defined, type Json, toJson } from '../../core/json/json.ts';
 import { parseArtifact, parseMessage, parseShape } from '../../protocol/parse.ts';
 import type { State } from '../../protocol/state.ts';
 import { finishReason as finishReasonShape, type Output } from '../../protocol/turn.ts';

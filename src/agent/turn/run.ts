@@ -4,7 +4,7 @@ import { takeBreak } from '../../core/platform.ts';
 import { parse } from '../../core/schema/schema.ts';
 import { type GenerateHooks, generateScope } from '../../generate/hooks.ts';
 import type { Message } from '../../protocol/message.ts';
-import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
+import { pendingInterrupts } from '../../protocol/messages.ts';
 import type { Usage } from '../../protocol/turn.ts';
 import { addUsage } from '../../protocol/usage.ts';
 import { ToolEffects } from '../../session/working-state.ts';

@@ -1,6 +1,6 @@
 import { linkSignals } from '../../core/async/signal.ts';
 import { isWaymarkError, type Status, type WaymarkError } from '../../core/error.ts';
-import { after } from '../../core/time/timers.ts';
+import { after } from '../../core/time.ts';
 import type { Output } from '../../protocol/turn.ts';
 import { isUntaken } from '../../store/rules/decide-steer.ts';
 import {

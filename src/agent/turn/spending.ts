@@ -1,9 +1,8 @@
 import { createKeyedEmitter, type KeyedEmitter } from '../../core/async/emitter.ts';
-import { Mutex } from '../../core/async/mutex.ts';
+import { Mutex } from '../../core/async/promises.ts';
 import { raceSignal, throwIfAborted } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { backoff } from '../../core/time/backoff.ts';
-import { after } from '../../core/time/timers.ts';
+import { after, backoff } from '../../core/time.ts';
 import { type CallBound, callBound } from '../../generate/answer/price.ts';
 import type { PendingCall } from '../../generate/hooks.ts';
 import type { Cost, Usage } from '../../protocol/turn.ts';

@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
-import { waitAtMost } from '../../core/time/timers.ts';
+import { waitAtMost } from '../../core/time.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { SteerResult } from '../../protocol/requests.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';

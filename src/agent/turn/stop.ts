@@ -1,8 +1,7 @@
 import { isWaymarkError, toWaymarkError, WaymarkError } from '../../core/error.ts';
-import type { Clock } from '../../core/time/clock.ts';
-import { after } from '../../core/time/timers.ts';
+import { after, type Clock } from '../../core/time.ts';
 import { closeToolRequests } from '../../generate/tool/resume.ts';
-import type { PartialAnswer } from '../../protocol/messages/streamed-parts.ts';
+import type { PartialAnswer } from '../../protocol/messages.ts';
 import type { ModelChunk } from '../../protocol/turn.ts';
 import type { WorkingState } from '../../session/working-state.ts';
 import { type ActiveRun, lastRound, type Outcome } from './turn-state.ts';

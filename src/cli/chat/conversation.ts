@@ -1,7 +1,7 @@
 import type { AgentConnection, StateOf, WireTypes } from '../../api/types.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
-import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
+import { pendingInterrupts } from '../../protocol/messages.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';

@@ -1,4 +1,4 @@
-import { systemClock } from '../../core/time/clock.ts';
+import { systemClock } from '../../core/time.ts';
 import type { PruneReport, RetentionPolicy, Scope } from '../../store/contract/store.ts';
 import { flag, jsonOption, number, type OptionValues, option } from '../command.ts';
 import { checkCanConfirm, confirmDeletion, deletionOptions } from '../confirm-deletion.ts';

@@ -1,5 +1,5 @@
 import { WaymarkError } from '../../core/error.ts';
-import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
+import { pendingInterrupts } from '../../protocol/messages.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { option } from '../command.ts';
 import { findTurn } from '../source/find.ts';

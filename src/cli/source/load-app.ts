@@ -4,8 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { reportHeadline, reportText } from '../../agent/spec/error-reports.ts';
 import type { App } from '../../app.ts';
 import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
-import { systemClock } from '../../core/time/clock.ts';
-import { waitAtMost } from '../../core/time/timers.ts';
+import { systemClock, waitAtMost } from '../../core/time.ts';
 import type { ServeOptions } from '../../server/serve.ts';
 import { oneLine, safe } from '../text/format.ts';
 

@@ -1,5 +1,5 @@
 import type { Message, Part } from '../../protocol/message.ts';
-import { textOf } from '../../protocol/messages/text.ts';
+import { textOf } from '../../protocol/messages.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { Style, Terminal } from '../terminal.ts';

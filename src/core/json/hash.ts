@@ -1,6 +1,15 @@
 import { sha256Hex } from '../platform.ts';
-import { type HashNote, hashNote, setHashNote } from './frozen-json.ts';
-import { canonicalText, getOwn, isJsonArray, type Json, type JsonObject, toJson } from './json.ts';
+import {
+  canonicalText,
+  getOwn,
+  type HashNote,
+  hashNote,
+  isJsonArray,
+  type Json,
+  type JsonObject,
+  setHashNote,
+  toJson,
+} from './json.ts';
 import { chunkedText, isLongText } from './text-chunks.ts';
 
 /** SHA-256 of a text's UTF-8 bytes, in lower-case hex. */

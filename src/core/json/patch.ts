@@ -1,10 +1,10 @@
 import { WaymarkError } from '../error.ts';
-import { markFrozen } from './frozen-json.ts';
 import {
   isJsonArray,
   isJsonObject,
   type Json,
   jsonEqual,
+  markFrozen,
   setOwn,
   shallowCopy,
   toJson,

@@ -1,5 +1,5 @@
 import { WaymarkError } from '../../core/error.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import { type Queue, runQueue } from './queue.ts';
 
 /** The waiting runs of the queue. */

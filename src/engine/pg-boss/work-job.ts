@@ -1,5 +1,5 @@
 import type { Agent } from '../../agent/spec/agent.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { ClaimedRun, EngineEnv } from '../engine.ts';
 import { runJob, scopeOfJob } from './job.ts';

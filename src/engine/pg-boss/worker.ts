@@ -1,4 +1,4 @@
-import { waitAtMost } from '../../core/time/timers.ts';
+import { waitAtMost } from '../../core/time.ts';
 import type { EngineAgent, EngineEnv } from '../engine.ts';
 import { groupOf, type RunJob } from './job.ts';
 import { type FetchedJob, type Queue, runQueue } from './queue.ts';

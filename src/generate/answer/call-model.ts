@@ -4,7 +4,7 @@ import { abortError, type StopSignal, throwIfAborted } from '../../core/async/si
 import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
 import { jsonLength } from '../../core/json/hash.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import type { ModelChunk } from '../../protocol/turn.ts';
 import { defaultLimits, type Limits } from '../generate-options.ts';

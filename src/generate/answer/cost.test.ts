@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Action } from '../../core/action.ts';
 import { createRegistry } from '../../core/registry.ts';
-import { systemClock } from '../../core/time/clock.ts';
+import { systemClock } from '../../core/time.ts';
 import type { Message } from '../../protocol/message.ts';
 import { createGenerator } from '../generator.ts';
 import { modelMessage, userMessage } from '../prompt/template.ts';

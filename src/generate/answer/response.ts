@@ -1,9 +1,7 @@
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { InferSchema, Schema } from '../../core/schema/schema.ts';
 import type { Message, ToolRequestPart } from '../../protocol/message.ts';
-import { PartialAnswer } from '../../protocol/messages/streamed-parts.ts';
-import { textOf } from '../../protocol/messages/text.ts';
-import { isInterrupted, toolRequestsOf } from '../../protocol/messages/tool-round.ts';
+import { isInterrupted, PartialAnswer, textOf, toolRequestsOf } from '../../protocol/messages.ts';
 import { parseMessage } from '../../protocol/parse.ts';
 import type { FinishReason, ModelChunk, Usage } from '../../protocol/turn.ts';
 import { addUsage } from '../../protocol/usage.ts';

@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { MediaPart, Part } from '../../protocol/message.ts';
-import { providerMetadataKey } from '../../protocol/messages/metadata.ts';
+import { providerMetadataKey } from '../../protocol/messages.ts';
 import type {
   FileData,
   ProviderOptions,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Action } from '../../core/action.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { createRegistry } from '../../core/registry.ts';
-import { systemClock } from '../../core/time/clock.ts';
+import { systemClock } from '../../core/time.ts';
 import type { Message } from '../../protocol/message.ts';
 import { createGenerator } from '../generator.ts';
 import { modelMessage, systemMessage, toolMessage, userMessage } from '../prompt/template.ts';

@@ -1,8 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { MediaPart, Message, Part, ToolResponsePart } from '../../protocol/message.ts';
-import { providerMetadataKey } from '../../protocol/messages/metadata.ts';
-import { textOf } from '../../protocol/messages/text.ts';
+import { providerMetadataKey, textOf } from '../../protocol/messages.ts';
 import { toFileData } from './content.ts';
 import type {
   PromptMessage,

@@ -1,7 +1,7 @@
 import { closest, likely } from '../../core/closest.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
 import type { Model, ModelCall, ModelRef, ModelRequest, ModelResponse } from '../model.ts';
 import type { Tool } from '../tool/tool.ts';

@@ -1,7 +1,7 @@
 import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
-import { backoff, randomFraction } from '../../core/time/backoff.ts';
+import { backoff, randomFraction } from '../../core/time.ts';
 import type { ModelRef } from '../model.ts';
 import type { Middleware } from './middleware.ts';
 

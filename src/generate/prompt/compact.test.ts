@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { Message } from '../../protocol/message.ts';
-import { summaryOf } from '../../protocol/messages/summary.ts';
-import { textOf } from '../../protocol/messages/text.ts';
+import { summaryOf, textOf } from '../../protocol/messages.ts';
 import { scriptedModel } from '../../testing/scripted-model.ts';
 import {
   type CompactOptions,

@@ -1,8 +1,7 @@
 import { contentHash, sha256 } from '../../core/json/hash.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Message } from '../../protocol/message.ts';
-import { type Summary, summaryIn } from '../../protocol/messages/summary.ts';
-import { textOf } from '../../protocol/messages/text.ts';
+import { type Summary, summaryIn, textOf } from '../../protocol/messages.ts';
 import { runModel } from '../answer/run-model.ts';
 import type { Model } from '../model.ts';
 import { systemMessage, userMessage } from './template.ts';

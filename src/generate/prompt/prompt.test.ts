@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import type { Action } from '../../core/action.ts';
 import { createRegistry } from '../../core/registry.ts';
-import { systemClock } from '../../core/time/clock.ts';
+import { systemClock } from '../../core/time.ts';
 import { type ScriptStep, scriptedModel } from '../../testing/scripted-model.ts';
 import { createGenerator } from '../generator.ts';
 import { historyPlace, modelMessage, systemMessage, userMessage } from './template.ts';

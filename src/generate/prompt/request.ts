@@ -1,7 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { Message, Part } from '../../protocol/message.ts';
-import type { Summary } from '../../protocol/messages/summary.ts';
-import { lastToolRound, openToolRequests } from '../../protocol/messages/tool-round.ts';
+import { lastToolRound, openToolRequests, type Summary } from '../../protocol/messages.ts';
 import type { DocumentLike, GenerateOptions } from '../generate-options.ts';
 import type { ModelRequest } from '../model.ts';
 import { instructionsOf, type ResolvedOutput } from '../output/output.ts';

@@ -6,13 +6,13 @@ import type {
   ToolRequestPart,
   ToolResponsePart,
 } from '../../protocol/message.ts';
-import { recordOf, withRecord } from '../../protocol/messages/tool-record.ts';
 import {
   isInterrupted,
   lastToolRound,
   openToolRequests,
   requestKey,
-} from '../../protocol/messages/tool-round.ts';
+} from '../../protocol/messages.ts';
+import { recordOf, withRecord } from '../../protocol/tool-record.ts';
 import type { Resume } from '../../protocol/turn.ts';
 import { toolMessage } from '../prompt/template.ts';
 import type { Tool } from './tool.ts';

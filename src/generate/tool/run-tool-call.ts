@@ -4,7 +4,7 @@ import { isWaymarkError, publicMessageOf, toErrorBody, WaymarkError } from '../.
 import { toJsonResult } from '../../core/json/dates.ts';
 import { type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import { hasMetrics, recordValue } from '../../core/metrics.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import { inSpan, type Span } from '../../core/trace.ts';
 import { genAi, attributes as names, operations } from '../../core/trace-names.ts';
 import type { Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';

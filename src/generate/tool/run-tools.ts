@@ -1,12 +1,12 @@
 import { raceSignal } from '../../core/async/signal.ts';
 import type { Message, ToolRequestPart } from '../../protocol/message.ts';
+import { toolRequestsOf } from '../../protocol/messages.ts';
 import {
   recordOf,
   type ToolRecord,
   withoutRecord,
   withRecord,
-} from '../../protocol/messages/tool-record.ts';
-import { toolRequestsOf } from '../../protocol/messages/tool-round.ts';
+} from '../../protocol/tool-record.ts';
 import type { Progress } from '../answer/response.ts';
 import { defaultLimits } from '../generate-options.ts';
 import { generateScope, type ToolOutcome, type ToolRecorder, toolReplay } from '../hooks.ts';

@@ -2,7 +2,7 @@ import type { ActionContext } from '../../core/action.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { type DatesAsText, datesAsText } from '../../core/json/dates.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
 
 /** The second argument of a tool; an app adds to it, such as the session. */

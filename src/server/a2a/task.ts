@@ -3,7 +3,7 @@ import type { LoadedSnapshot, WireTypes } from '../../api/types.ts';
 import { findJson } from '../../generate/output/find-json.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import type { Message } from '../../protocol/message.ts';
-import { textOf } from '../../protocol/messages/text.ts';
+import { textOf } from '../../protocol/messages.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { Fields } from '../http/json-rpc.ts';

@@ -2,7 +2,7 @@ import { internalsOf } from '../../agent/define/create-agent.ts';
 import { markReported } from '../../agent/spec/error-reports.ts';
 import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import { isName } from '../../protocol/ids.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { createRateLimit, type ServerLimits } from './limits.ts';

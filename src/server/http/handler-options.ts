@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json/json.ts';
 import type { OptionNames } from '../../core/options.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import type { Auth, Authorize } from './auth.ts';
 import type { ServerLimits } from './limits.ts';
 import type { Log } from './log.ts';

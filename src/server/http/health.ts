@@ -1,7 +1,6 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import { WaymarkError } from '../../core/error.ts';
-import type { Clock } from '../../core/time/clock.ts';
-import { withTimeout } from '../../core/time/timers.ts';
+import { type Clock, withTimeout } from '../../core/time.ts';
 import type { SnapshotStore } from '../../store/contract/store.ts';
 import { jsonResponse } from './json-response.ts';
 import { describeError } from './log.ts';

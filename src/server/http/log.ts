@@ -1,6 +1,6 @@
 import { isReported, markReported } from '../../agent/spec/error-reports.ts';
 import { type ErrorBody, isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 
 /** One line of the server's log: plain data, ready for JSON. */
 export interface LogEntry {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import { createRateLimit } from './limits.ts';
 
 test('a minute’s worth may come at once, then one at a time', () => {

@@ -3,8 +3,7 @@ import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import { lifelongController } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
-import type { Clock } from '../../core/time/clock.ts';
-import { waitAtMost } from '../../core/time/timers.ts';
+import { type Clock, waitAtMost } from '../../core/time.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import {

@@ -3,7 +3,7 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import { toResume } from '../../api/interrupts.ts';
 import { abortError } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { textOf } from '../../protocol/messages/text.ts';
+import { textOf } from '../../protocol/messages.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Chunk, Init, Input, Output, Resume } from '../../protocol/turn.ts';
 import { ownerOf } from '../http/auth.ts';

@@ -4,7 +4,7 @@ import { raceSignal } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { uuidv7 } from '../../core/id.ts';
 import { hmacSha256, timingSafeEqual } from '../../core/platform.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import { headerOf } from '../http/connection.ts';
 import type { McpServerOptions } from '../http/handler-options.ts';
 import { type Fields, type RequestId, RpcError } from '../http/json-rpc.ts';

@@ -2,7 +2,7 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import type { ErrorBody } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Part } from '../../protocol/message.ts';
-import { textOf } from '../../protocol/messages/text.ts';
+import { textOf } from '../../protocol/messages.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { Output } from '../../protocol/turn.ts';
 import type { Fields } from '../http/json-rpc.ts';

@@ -6,7 +6,7 @@ import { raceSignal } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { findJson } from '../../generate/output/find-json.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
-import { textOf } from '../../protocol/messages/text.ts';
+import { textOf } from '../../protocol/messages.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';

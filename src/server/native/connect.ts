@@ -6,7 +6,7 @@ import type { AgentConnection } from '../../api/types.ts';
 import { linkSignals } from '../../core/async/signal.ts';
 import { assertNever, type ErrorBody, WaymarkError } from '../../core/error.ts';
 import { letOthersRun } from '../../core/platform.ts';
-import { after } from '../../core/time/timers.ts';
+import { after } from '../../core/time.ts';
 import type { ClientFrame } from '../../protocol/frames.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';

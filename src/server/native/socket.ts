@@ -1,8 +1,7 @@
 import type { WebSocket } from 'ws';
 import { WaymarkError } from '../../core/error.ts';
 import { letOthersRun } from '../../core/platform.ts';
-import type { Clock } from '../../core/time/clock.ts';
-import { after } from '../../core/time/timers.ts';
+import { after, type Clock } from '../../core/time.ts';
 import { type ClientFrame, clientFrame, type ServerFrame } from '../../protocol/frames.ts';
 import { isLongText, parseInSteps, parseText, type TextOptions } from '../http/body.ts';
 import type { ServerLimits } from '../http/limits.ts';

@@ -1,7 +1,7 @@
 import { uuidv7 } from '../../core/id.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { Message } from '../../protocol/message.ts';
-import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
+import { pendingInterrupts } from '../../protocol/messages.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';

@@ -1,6 +1,6 @@
 import type { Interrupt } from '../../api/interrupts.ts';
 import type { Part } from '../../protocol/message.ts';
-import { textOf } from '../../protocol/messages/text.ts';
+import { textOf } from '../../protocol/messages.ts';
 import type { Chunk, Output, Reset } from '../../protocol/turn.ts';
 import type { OpenAiError } from './errors.ts';
 import { toCallId, toItemId } from './ids.ts';

@@ -1,7 +1,7 @@
 import { interruptsOf } from '../../api/interrupts.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Message, Part, ToolResponsePart } from '../../protocol/message.ts';
-import { requestKey } from '../../protocol/messages/tool-round.ts';
+import { requestKey } from '../../protocol/messages.ts';
 import { toCallId, toItemId } from './ids.ts';
 
 /** An item of a response or a conversation. */

@@ -1,6 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 
 /** Tells Genkit's development tools where this server is; the returned function takes the note away again. */
 export async function writeRuntimeFile(

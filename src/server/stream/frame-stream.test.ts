@@ -1,6 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import type { Clock } from '../../core/time/clock.ts';
-import { systemClock } from '../../core/time/clock.ts';
+import { type Clock, systemClock } from '../../core/time.ts';
 import {
   FramePump,
   type FrameStreamEnd,

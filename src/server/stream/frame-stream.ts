@@ -1,5 +1,5 @@
 import { gather } from '../../core/async/groups.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import type { FrameSink, FrameSource } from '../http/connection.ts';
 
 /** How a body of frames is written, and what happens when its client is slow. */

@@ -2,7 +2,7 @@ import { appendFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/prom
 import { dirname, join } from 'node:path';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { isWaymarkError } from '../../core/error.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import { addSpanSink } from '../../core/trace.ts';
 import type { HandlerOptions } from '../http/handler-options.ts';
 import { describeError, type Log } from '../http/log.ts';

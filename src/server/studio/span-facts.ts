@@ -1,7 +1,7 @@
 import type { TurnSpanContent } from '../../agent/turn/telemetry.ts';
 import type { SpanRecord } from '../../core/trace.ts';
 import { operations } from '../../core/trace-names.ts';
-import { textOf } from '../../protocol/messages/text.ts';
+import { textOf } from '../../protocol/messages.ts';
 import type { Cost, Input } from '../../protocol/turn.ts';
 
 /** The content of a span for lists, so that they need not read all of it. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import type { SpanError, SpanRecord, SpanSink } from '../../core/trace.ts';
 import { genAi, attributes as names, operations } from '../../core/trace-names.ts';
 import type { Cost } from '../../protocol/turn.ts';

@@ -2,7 +2,7 @@ import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
 import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
-import { isInterrupted } from '../../protocol/messages/tool-round.ts';
+import { isInterrupted } from '../../protocol/messages.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Init, Input, Resume } from '../../protocol/turn.ts';
 import { short } from '../http/errors.ts';

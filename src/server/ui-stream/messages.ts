@@ -1,5 +1,5 @@
 import type { Message, Part } from '../../protocol/message.ts';
-import { isInterrupted } from '../../protocol/messages/tool-round.ts';
+import { isInterrupted } from '../../protocol/messages.ts';
 import { isDeclined, toolCallId } from './shapes.ts';
 
 /** A message as `useChat` holds it. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/json/json.ts';
-import { systemClock } from '../../core/time/clock.ts';
+import { systemClock } from '../../core/time.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import { appendTo, endEvents } from '../memory/events.ts';
 import { KeptEvents } from '../memory/kept-events.ts';

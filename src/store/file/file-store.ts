@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { createKeyedEmitter } from '../../core/async/emitter.ts';
 import { createIds, type NewId } from '../../core/id.ts';
 import { checkChoice, checkOptions, type OptionNames } from '../../core/options.ts';
-import { type Clock, systemClock } from '../../core/time/clock.ts';
+import { type Clock, systemClock } from '../../core/time.ts';
 import type { SpendFilter, SpendSupport, Store } from '../contract/store.ts';
 import { spendSupport as memorySpend, SpendCounters } from '../memory/spend.ts';
 import type { SessionRow, Tables } from '../memory/tables.ts';

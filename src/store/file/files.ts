@@ -1,5 +1,5 @@
 import { createSha256 } from '../../core/platform.ts';
-import { systemClock } from '../../core/time/clock.ts';
+import { systemClock } from '../../core/time.ts';
 import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { Scope } from '../contract/store.ts';

@@ -2,8 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { WaymarkError } from '../../core/error.ts';
 import { letOthersRun } from '../../core/platform.ts';
-import { backoff } from '../../core/time/backoff.ts';
-import { systemClock } from '../../core/time/clock.ts';
+import { backoff, systemClock } from '../../core/time.ts';
 import { storeFault } from '../rules/errors.ts';
 
 const busyDelays = { baseMs: 1, maxMs: 10 };

@@ -1,4 +1,4 @@
-import { systemClock } from '../../core/time/clock.ts';
+import { systemClock } from '../../core/time.ts';
 import { type RequestMark, requestTtl, type Scope } from '../contract/store.ts';
 import type { Tables } from '../memory/tables.ts';
 import { format, parseFile, toLine } from './checked-line.ts';

@@ -1,4 +1,4 @@
-import { systemClock } from '../../core/time/clock.ts';
+import { systemClock } from '../../core/time.ts';
 import type { Directory } from './directory.ts';
 import type { Transaction } from './transaction.ts';
 

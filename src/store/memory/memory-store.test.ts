@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createIds } from '../../core/id.ts';
 import { toJson } from '../../core/json/json.ts';
-import { systemClock } from '../../core/time/clock.ts';
+import { systemClock } from '../../core/time.ts';
 import type { Message } from '../../protocol/message.ts';
 import { emptyState, hashState, type SessionState } from '../../session/session-state.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';

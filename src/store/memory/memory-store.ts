@@ -1,7 +1,7 @@
 import { createKeyedEmitter } from '../../core/async/emitter.ts';
 import { createIds, type NewId } from '../../core/id.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
-import { type Clock, systemClock } from '../../core/time/clock.ts';
+import { type Clock, systemClock } from '../../core/time.ts';
 import type { Store } from '../contract/store.ts';
 import { checkedStore } from '../rules/checked-store.ts';
 import { saveSnapshot } from './commit.ts';

@@ -1,7 +1,7 @@
 import type { KeyedEmitter } from '../../core/async/emitter.ts';
 import type { NewId } from '../../core/id.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot, SnapshotEvent, SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { FinishReason, Usage } from '../../protocol/turn.ts';

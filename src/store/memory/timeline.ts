@@ -1,4 +1,3 @@
-import { privateField } from '../../core/private-field.ts';
 import type { Page } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Scope, SessionFilter, TimelineSupport } from '../contract/store.ts';
@@ -192,7 +191,7 @@ function isWanted(session: SessionRow, filter: SessionFilter, now: number): bool
 }
 
 // A search reads each state once; the next one only those that are new.
-const texts = privateField<SnapshotRow, { readonly stateHash: string; readonly text: string }>();
+const texts = new WeakMap<SnapshotRow, { readonly stateHash: string; readonly text: string }>();
 
 function textOf(head: SnapshotRow): string {
   const { stateHash } = head;

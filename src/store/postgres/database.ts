@@ -1,7 +1,7 @@
 import type { Client, Pool, PoolClient } from 'pg';
 import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import type { Cipher } from '../sql/content/cipher.ts';
 import type { Database, Hint } from '../sql/database/database.ts';
 import { readMeta } from '../sql/database/meta.ts';

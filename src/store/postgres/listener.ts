@@ -1,8 +1,6 @@
 import type { Client } from 'pg';
 import { createKeyedEmitter, type KeyedEmitter } from '../../core/async/emitter.ts';
-import { backoff } from '../../core/time/backoff.ts';
-import type { Clock } from '../../core/time/clock.ts';
-import { after } from '../../core/time/timers.ts';
+import { after, backoff, type Clock } from '../../core/time.ts';
 import { type Hint, hintKey } from '../sql/database/database.ts';
 import { quoteName } from './dialect.ts';
 

@@ -2,7 +2,7 @@ import type { Client, Pool } from 'pg';
 import { WaymarkError } from '../../core/error.ts';
 import { createIds, type NewId } from '../../core/id.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
-import { type Clock, systemClock } from '../../core/time/clock.ts';
+import { type Clock, systemClock } from '../../core/time.ts';
 import { createCipher, type Encryption } from '../sql/content/cipher.ts';
 import type { QueryOptions } from '../sql/database/database.ts';
 import { type SqlStore, sqlStore } from '../sql/sql-store.ts';

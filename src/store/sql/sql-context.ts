@@ -1,5 +1,5 @@
 import type { NewId } from '../../core/id.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type {
   Claim,

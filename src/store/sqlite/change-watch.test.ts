@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../../core/time/clock.ts';
+import { systemClock } from '../../core/time.ts';
 import { createChangeWatch } from './change-watch.ts';
 
 /** A watch over numbers that the test changes, with looks that happen when the test says so. */

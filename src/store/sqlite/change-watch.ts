@@ -1,5 +1,5 @@
 import { createKeyedEmitter } from '../../core/async/emitter.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import { type Hint, hintKey } from '../sql/database/database.ts';
 import { one, type Plan, statement } from '../sql/database/query.ts';

@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { Clock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time.ts';
 import type { Plan, Query, SqlValue, Statement } from '../sql/database/query.ts';
 import { sqliteDialect } from './dialect.ts';
 import { addSumFunctions } from './row-sums.ts';

@@ -1,8 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
 import { letOthersRun } from '../../core/platform.ts';
-import { backoff } from '../../core/time/backoff.ts';
-import { type Clock, systemClock } from '../../core/time/clock.ts';
+import { backoff, type Clock, systemClock } from '../../core/time.ts';
 import { toReadError } from '../rules/errors.ts';
 import type { Cipher } from '../sql/content/cipher.ts';
 import type { Database, Hint } from '../sql/database/database.ts';

@@ -1,6 +1,6 @@
 import { createIds, type NewId } from '../../core/id.ts';
 import { checkChoice, checkOptions, type OptionNames } from '../../core/options.ts';
-import { type Clock, systemClock } from '../../core/time/clock.ts';
+import { type Clock, systemClock } from '../../core/time.ts';
 import { createCipher, type Encryption } from '../sql/content/cipher.ts';
 import type { QueryOptions } from '../sql/database/database.ts';
 import { type SqlStore, sqlStore } from '../sql/sql-store.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { SnapshotRef } from '../../api/turn-input.ts';
+import type { SnapshotRef } from '../../api/turn-values.ts';
 import type { Stage } from './stage.ts';
 
 /** Expects every call that takes a snapshot or a session to take an output, a snapshot or an id. */

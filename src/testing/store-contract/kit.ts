@@ -2,7 +2,7 @@ import { expect, vi } from 'vitest';
 import type { Status } from '../../core/error.ts';
 import { createIds } from '../../core/id.ts';
 import { toJson } from '../../core/json/json.ts';
-import { systemClock } from '../../core/time/clock.ts';
+import { systemClock } from '../../core/time.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { State } from '../../protocol/state.ts';
 import {

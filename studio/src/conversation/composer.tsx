@@ -7,7 +7,7 @@ import {
   useState,
 } from 'react';
 import type { Part } from '../../../src/client/index.ts';
-import { textOf } from '../../../src/protocol/messages/text.ts';
+import { textOf } from '../../../src/protocol/messages.ts';
 import { useAgentValue } from '../../../src/react/index.ts';
 import { type Attachment, readAttachments } from '../lib/attachments.ts';
 import { useDraft } from '../lib/drafts.ts';

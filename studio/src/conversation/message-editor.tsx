@@ -1,6 +1,6 @@
 import { type FormEvent, type ReactNode, useLayoutEffect, useState } from 'react';
 import type { Message, Part } from '../../../src/client/index.ts';
-import { textOf } from '../../../src/protocol/messages/text.ts';
+import { textOf } from '../../../src/protocol/messages.ts';
 import { FormButtons } from '../ui/form-buttons.tsx';
 import { useAutoGrow } from '../ui/use-auto-grow.ts';
 

@@ -1,6 +1,6 @@
 import { memo, type ReactNode, useState } from 'react';
 import type { Message, Part } from '../../../src/client/index.ts';
-import { textOf } from '../../../src/protocol/messages/text.ts';
+import { textOf } from '../../../src/protocol/messages.ts';
 import type { ToolSpan } from '../lib/span-tree.ts';
 import { type PlacedMessage, responseTo } from '../lib/turns.ts';
 import { Icon } from '../ui/icon.tsx';

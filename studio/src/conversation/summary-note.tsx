@@ -1,6 +1,6 @@
 import { type ReactNode, useMemo } from 'react';
 import type { Message } from '../../../src/client/index.ts';
-import { summaryOf } from '../../../src/protocol/messages/summary.ts';
+import { summaryOf } from '../../../src/protocol/messages.ts';
 
 /** The summary that the model gets in place of the older messages, which are all still here. */
 export function SummaryNote({ messages }: { readonly messages: readonly Message[] }): ReactNode {

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { ToolRequestPart, ToolResponsePart } from '../../../src/client/index.ts';
-import { isInterrupted } from '../../../src/protocol/messages/tool-round.ts';
+import { isInterrupted } from '../../../src/protocol/messages.ts';
 import { duration } from '../lib/format.ts';
 import { brief, isRecord } from '../lib/json.ts';
 import type { ToolSpan } from '../lib/span-tree.ts';

@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from 'react';
 import type { AgentInfo, InterruptAnswer, PendingInterrupts } from '../../../src/client/index.ts';
-import { requestKey } from '../../../src/protocol/messages/tool-round.ts';
+import { requestKey } from '../../../src/protocol/messages.ts';
 import { type AnswerActions, InterruptCard } from '../conversation/interrupt-card.tsx';
 import { duration, plural, shortId } from '../lib/format.ts';
 import { placeHash } from '../lib/place.ts';

@@ -1,7 +1,7 @@
 import { type ReactNode, useMemo } from 'react';
 import type { Message, State } from '../../../src/client/index.ts';
 import { jsonEqual } from '../../../src/core/json/json.ts';
-import { textOf } from '../../../src/protocol/messages/text.ts';
+import { textOf } from '../../../src/protocol/messages.ts';
 import { type ArtifactChange, artifactChanges, artifactText } from '../lib/artifacts.ts';
 import { plural } from '../lib/format.ts';
 import { brief } from '../lib/json.ts';

@@ -1,6 +1,5 @@
 import type { Message, ToolRequestPart, ToolResponsePart } from '../../../src/client/index.ts';
-import { textOf } from '../../../src/protocol/messages/text.ts';
-import { requestKey } from '../../../src/protocol/messages/tool-round.ts';
+import { requestKey, textOf } from '../../../src/protocol/messages.ts';
 
 /** A message and its position in the conversation. */
 export interface PlacedMessage {

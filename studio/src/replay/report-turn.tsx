@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { textOf } from '../../../src/protocol/messages/text.ts';
+import { textOf } from '../../../src/protocol/messages.ts';
 import type { Divergence } from '../../../src/replay/compare.ts';
 import type { ShownSide, TurnReport } from '../../../src/replay/report.ts';
 import { duration } from '../lib/format.ts';

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 import type { Chunk, Reset, RunInfo } from '../../../src/client/index.ts';
-import { textOf } from '../../../src/protocol/messages/text.ts';
+import { textOf } from '../../../src/protocol/messages.ts';
 import { agentOf } from '../lib/server.ts';
 
 /** The messages of a run so far, while it is watched. */

@@ -1,7 +1,7 @@
 import type { Agent } from '../../../src/agent/spec/agent.ts';
 import type { AgentLimits } from '../../../src/agent/spec/spec.ts';
 import { type App, waymark } from '../../../src/app.ts';
-import type { Clock } from '../../../src/core/time/clock.ts';
+import type { Clock } from '../../../src/core/time.ts';
 import type { Store } from '../../../src/store/contract/store.ts';
 import { postgresStore } from '../../../src/store/postgres/index.ts';
 import { sqliteStore } from '../../../src/store/sqlite/index.ts';

@@ -1,6 +1,6 @@
 import { abortError } from '../../../src/core/async/signal.ts';
 import type { NewId } from '../../../src/core/id.ts';
-import type { Clock } from '../../../src/core/time/clock.ts';
+import type { Clock } from '../../../src/core/time.ts';
 import type { Model } from '../../../src/generate/model.ts';
 import type { Store } from '../../../src/store/contract/store.ts';
 

@@ -1,8 +1,8 @@
 import { type App, waymark } from '../../../src/app.ts';
 import { toWaymarkError } from '../../../src/core/error.ts';
-import { type Clock, systemClock } from '../../../src/core/time/clock.ts';
+import { type Clock, systemClock } from '../../../src/core/time.ts';
 import type { ModelRequest } from '../../../src/generate/model.ts';
-import { textOf } from '../../../src/protocol/messages/text.ts';
+import { textOf } from '../../../src/protocol/messages.ts';
 import type { Store } from '../../../src/store/contract/store.ts';
 import { type ScriptedReply, scriptedModel } from '../../../src/testing/scripted-model.ts';
 import { sharedClock } from '../../support/shared-clock.ts';

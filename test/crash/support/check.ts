@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { Message } from '../../../src/protocol/message.ts';
-import { textOf } from '../../../src/protocol/messages/text.ts';
+import { textOf } from '../../../src/protocol/messages.ts';
 import type { Store } from '../../../src/store/contract/store.ts';
 import type { Written } from './journal.ts';
 

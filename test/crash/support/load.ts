@@ -1,6 +1,6 @@
 import type { App } from '../../../src/app.ts';
 import { isWaymarkError } from '../../../src/core/error.ts';
-import { systemClock } from '../../../src/core/time/clock.ts';
+import { systemClock } from '../../../src/core/time.ts';
 import type { Journal } from './journal.ts';
 
 /** What one process has done under load. */

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { textOf } from '../../../src/protocol/messages/text.ts';
+import { textOf } from '../../../src/protocol/messages.ts';
 import type { SnapshotStatus } from '../../../src/protocol/snapshot.ts';
 import type { Store } from '../../../src/store/contract/store.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -1,7 +1,6 @@
-import { Mutex } from '../../../core/async/mutex.ts';
+import { Mutex } from '../../../core/async/promises.ts';
 import { letOthersRun } from '../../../core/platform.ts';
-import type { Clock } from '../../../core/time/clock.ts';
-import { after } from '../../../core/time/timers.ts';
+import { after, type Clock } from '../../../core/time.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { areUploadsReleased } from '../content/uploads.ts';
 import type { Database } from '../database/database.ts';

@@ -1,9 +1,9 @@
 import * as v from 'valibot';
-import { jsonValue } from '../json-value.ts';
-import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../message.ts';
-import { artifact } from '../state.ts';
-import { patchOperation } from '../turn.ts';
-import { withoutKey } from './metadata.ts';
+import { jsonValue } from './json-value.ts';
+import type { Message, Part, ToolRequestPart, ToolResponsePart } from './message.ts';
+import { withoutKey } from './messages.ts';
+import { artifact } from './state.ts';
+import { patchOperation } from './turn.ts';
 
 /** An artifact that a tool call left: as a whole while it is small, else by its content hash in the session's states. */
 const artifactRef = v.union([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Mutex } from './mutex.ts';
+import { Mutex } from './promises.ts';
 
 test('work runs one at a time, in the order in which it came', async () => {
   const gate = new Mutex();
