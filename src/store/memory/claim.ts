@@ -18,7 +18,7 @@ import { endEvents } from './events.ts';
 import { claimFacts, holderFact, startFact } from './facts.ts';
 import { toRunRecord } from './reading.ts';
 import { addRequests, forgetOldRequests } from './requests.ts';
-import { createSessionRow } from './rows.ts';
+import { addSnapshot, createSessionRow } from './rows.ts';
 import {
   findSession,
   inboxOf,
@@ -66,23 +66,21 @@ export function claim(tables: Tables, scope: Scope, request: ClaimRequest): Clai
 
 /** Lists the pending snapshot of a detached run. */
 export function listPending(tables: Tables, run: RunRow): SnapshotRow {
-  const { state, stateHash } = stateOf(run);
-  const row = tables.newRow({
-    id: run.id,
-    session: run.session,
-    parent: nearestListed(run.base),
-    index: -1,
-    turnIndex: run.turnIndex,
-    event: 'detach',
-    status: 'pending',
-    createdAt: run.createdAt,
-    updatedAt: tables.clock.now(),
-    state,
-    stateHash,
-  });
-  list(row);
-  tables.snapshots.set(row.id, row);
+  const row = addPending(tables, run, { parent: nearestListed(run.base), event: 'detach' });
   run.row = row;
+  return row;
+}
+
+function addPending(
+  tables: Tables,
+  run: RunRow,
+  fields: Pick<SnapshotRow, 'parent' | 'event'> & Partial<SnapshotRow>,
+): SnapshotRow {
+  const { id, session, turnIndex, createdAt } = run;
+  const { state, stateHash } = stateOf(run);
+  const own = { id, session, turnIndex, createdAt, state, stateHash, ...fields };
+  const row = addSnapshot(tables, { ...own, status: 'pending' });
+  list(row);
   return row;
 }
 
@@ -100,24 +98,9 @@ export function displace(tables: Tables, session: SessionRow): void {
 
 /** The run of a caller that died: it holds nothing any more, and its snapshot reads `expired` from now on. */
 export function expireRun(tables: Tables, run: RunRow): void {
-  const { session } = run;
-  const row = tables.newRow({
-    id: run.id,
-    session,
-    parent: nearestListed(run.start),
-    index: -1,
-    turnIndex: run.turnIndex,
-    event: 'turnEnd',
-    status: 'pending',
-    createdAt: run.createdAt,
-    updatedAt: run.heartbeatAt,
-    heartbeatAt: run.heartbeatAt,
-    ttl: run.ttl,
-    state: stateOf(run).state,
-    stateHash: stateOf(run).stateHash,
-  });
-  list(row);
-  tables.snapshots.set(row.id, row);
+  const { heartbeatAt, ttl } = run;
+  const parent = nearestListed(run.start);
+  addPending(tables, run, { parent, event: 'turnEnd', updatedAt: heartbeatAt, heartbeatAt, ttl });
   leaveInbox(run);
   endRun(tables, run);
 }

@@ -20,7 +20,7 @@ import { appendTo } from './events.ts';
 import { commitFacts } from './facts.ts';
 import { readSnapshot, toMetadata, withState } from './reading.ts';
 import { endRequests } from './requests.ts';
-import { createSessionRow } from './rows.ts';
+import { addSnapshot, createSessionRow, turnFieldsOf } from './rows.ts';
 import { addSpend } from './spend.ts';
 import {
   currentRun,
@@ -98,22 +98,10 @@ function createRow(
   write: CommitWrite,
   decision: CommitDecision<SnapshotRow>,
 ): SnapshotRow {
-  const now = tables.clock.now();
-  const row = tables.newRow({
-    id: write.snapshotId,
-    session: run.session,
-    parent: decision.parent ?? undefined,
-    index: -1,
-    turnIndex: write.turnIndex,
-    event: write.event,
-    status: write.status,
-    createdAt: decision.createdAt === 'claim' ? run.createdAt : now,
-    updatedAt: now,
-    state: write.state,
-    stateHash: write.stateHash,
-  });
-  tables.snapshots.set(row.id, row);
-  return row;
+  const { snapshotId: id, turnIndex, event, status, state, stateHash } = write;
+  const createdAt = decision.createdAt === 'claim' ? run.createdAt : tables.clock.now();
+  const fields = { id, turnIndex, event, status, state, stateHash, createdAt };
+  return addSnapshot(tables, { ...fields, session: run.session, parent: undefined });
 }
 
 // Models that do not count tokens leave an empty usage with each turn.
@@ -130,10 +118,8 @@ function fill(row: SnapshotRow, write: CommitWrite, now: number): void {
   row.state = write.state;
   row.stateHash = write.stateHash;
   row.updatedAt = now;
-  if (write.finishReason !== undefined) row.finishReason = write.finishReason;
-  if (write.error !== undefined) row.error = write.error;
-  if (write.edit !== undefined) row.edit = write.edit;
-  if (write.usage !== undefined) row.usage = isEmpty(write.usage) ? noUsage : write.usage;
+  Object.assign(row, turnFieldsOf(write));
+  if (write.usage !== undefined && isEmpty(write.usage)) row.usage = noUsage;
   if (write.totals !== undefined) row.totals = write.totals;
 }
 
@@ -189,21 +175,9 @@ function create(
   const state = next.state === undefined ? emptyState : fromPlainState(next.state);
   tables.files.check(scope, state, () => parent?.state ?? emptyState);
   const session = known ?? createSessionRow(tables, scope, next.sessionId);
-  const now = tables.clock.now();
-  const row = tables.newRow({
-    id: next.snapshotId,
-    session,
-    parent,
-    index: -1,
-    turnIndex: next.turnIndex,
-    event: next.event,
-    status: 'pending',
-    createdAt: now,
-    updatedAt: now,
-    state,
-    stateHash: hashState(state),
-  });
-  tables.snapshots.set(row.id, row);
+  const { snapshotId: id, turnIndex, event } = next;
+  const fields = { id, session, parent, turnIndex, event, state, stateHash: hashState(state) };
+  const row = addSnapshot(tables, { ...fields, status: 'pending' });
   return change(tables, row, next);
 }
 
@@ -233,10 +207,7 @@ function change(tables: Tables, row: SnapshotRow, next: Snapshot): SnapshotRow {
   row.updatedAt = tables.clock.now();
   row.heartbeatAt = row.updatedAt;
   row.ttl = savedPendingTtl;
-  if (next.finishReason !== undefined) row.finishReason = next.finishReason;
-  if (next.error !== undefined) row.error = next.error;
-  if (next.edit !== undefined) row.edit = next.edit;
-  if (next.usage !== undefined) row.usage = next.usage;
+  Object.assign(row, turnFieldsOf(next));
   if (row.status === 'succeeded') moveHead(session, row);
   if (row.index < 0) list(row);
   session.updatedAt = row.updatedAt;

@@ -3,6 +3,7 @@ import type { ClaimRequest, CommitWrite, Scope } from '../contract/store.ts';
 import type { ClaimFacts, RequestFact, SessionFact, StartFact } from '../rules/decide-claim.ts';
 import type { CommitFacts } from '../rules/decide-commit.ts';
 import type { NamedFacts } from '../rules/decide-timeline.ts';
+import type { SnapshotFact } from '../rules/decision.ts';
 import type { HolderFact } from '../rules/holder.ts';
 import {
   findRun,
@@ -26,6 +27,7 @@ export function commitFacts(
   { snapshotId, parentId }: CommitWrite,
 ): CommitFacts<SnapshotRow> {
   const { session, row } = run;
+  const { head } = session;
   const parent = parentId === undefined ? undefined : tables.snapshots.get(parentId);
   return {
     runId: run.id,
@@ -41,18 +43,12 @@ export function commitFacts(
           },
     start: run.start ?? null,
     inputsDone: run.checkpoint?.inputsDone ?? 0,
-    head: session.head === undefined ? null : headFact(session.head),
+    head: head === undefined ? null : snapshotFact(head),
     nextIndex: session.nextIndex,
     parent:
       parent === undefined
         ? null
-        : {
-            key: parent,
-            isListed: parent.index >= 0,
-            parent: parent.parent ?? null,
-            inSession: parent.session === session,
-            status: parent.status,
-          },
+        : { ...snapshotFact(parent), inSession: parent.session === session, status: parent.status },
     inbox: inboxOf(run).length,
     isTaken:
       tables.snapshots.has(snapshotId) || (snapshotId !== run.id && tables.runs.has(snapshotId)),
@@ -100,10 +96,8 @@ function toHolder(run: RunRow): HolderFact<RunRow> {
 /** A snapshot that a run starts from. */
 export function startFact(row: SnapshotRow): StartFact<SnapshotRow> {
   return {
-    key: row,
+    ...snapshotFact(row),
     index: row.index,
-    isListed: row.index >= 0,
-    parent: row.parent ?? null,
     snapshotId: row.id,
     turnIndex: row.turnIndex,
     finishReason: row.finishReason,
@@ -112,8 +106,8 @@ export function startFact(row: SnapshotRow): StartFact<SnapshotRow> {
   };
 }
 
-function headFact(row: SnapshotRow): CommitFacts<SnapshotRow>['head'] {
-  return { key: row, isListed: row.index >= 0 };
+function snapshotFact(row: SnapshotRow): SnapshotFact<SnapshotRow> {
+  return { key: row, isListed: row.index >= 0, parent: row.parent ?? null };
 }
 
 /** A snapshot that a caller names. */
@@ -125,18 +119,10 @@ export function namedFacts(
   const row = findSnapshot(tables, scope, snapshotId);
   const head = row?.session.head;
   return {
-    snapshot:
-      row === undefined
-        ? null
-        : {
-            key: row,
-            isListed: row.index >= 0,
-            parent: row.parent ?? null,
-            status: row.status,
-          },
+    snapshot: row === undefined ? null : { ...snapshotFact(row), status: row.status },
     isReserved: findRun(tables, scope, snapshotId) !== undefined,
     sessionId: row?.session.id ?? '',
-    head: head === undefined ? null : { key: head, isListed: head.index >= 0, id: head.id },
+    head: head === undefined ? null : { ...snapshotFact(head), id: head.id },
   };
 }
 

@@ -16,7 +16,7 @@ import { sessionExists } from '../rules/errors.ts';
 import { createFaults, createSteps, type Faults } from '../rules/maintenance-steps.ts';
 import { pruneInSteps } from './prune.ts';
 import { activePath, toMetadata, toSessionInfo } from './reading.ts';
-import { allRows, createSessionRow, dropSessionRows } from './rows.ts';
+import { addSnapshot, allRows, createSessionRow, dropSessionRows, turnFieldsOf } from './rows.ts';
 import { findSession, type SessionRow, type SnapshotRow, type Tables } from './tables.ts';
 
 /** Keeping the store small, whole and portable. */
@@ -114,27 +114,23 @@ function insertSnapshot(
   session: SessionRow,
   { snapshot, totals, state }: ImportRow,
 ): void {
-  const { finishReason, error, edit, usage, label } = snapshot;
-  const row = tables.newRow({
-    id: snapshot.snapshotId,
+  const { snapshotId: id, index, turnIndex, event, status, stateHash, label } = snapshot;
+  const row = addSnapshot(tables, {
+    id,
     session,
     parent: tables.snapshots.get(snapshot.parentId ?? ''),
-    index: snapshot.index,
-    turnIndex: snapshot.turnIndex,
-    event: snapshot.event,
-    status: snapshot.status,
+    index,
+    turnIndex,
+    event,
+    status,
+    ...turnFieldsOf(snapshot),
     createdAt: Date.parse(snapshot.createdAt),
     updatedAt: Date.parse(snapshot.updatedAt),
     state,
-    stateHash: snapshot.stateHash,
-    ...(finishReason === undefined ? {} : { finishReason }),
-    ...(error === undefined ? {} : { error }),
-    ...(edit === undefined ? {} : { edit }),
-    ...(usage === undefined ? {} : { usage }),
+    stateHash,
     ...(label === undefined ? {} : { label }),
     ...(totals === undefined ? {} : { totals }),
   });
-  tables.snapshots.set(row.id, row);
   if (row.index < 0) return;
   session.listed.push(row);
   session.nextIndex = row.index + 1;

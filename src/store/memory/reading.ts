@@ -9,6 +9,7 @@ import {
 } from '../../session/session-state.ts';
 import type { LoadedState, Lookup, RunRecord, Scope } from '../contract/store.ts';
 import { isExpired } from '../rules/holder.ts';
+import { turnFieldsOf } from './rows.ts';
 import {
   findRun,
   findSession,
@@ -51,11 +52,23 @@ export function isOrphaned(row: SnapshotRow, path: ReadonlySet<SnapshotRow>): bo
   return row.parent !== undefined && !path.has(row.parent);
 }
 
+/** The open run whose pending snapshot this is. */
+function runOf(row: SnapshotRow): RunRow | undefined {
+  const { run } = row.session;
+  return run?.row === row ? run : undefined;
+}
+
+/** The state that a snapshot shows: its own, or what its open run has reached. */
+function reachedBy(row: SnapshotRow): Pick<SnapshotRow, 'state' | 'stateHash'> {
+  const run = runOf(row);
+  return run === undefined ? row : stateOf(run);
+}
+
 /** The status of a snapshot as it reads now. */
 export function statusOf(row: SnapshotRow, now: number): SnapshotStatus {
   if (row.status !== 'pending') return row.status;
-  const run = row.session.run;
-  if (run?.row === row) return isExpired(run, now) ? 'expired' : 'pending';
+  const run = runOf(row);
+  if (run !== undefined) return isExpired(run, now) ? 'expired' : 'pending';
   const { heartbeatAt = row.updatedAt, ttl = 0 } = row;
   return now - heartbeatAt >= ttl ? 'expired' : 'pending';
 }
@@ -66,7 +79,7 @@ export function toMetadata(
   now: number,
   path: ReadonlySet<SnapshotRow> = nearbyPath(row) ?? activePath(row.session),
 ): Snapshot {
-  const run = row.session.run?.row === row ? row.session.run : undefined;
+  const run = runOf(row);
   const heartbeatAt = run?.heartbeatAt ?? row.heartbeatAt;
   return {
     snapshotId: row.id,
@@ -76,16 +89,13 @@ export function toMetadata(
     turnIndex: row.turnIndex,
     event: row.event,
     status: statusOf(row, now),
-    ...(row.finishReason === undefined ? {} : { finishReason: row.finishReason }),
-    ...(row.error === undefined ? {} : { error: row.error }),
-    ...(row.edit === undefined ? {} : { edit: row.edit }),
-    ...(row.usage === undefined ? {} : { usage: row.usage }),
+    ...turnFieldsOf(row),
     createdAt: iso(row.createdAt),
     updatedAt: iso(row.updatedAt),
     ...(row.status !== 'pending' || heartbeatAt === undefined
       ? {}
       : { heartbeatAt: iso(heartbeatAt) }),
-    stateHash: run === undefined ? row.stateHash : stateOf(run).stateHash,
+    stateHash: reachedBy(row).stateHash,
     ...(row.label === undefined ? {} : { label: row.label }),
     orphaned: isOrphaned(row, path),
   };
@@ -148,9 +158,7 @@ export function readSnapshot(
 
 /** A written snapshot with its plain state, marked. */
 export function withState(row: SnapshotRow, now: number, options: MessageOptions = {}): Snapshot {
-  const run = row.session.run?.row === row ? row.session.run : undefined;
-  const { state } = run === undefined ? row : stateOf(run);
-  return { ...toMetadata(row, now), ...toMarked(state, row, options) };
+  return { ...toMetadata(row, now), ...toMarked(reachedBy(row).state, row, options) };
 }
 
 /** A state in its plain form, or a page of its messages, marked by the snapshots on the path to a row. */
@@ -202,8 +210,8 @@ export function loadState(tables: Tables, scope: Scope, lookup: Lookup): LoadedS
   const { row, run } = find(tables, scope, lookup);
   const now = tables.clock.now();
   if (row !== undefined) {
-    const open = row.session.run?.row === row ? stateOf(row.session.run) : row;
-    return { snapshotId: row.id, state: open.state, ref: row, snapshot: toMetadata(row, now) };
+    const { state } = reachedBy(row);
+    return { snapshotId: row.id, state, ref: row, snapshot: toMetadata(row, now) };
   }
   if (run === undefined) return undefined;
   return {

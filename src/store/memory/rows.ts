@@ -1,4 +1,5 @@
 import type { SessionInfo } from '../../protocol/session.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Scope } from '../contract/store.ts';
 import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from './tables.ts';
 
@@ -34,6 +35,31 @@ export function createSessionRow(
       : { ...plain, ...(startedBy && { startedBy }), ...(forkedFrom && { forkedFrom }) };
   tables.sessions.set(sessionKey(scope, sessionId), session);
   return session;
+}
+
+/** A new snapshot, which is not listed and begins now unless it says otherwise. */
+export function addSnapshot(
+  tables: Tables,
+  row: Omit<SnapshotRow, DefaultField> & Partial<Pick<SnapshotRow, DefaultField>>,
+): SnapshotRow {
+  const now = tables.clock.now();
+  const added = tables.newRow({ index: -1, createdAt: now, updatedAt: now, ...row });
+  tables.snapshots.set(added.id, added);
+  return added;
+}
+
+type DefaultField = 'index' | 'createdAt' | 'updatedAt';
+
+/** The optional fields of a snapshot that it has from its turn, and that are read as they were written. */
+const turnFields = ['finishReason', 'error', 'edit', 'usage'] as const;
+
+/** Those of the fields that are set. */
+export function turnFieldsOf(
+  row: { readonly [Field in (typeof turnFields)[number]]?: Snapshot[Field] | undefined },
+): Pick<SnapshotRow, (typeof turnFields)[number]> {
+  const fields: Record<string, unknown> = {};
+  for (const field of turnFields) if (row[field] !== undefined) fields[field] = row[field];
+  return fields;
 }
 
 /** The snapshots of a session: those that are listed, and an unlisted head. */
