@@ -15,7 +15,7 @@ import { checkLabel, checkMetadata, checkTitle } from '../rules/size-limits.ts';
 import { checkFree, expireRun } from './claim.ts';
 import { holderFact, namedFacts } from './facts.ts';
 import { activePath, isOrphaned, toMetadata, toSessionInfo, withState } from './reading.ts';
-import { createSessionRow, dropSessionRow, withSubSessions } from './rows.ts';
+import { addSnapshot, createSessionRow, dropSessionRow, withSubSessions } from './rows.ts';
 import {
   findSession,
   inScope,
@@ -42,13 +42,8 @@ export function timelineSupport(tables: Tables): Required<TimelineSupport> {
       const sessions = [...tables.sessions.values()]
         .filter((session) => inScope(session, scope) && isWanted(session, options, now()))
         .sort((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? -1 : 1));
-      const keyOf = (session: SessionRow): readonly [number, string] => [
-        -session.updatedAt,
-        session.id,
-      ];
-      const { items, next } = pageOf(sessions, keyOf, options);
-      const infos = items.map((session) => toSessionInfo(session, now()));
-      return next === undefined ? { items: infos } : { items: infos, next };
+      const page = pageOf(sessions, ({ updatedAt, id }) => [-updatedAt, id], options);
+      return { ...page, items: page.items.map((session) => toSessionInfo(session, now())) };
     },
     async listOwners(options = {}) {
       const owners = new Set(
@@ -132,12 +127,11 @@ function listSnapshots(
   const rows = includeOrphaned
     ? session.listed
     : session.listed.filter((row) => !isOrphaned(row, path));
-  const { items, next } = newestFirst
+  const page = newestFirst
     ? pageOf(rows.toReversed(), (row) => [-row.index, ''], options)
     : pageOf(rows, (row) => [row.index, ''], options);
   const now = tables.clock.now();
-  const snapshots = items.map((row) => toMetadata(row, now, path));
-  return next === undefined ? { items: snapshots } : { items: snapshots, next };
+  return { ...page, items: page.items.map((row) => toMetadata(row, now, path)) };
 }
 
 function fork(
@@ -158,11 +152,10 @@ function fork(
     forkedFrom: { sessionId: source.session.id, snapshotId },
   });
   const { turnIndex, event, finishReason, totals, state, stateHash } = source;
-  const row = tables.newRow({
+  const row = addSnapshot(tables, {
     id: target.snapshotId,
     session,
     parent: undefined,
-    index: -1,
     turnIndex,
     // The copy was not edited.
     event: event === 'edit' ? 'turnEnd' : event,
@@ -176,7 +169,6 @@ function fork(
   });
   list(row);
   session.head = row;
-  tables.snapshots.set(row.id, row);
   return toMetadata(row, row.createdAt);
 }
 

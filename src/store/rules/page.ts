@@ -1,8 +1,9 @@
-import { WaymarkError } from '../../core/error.ts';
 import type { Page } from '../../protocol/session.ts';
 import type { ListOptions } from '../contract/store.ts';
+import { invalid } from './errors.ts';
 
-type Key = readonly [number, string];
+/** The place of the last item of a page: a number, and a text where numbers may be equal. */
+export type PageKey = readonly [number, string];
 
 /**
  * One page of a sorted list. The cursor is the key of the last item, so that items added or removed between two pages neither
@@ -10,42 +11,49 @@ type Key = readonly [number, string];
  */
 export function pageOf<Item>(
   sorted: readonly Item[],
-  keyOf: (item: Item) => Key,
+  keyOf: (item: Item) => PageKey,
   { limit = 50, cursor }: ListOptions,
 ): Page<Item> {
   checkLimit(limit);
-  const after = cursor === undefined ? undefined : parseCursor(cursor);
+  const after = parseCursor(cursor);
   const from =
     after === undefined ? 0 : sorted.findIndex((item) => compare(keyOf(item), after) > 0);
-  if (from < 0) return { items: [] };
-  const items = sorted.slice(from, from + limit);
+  return from < 0 ? { items: [] } : firstPage(sorted.slice(from, from + limit + 1), keyOf, limit);
+}
+
+/** A page of items, of which there is at least one more than fits on it if another page follows. */
+export function firstPage<Item>(
+  found: readonly Item[],
+  keyOf: (item: Item) => PageKey,
+  limit: number,
+): Page<Item> {
+  const items = found.slice(0, limit);
   const last = items.at(-1);
-  if (last === undefined || from + limit >= sorted.length) return { items };
+  if (last === undefined || found.length <= limit) return { items };
   return { items, next: JSON.stringify(keyOf(last)) };
 }
 
 /** Refuses a number of items that is none. */
 export function checkLimit(limit: number): void {
-  if (Number.isInteger(limit) && limit >= 1) return;
-  throw new WaymarkError('INVALID_ARGUMENT', `The limit ${limit} is not a positive whole number.`);
+  if (Number.isSafeInteger(limit) && limit >= 1) return;
+  throw invalid(`The limit ${limit} is not a positive whole number.`);
 }
 
-function compare([a, textA]: Key, [b, textB]: Key): number {
+function compare([a, textA]: PageKey, [b, textB]: PageKey): number {
   if (a !== b) return a - b;
   return textA === textB ? 0 : textA < textB ? -1 : 1;
 }
 
-function parseCursor(cursor: string): Key {
+/** The key in a cursor that came back. */
+export function parseCursor(cursor: string | undefined): PageKey | undefined {
+  if (cursor === undefined) return undefined;
   try {
     const key: unknown = JSON.parse(cursor);
-    if (Array.isArray(key) && Number.isFinite(key[0]) && typeof key[1] === 'string') {
+    if (Array.isArray(key) && Number.isSafeInteger(key[0]) && typeof key[1] === 'string') {
       return [key[0], key[1]];
     }
   } catch {
     // Falls through: it is no cursor of ours.
   }
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
-    'The cursor is not one that a list of this store gave. Start again without one.',
-  );
+  throw invalid('The cursor is not one that a list of this store gave. Start again without one.');
 }

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../../core/json/json.ts';
 import type { Page, SessionInfo } from '../../../protocol/session.ts';
 import type { ListOptions, Scope, SessionChange, SessionFilter } from '../../contract/store.ts';
 import { notFound } from '../../rules/errors.ts';
+import { checkLimit, firstPage, type PageKey, parseCursor } from '../../rules/page.ts';
 import { matchesQuery, passesFilter } from '../../rules/session-filter.ts';
 import { checkMetadata } from '../../rules/size-limits.ts';
 import type { Cipher } from '../content/cipher.ts';
@@ -10,7 +11,6 @@ import { all, first, type Plan, run, type SqlValue, statement } from '../databas
 import type { StateContext } from '../history/state-rows.ts';
 import { isHeld } from '../runs/open-run.ts';
 import { code, fromFinish, fromStatus } from '../values/codes.ts';
-import { checkLimit, fromCursor, type Key, toCursor } from '../values/cursor.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
 import { sessionsWithWords } from './search.ts';
 import {
@@ -105,7 +105,7 @@ export function* getSession(
 }
 
 // Later than any session.
-const end: Key = [Number.MAX_SAFE_INTEGER, ''];
+const end: PageKey = [Number.MAX_SAFE_INTEGER, ''];
 
 // Titles and metadata may be sealed, so they are looked through here and not in the database.
 const batch = 200;
@@ -123,7 +123,7 @@ export function* listSessions(
   const found: SessionRow[] = [];
   const size = query === '' && !isFiltered ? limit + 1 : Math.max(batch, limit + 1);
   const withText = yield* sessionsWithWords(scope, query, context);
-  let after = fromCursor(cursor) ?? end;
+  let after = parseCursor(cursor) ?? end;
   while (found.length <= limit) {
     const select = waiting === true ? selectWaiting : selectSessions;
     const rows = yield* all(select, ...scopeKey(scope), ...after, size);
@@ -133,23 +133,18 @@ export function* listSessions(
     if (last === undefined || rows.length < size) break;
     after = [last.updated_at, last.id];
   }
-  const items = found.slice(0, limit);
-  const last = items.at(-1);
-  const infos = items.map((row) => toSessionInfo(row, cipher));
-  if (last === undefined || found.length <= limit) return { items: infos };
-  return { items: infos, next: toCursor([last.updated_at, last.id]) };
+  const page = firstPage(found, (row) => [row.updated_at, row.id], limit);
+  return { ...page, items: page.items.map((row) => toSessionInfo(row, cipher)) };
 }
 
 /** The owners of sessions, ascending. */
 export function* listOwners({ limit = 50, cursor }: ListOptions): Plan<Page<string>> {
   checkLimit(limit);
   // An empty owner is none.
-  const [, after] = fromCursor(cursor) ?? [0, ''];
+  const [, after] = parseCursor(cursor) ?? [0, ''];
   const rows = yield* all(selectOwners, after, limit + 1);
-  const items = rows.slice(0, limit).map(({ owner }) => owner);
-  const last = items.at(-1);
-  if (last === undefined || rows.length <= limit) return { items };
-  return { items, next: toCursor([0, last]) };
+  const owners = rows.map(({ owner }) => owner);
+  return firstPage(owners, (owner) => [0, owner], limit);
 }
 
 function* filtered(

@@ -1,11 +1,11 @@
 import type { Page } from '../../../protocol/session.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import type { ListOptions, Scope, SnapshotListing } from '../../contract/store.ts';
+import { checkLimit, firstPage, parseCursor } from '../../rules/page.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { all, type Plan, statement } from '../database/query.ts';
 import { activeEnds, lineageTable } from '../history/lineage.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { checkLimit, fromCursor, toCursor } from '../values/cursor.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
 import { orphanedColumn } from './locate.ts';
 import { openHash, type SnapshotRow, snapshotColumns, toSnapshot } from './snapshot-row.ts';
@@ -67,16 +67,14 @@ export function* listSnapshots(
 ): Plan<Page<Snapshot>> {
   checkLimit(limit);
   const { select, start } = listing(which);
-  const [after] = fromCursor(cursor) ?? [start];
+  const [after] = parseCursor(cursor) ?? [start];
   const rows = yield* all(select, ...scopeKey(scope), sessionKey(sessionId), after, limit + 1);
-  const page = rows.slice(0, limit);
-  const items = page.map((row) => {
+  const page = firstPage(rows, ({ idx }) => [idx ?? 0, ''], limit);
+  const items = page.items.map((row) => {
     const reading = { now: row.now, orphaned: row.orphaned === 1 };
     if (row.run_heartbeat === null) return toSnapshot(row, reading, cipher);
     const reached = { id: row.reached_id, state_hash: row.reached_hash };
     return toSnapshot(row, { ...reading, stateHash: openHash(row, reached, cipher) }, cipher);
   });
-  const last = page.at(-1);
-  if (last === undefined || rows.length <= limit) return { items };
-  return { items, next: toCursor([last.idx ?? 0, '']) };
+  return { ...page, items };
 }
