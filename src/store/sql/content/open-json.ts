@@ -27,8 +27,13 @@ export function problemOf(read: () => unknown): string | undefined {
     read();
     return undefined;
   } catch (error) {
-    const told = toReadError(error);
-    if (isWaymarkError(told) && told.status === 'DATA_LOSS') return told.message;
-    throw told;
+    return problemIn(error);
   }
+}
+
+/** The damage that an error reports. Any other error is thrown. */
+export function problemIn(error: unknown): string {
+  const told = toReadError(error);
+  if (isWaymarkError(told) && told.status === 'DATA_LOSS') return told.message;
+  throw told;
 }

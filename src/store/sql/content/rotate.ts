@@ -9,131 +9,31 @@ import {
   type Statement,
   statement,
 } from '../database/query.ts';
-import { journal } from '../runs/journal.ts';
-import { hexOf } from '../values/bytes.ts';
 import type { Cipher } from './cipher.ts';
 import {
-  bytesPlace,
-  documentPlace,
-  type Home,
-  homeOf,
-  journalPlace,
-  messagePlace,
-  receiptPlace,
-  requestPlace,
-  sessionPlace,
-  snapshotPlace,
-} from './places.ts';
-
-type Row = Readonly<Record<string, SqlValue>>;
-
-/** A table with content: the order in which its rows are read, and the place of each column. */
-interface SealedTable {
-  readonly name: string;
-  /** The key, with values before any row's. */
-  readonly keys: Readonly<Record<string, SqlValue>>;
-  /** By column: the place of its value in a row, for the table `t` and its session `z`. */
-  readonly places: Readonly<Record<string, (row: Row) => string>>;
-  /** Further columns that places need. */
-  readonly also?: string;
-  readonly hasSession?: boolean;
-  /** Rows with nothing to encrypt. */
-  readonly except?: string;
-  /** Rows that are read at a time at most. */
-  readonly batch?: number;
-}
-
-const homeColumns = 'z.owner, z.agent, z.id AS session_id';
-const noBytes = new Uint8Array();
-
-// The statements name the columns that are cast here.
-const home = (row: Row): Home => homeOf(row as unknown as Parameters<typeof homeOf>[0]);
-const bytes = (row: Row, column: string): Uint8Array => row[column] as Uint8Array;
-
-const tables: readonly SealedTable[] = [
-  { name: 'messages', keys: { id: -1 }, places: { body: () => messagePlace } },
-  {
-    name: 'sessions',
-    keys: { row_id: -1 },
-    also: 't.owner, t.agent, t.id AS session_id',
-    places: {
-      title: (row) => sessionPlace('title', home(row)),
-      metadata: (row) => sessionPlace('metadata', home(row)),
-    },
-  },
-  {
-    name: 'snapshots',
-    keys: { row_id: -1 },
-    also: `t.id, ${homeColumns}`,
-    hasSession: true,
-    // The row of an open run has no hash.
-    except:
-      'EXISTS (SELECT 1 FROM @runs r WHERE r.session = t.session AND r.own_snapshot = t.row_id)',
-    places: {
-      error: (row) => snapshotPlace('error', home(row), bytes(row, 'id')),
-      label: (row) => snapshotPlace('label', home(row), bytes(row, 'id')),
-      state_hash: (row) => snapshotPlace('state_hash', home(row), bytes(row, 'id')),
-    },
-  },
-  {
-    name: 'blobs',
-    keys: { row_id: -1 },
-    places: { body: () => documentPlace, bytes: () => bytesPlace },
-    // The bytes of one may be a megabyte.
-    batch: 32,
-  },
-  {
-    name: 'runs',
-    keys: { session: -1 },
-    also: `t.id, ${homeColumns}`,
-    hasSession: true,
-    places: { request: (row) => requestPlace(home(row), bytes(row, 'id')) },
-  },
-  {
-    name: 'dead_runs',
-    keys: { run: noBytes },
-    also: homeColumns,
-    hasSession: true,
-    // As it was copied from the run.
-    places: { request: (row) => requestPlace(home(row), bytes(row, 'run')) },
-  },
-  {
-    name: 'requests',
-    keys: { key: noBytes },
-    also: 't.run',
-    places: { receipt: (row) => receiptPlace(hexOf(bytes(row, 'key')), bytes(row, 'run')) },
-  },
-  {
-    name: 'journal',
-    keys: { run: noBytes, attempt: -2, seq: -1 },
-    also: `t.last, ${homeColumns}`,
-    hasSession: true,
-    except: `t.attempt = ${journal.end}`,
-    places: { body: (row) => journalPlace(home(row), bytes(row, 'run'), row as never) },
-  },
-];
+  keyOf,
+  type SealedRow,
+  type SealedTable,
+  sealedTables,
+  selectAfter,
+} from './sealed-tables.ts';
 
 interface Statements {
-  readonly select: Statement<Row>;
+  readonly select: Statement<SealedRow>;
   readonly update: Statement;
 }
 
-function statementsOf({ name, keys, places, ...table }: SealedTable): Statements {
-  const { also, hasSession = false, except, batch = Number.POSITIVE_INFINITY } = table;
+function statementsOf(table: SealedTable): Statements {
+  const { name, keys, places, batch = Number.POSITIVE_INFINITY } = table;
   const names = Object.keys(keys);
-  const columns = Object.keys(places);
-  const list = names.map((key) => `t.${key}`).join(', ');
-  const after = names.map((_, place) => `$${place + 1}`).join(', ');
-  const sets = columns.map((column, place) => `${column} = $${names.length + place + 1}`);
   const isRow = names.map((key, place) => `${key} = $${place + 1}`).join(' AND ');
+  const sets = Object.keys(places).map(
+    (column, place) => `${column} = $${names.length + place + 1}`,
+  );
   return {
     select: statement(
       `rotate_${name}`,
-      (d) => `
-        SELECT ${list}, ${columns.map((column) => `t.${column}`).join(', ')}${also === undefined ? '' : `, ${also}`}
-        FROM @${name} t ${hasSession ? 'JOIN @sessions z ON z.row_id = t.session' : ''}
-        WHERE (${list}) > (${after}) ${except === undefined ? '' : `AND NOT (${except})`}
-        ORDER BY ${list} LIMIT ${Math.min(batch, d.atOnce.statements)} ${d.lock('t')}`,
+      (d) => `${selectAfter(table)} LIMIT ${Math.min(batch, d.atOnce.statements)} ${d.lock('t')}`,
     ),
     update: statement(
       `rotate_${name}_row`,
@@ -142,12 +42,12 @@ function statementsOf({ name, keys, places, ...table }: SealedTable): Statements
   };
 }
 
-const sealedTables = tables.map((table) => ({ table, sql: statementsOf(table) }));
+const rotated = sealedTables.map((table) => ({ table, sql: statementsOf(table) }));
 
 /** Encrypts everything under the current key, in batches of rows. Gives how many rows were encrypted again. */
 export async function rotateRows(db: Database, cipher: Cipher, step: Step): Promise<number> {
   let sealed = 0;
-  for (const { table, sql } of sealedTables) {
+  for (const { table, sql } of rotated) {
     for (let after: readonly SqlValue[] | undefined = Object.values(table.keys); after; ) {
       const at: readonly SqlValue[] = after;
       const batch = await db.write(() => rotateSome(table, sql, at, cipher));
@@ -168,17 +68,16 @@ function* rotateSome(
 ): Plan<{ readonly sealed: number; readonly next: readonly SqlValue[] | undefined }> {
   const rows = yield* all(sql.select, ...after);
   const columns = Object.keys(table.places);
-  const keyOf = (row: Row): SqlValue[] => Object.keys(table.keys).map((key) => row[key] ?? null);
   let sealed = 0;
   for (const row of rows) {
     if (columns.every((column) => isCurrent(column, row[column] ?? null, cipher))) continue;
     const again = columns.map((column) => renewed(table, column, row, cipher));
-    yield* run(sql.update, ...keyOf(row), ...again);
+    yield* run(sql.update, ...keyOf(table, row), ...again);
     sealed++;
   }
   const last = rows.at(-1);
   if (last === undefined) return { sealed, next: undefined };
-  const next = keyOf(last);
+  const next = keyOf(table, last);
   checkForward(next, after);
   return { sealed, next };
 }
@@ -189,7 +88,12 @@ function isCurrent(column: string, value: SqlValue, cipher: Cipher): boolean {
   return column === 'bytes' ? cipher.isCurrentBytes(value as Uint8Array) : cipher.isCurrent(value);
 }
 
-function renewed({ places }: SealedTable, column: string, row: Row, cipher: Cipher): SqlValue {
+function renewed(
+  { places }: SealedTable,
+  column: string,
+  row: SealedRow,
+  cipher: Cipher,
+): SqlValue {
   const value = row[column] ?? null;
   if (value === null || isCurrent(column, value, cipher)) return value;
   const place = places[column]?.(row) ?? '';

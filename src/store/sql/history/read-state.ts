@@ -164,19 +164,16 @@ const selectMessages = statement<{ at: number; body: SqlValue }>(
   (d) => `SELECT m.id AS at, m.body AS body FROM ${d.messageRanges('$1')}`,
 );
 
-/** The messages in some lists of ranges of rows, a list for each, and the length of all their texts. */
+/** The messages in some lists of ranges of rows, a list for each. */
 export function* readMessages(
   lists: readonly (readonly Segment[])[],
   { cipher }: StateContext,
-): Plan<{ readonly messages: readonly (readonly Message[])[]; readonly size: number }> {
+): Plan<readonly (readonly Message[])[]> {
   const bodies = new Map<number, string>();
-  let size = 0;
   for (const { at, body } of yield* all(selectMessages, JSON.stringify(lists.flat()))) {
-    const text = cipher.decrypt(body, messagePlace);
-    bodies.set(at, text);
-    size += text.length;
+    bodies.set(at, cipher.decrypt(body, messagePlace));
   }
-  return { messages: lists.map((segments) => messagesOf(segments, bodies)), size };
+  return lists.map((segments) => messagesOf(segments, bodies));
 }
 
 /** The artifacts in a stored list. */

@@ -1,131 +1,242 @@
-import { isWaymarkError } from '../../../core/error.ts';
-import type { Totals } from '../../../protocol/usage.ts';
-import { isStateHash, type SessionState } from '../../../session/session-state.ts';
-import { all, first, type Plan, statement } from '../database/query.ts';
-import { orphanedColumn } from '../snapshots/locate.ts';
-import {
-  type HashRow,
-  openHash,
-  type SnapshotRow,
-  snapshotColumns,
-} from '../snapshots/snapshot-row.ts';
-import { fromTotals } from '../values/codes.ts';
-import { activeEnds, lineageTable, parseLineage, selectLineage } from './lineage.ts';
-import { readState } from './read-state.ts';
+import { isWaymarkError, WaymarkError } from '../../../core/error.ts';
+import { carryHashes } from '../../../core/json/hash.ts';
+import type { Json } from '../../../core/json/json.ts';
+import { applyPatch, type JsonPatch } from '../../../core/json/patch.ts';
+import type { Message } from '../../../protocol/message.ts';
+import type { Artifact } from '../../../protocol/state.ts';
+import { History } from '../../../session/history.ts';
+import { emptyState, isStateHash, type SessionState } from '../../../session/session-state.ts';
+import { readDocument } from '../content/document.ts';
+import { documentPlace } from '../content/places.ts';
+import type { Dialect } from '../database/dialect.ts';
+import { all, first, type Plan, type SqlValue, statement } from '../database/query.ts';
+import { openHash, type SnapshotRow } from '../snapshots/snapshot-row.ts';
+import { parseLineage, selectLineage, viewOf } from './lineage.ts';
+import { undamaged } from './read-artifacts.ts';
+import { readArtifactsAt, readMessages, readState } from './read-state.ts';
+import { cut, messageRowId, rowsPerBranch, type Segment } from './segments.ts';
 import type { StateContext } from './state-rows.ts';
 
-/** A snapshot of a session with where its state lies. */
-export interface TreeRow extends SnapshotRow {
-  readonly now: number;
-  readonly orphaned: number;
+/** The columns that say where the state of a snapshot `s` lies; `b` is its branch. */
+export const placeColumns = `s.row_id, s.branch, s.branch_length, s.view, s.custom, s.artifacts, b.parent AS branch_parent`;
+
+/** Joins the branch of a snapshot `s`. */
+export function joinBranch(d: Dialect): string {
+  return d.lookupOptional('branches', 'b', 'b.row_id = s.branch');
+}
+
+/** A snapshot or checkpoint with where its state lies. */
+export interface PlacedRow
+  extends Pick<SnapshotRow, 'id' | 'owner' | 'agent' | 'session_id' | 'state_hash'> {
   readonly row_id: number;
-  readonly parent: number | null;
   readonly branch: number | null;
   readonly branch_length: number;
   readonly view: number | null;
-  readonly length: number;
   readonly custom: number | null;
   readonly artifacts: number | null;
-  readonly totals: string | null;
+  readonly branch_parent: number | null;
 }
 
-const selectTree = statement<TreeRow>(
-  'tree_rows',
-  (d) => `
-    WITH RECURSIVE ${lineageTable(d, 'active', `@sessions h ${activeEnds} AND h.row_id = $1`)}
-    SELECT ${d.now} AS now, ${snapshotColumns}, ${orphanedColumn('s', 'p')}, s.row_id, s.parent, s.branch,
-      s.branch_length, s.view, s.length, s.custom, s.artifacts, s.totals
-    FROM @snapshots s JOIN @sessions z ON z.row_id = s.session
-    LEFT JOIN @snapshots p ON p.row_id = s.parent
-    LEFT JOIN @runs r ON r.own_snapshot = s.row_id AND r.session = z.row_id
-    WHERE s.session = $1 ORDER BY CASE WHEN s.idx IS NULL THEN 1 ELSE 0 END, s.idx, s.row_id`,
+interface DocumentRow {
+  readonly prev: number | null;
+  readonly body: SqlValue;
+}
+
+const selectDocument = statement<DocumentRow>(
+  'states_document',
+  'SELECT prev, body FROM @blobs WHERE row_id = $1',
 );
-/** The snapshots and checkpoints of a session: the listed ones by index, then the others. */
-export function* treeOf(session: number): Plan<readonly TreeRow[]> {
-  return yield* all(selectTree, session);
+// So small that those of two hundred snapshots are read in a moment.
+const selectSmall = statement<DocumentRow & { readonly row_id: number }>(
+  'states_documents',
+  (d) =>
+    `SELECT row_id, prev, body FROM @blobs WHERE row_id ${d.integers('$1')} AND octet_length(body) <= 500`,
+);
+
+/** Messages that are read at a time, of one history or of several short ones. */
+const pageSize = 32;
+
+/** The messages of a branch under a view, of which some have been read. */
+interface Line {
+  readonly segments: readonly Segment[];
+  /** The number of messages before the rows of the branch, and the first of these rows. */
+  readonly before: number;
+  readonly from: number;
+  history: History;
+  /** How many of them to read; fewer than were asked for when one cannot be read. */
+  end: number;
 }
 
-/** The result of reading a snapshot's state. */
-export type ReadResult =
-  | { readonly kind: 'state'; readonly state: SessionState }
-  | { readonly kind: 'damaged'; readonly message: string };
+// It must not be read as a whole: that would never end.
+const circular = new WaymarkError(
+  'DATA_LOSS',
+  'A stored state is a change of itself: the database was damaged or changed by hand. Restore it from a backup, or continue from another snapshot.',
+);
 
-/** Reads states of one session, each message once: snapshots on one branch under one view share the longest of them. */
+/** A document that was read, by its row. */
+interface Read<Value> {
+  readonly rowId: number;
+  readonly value: Value;
+}
+
+/**
+ * Reads the states of many snapshots. Each message is read once, in pages, and a document is made of the one before by its patch, so
+ * that snapshots in the order in which they were written cost what is new in each.
+ */
 export class StateReader {
   readonly #context: StateContext;
-  readonly #longest = new Map<string, TreeRow>();
-  readonly #read = new Map<string, ReadResult>();
+  #lines: ReadonlyMap<string, Line> = new Map();
+  #documents: ReadonlyMap<number, DocumentRow> = new Map();
+  #custom: Read<Json> | undefined;
+  #artifacts: Read<readonly Artifact[]> | undefined;
 
-  constructor(rows: readonly TreeRow[], context: StateContext) {
+  constructor(context: StateContext) {
     this.#context = context;
+  }
+
+  /** Reads the messages and small documents of the snapshots that are read next. */
+  *expect(rows: readonly PlacedRow[]): Plan<void> {
+    const lines = new Map<string, Line>();
     for (const row of rows) {
-      const known = this.#longest.get(keyOf(row));
-      if (known === undefined || row.length > known.length) this.#longest.set(keyOf(row), row);
+      const key = lineKey(row);
+      const line = lines.get(key) ?? this.#lines.get(key) ?? (yield* lineOf(row));
+      lines.set(key, line);
+      line.end = Math.max(line.end, lengthOn(line, row));
     }
+    this.#lines = lines;
+    for (let open = [...lines.values()]; ; ) {
+      open = open.filter(({ history, end }) => history.length < end);
+      if (open.length === 0) break;
+      yield* this.#readPage(open);
+    }
+    const documents = new Set(rows.map((row) => row.custom).filter((rowId) => rowId !== null));
+    if (documents.size === 0) return;
+    const found = yield* all(selectSmall, JSON.stringify([...documents]));
+    this.#documents = new Map(found.map((row) => [row.row_id, row]));
   }
 
   /** The state of a row, held against its hash. */
-  *read(row: TreeRow): Plan<ReadResult> {
-    const longest = yield* this.#longestOf(row);
-    if (longest.kind === 'damaged') return yield* this.#readAlone(row);
-    const state = { ...longest.state, history: longest.state.history.truncate(row.length) };
-    const hash = this.#hashOf(row);
-    if (hash !== undefined && isStateHash(state, hash)) return { kind: 'state', state };
-    return yield* this.#readAlone(row);
-  }
-
-  *#longestOf(row: TreeRow): Plan<ReadResult> {
-    const key = keyOf(row);
-    const known = this.#read.get(key);
-    if (known !== undefined) return known;
-    const read = yield* this.#readAlone(this.#longest.get(key) ?? row);
-    this.#read.set(key, read);
-    return read;
-  }
-
-  #hashOf(row: TreeRow): string | undefined {
+  *read(row: PlacedRow): Plan<SessionState> {
     try {
-      return openHash(row, row, this.#context.cipher);
-    } catch {
-      // Reading the row alone says what is wrong.
-      return undefined;
+      const state = yield* this.#stateOf(row);
+      if (state !== undefined) return state;
+    } catch (error) {
+      if (error === circular || !isDamage(error)) throw error;
     }
-  }
-
-  *#readAlone(row: TreeRow): Plan<ReadResult> {
-    return yield* readAlone(row, this.#context);
-  }
-}
-
-/** Reads the state of one row, and holds it against its hash. */
-export function* readAlone(
-  row: HashRow &
-    Pick<TreeRow, 'row_id' | 'custom' | 'artifacts' | 'owner' | 'agent' | 'session_id'>,
-  context: StateContext,
-): Plan<ReadResult> {
-  const found = yield* first(selectLineage, row.row_id);
-  try {
+    // Reading the state by itself says what is wrong with it.
+    const found = yield* first(selectLineage, row.row_id);
     const place = {
       levels: parseLineage(found?.lineage ?? null),
       custom: row.custom,
       artifacts: row.artifacts,
-      stateHash: openHash(row, row, context.cipher),
+      stateHash: openHash(row, row, this.#context.cipher),
     };
-    const { state } = yield* readState(place, context);
-    return { kind: 'state', state };
-  } catch (error) {
-    if (isWaymarkError(error) && error.status === 'DATA_LOSS') {
-      return { kind: 'damaged', message: error.message };
+    return (yield* readState(place, this.#context)).state;
+  }
+
+  /** The artifacts of a row. */
+  *artifactsOf({ artifacts: rowId }: PlacedRow): Plan<readonly Artifact[]> {
+    if (rowId === null) return emptyState.artifacts;
+    if (this.#artifacts?.rowId !== rowId) {
+      const value = yield* readArtifactsAt(rowId, this.#context);
+      this.#artifacts = { rowId, value };
     }
-    throw error;
+    return this.#artifacts.value;
+  }
+
+  /** The state of a row, if it fits its hash. */
+  *#stateOf(row: PlacedRow): Plan<SessionState | undefined> {
+    const hash = openHash(row, row, this.#context.cipher);
+    const line = this.#lines.get(lineKey(row));
+    if (line === undefined || line.history.length < lengthOn(line, row)) return undefined;
+    const state = {
+      history: line.history.truncate(lengthOn(line, row)),
+      custom: yield* this.#customOf(row.custom),
+      artifacts: yield* this.artifactsOf(row),
+    };
+    return isStateHash(state, hash) ? state : undefined;
+  }
+
+  /** Reads on in the first of some lines, as many as a page has room for. */
+  *#readPage(lines: readonly Line[]): Plan<void> {
+    const page: { readonly line: Line; readonly to: number }[] = [];
+    let room = pageSize;
+    for (const line of lines) {
+      if (room <= 0) break;
+      const to = Math.min(line.end, line.history.length + room);
+      page.push({ line, to });
+      room -= to - line.history.length;
+    }
+    const lists = page.map(({ line, to }) => cut(line.segments, line.history.length, to));
+    let found: readonly (readonly Message[])[] = [];
+    try {
+      found = yield* readMessages(lists, this.#context);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+    }
+    for (const [at, { line, to }] of page.entries()) {
+      const messages = found[at] ?? [];
+      if (line.history.length + messages.length < to) line.end = 0;
+      else line.history = line.history.append(messages);
+      // Not all at once when it is needed.
+      line.history.chain();
+    }
+  }
+
+  *#customOf(rowId: number | null): Plan<Json | undefined> {
+    const known = this.#custom;
+    if (rowId === null) return undefined;
+    if (known?.rowId === rowId) return known.value;
+    const texts: string[] = [];
+    const seen = new Set<number>();
+    let at: number | null = rowId;
+    while (at !== null && at !== known?.rowId) {
+      if (seen.has(at)) throw circular;
+      seen.add(at);
+      const row: DocumentRow | undefined =
+        this.#documents.get(at) ?? (yield* first(selectDocument, at));
+      if (row === undefined) return undefined;
+      texts.push(this.#context.cipher.decrypt(row.body, documentPlace));
+      at = row.prev;
+    }
+    const value = undamaged(() =>
+      at === null || known === undefined
+        ? readDocument(rowId, texts)?.value
+        : patched(known.value, texts),
+    );
+    this.#custom = value === undefined ? undefined : { rowId, value };
+    return value;
   }
 }
 
-// Documents are shared as well where they are the same; a session whose documents change is read document by document.
-function keyOf({ branch, view, custom, artifacts }: TreeRow): string {
-  return `${branch} ${view} ${custom} ${artifacts}`;
+function lineKey({ branch, view }: PlacedRow): string {
+  return `${branch} ${view}`;
 }
 
-export function totalsOf({ totals }: TreeRow): Totals | undefined {
-  return fromTotals(totals);
+/** The number of messages that a snapshot has of its line. */
+function lengthOn({ before, from }: Line, { branch, branch_length: length }: PlacedRow): number {
+  return branch === null ? 0 : before + Math.max(0, length - from);
+}
+
+function* lineOf({ row_id: rowId, branch, branch_parent, view }: PlacedRow): Plan<Line> {
+  const line = { segments: [], before: 0, from: 0, history: History.empty, end: 0 };
+  if (branch === null) return line;
+  const isRoot = view === null && branch_parent === null;
+  const lineage = isRoot ? null : ((yield* first(selectLineage, rowId))?.lineage ?? null);
+  const { before = [], from = 0 } = undamaged(() => viewOf(parseLineage(lineage))) ?? {};
+  const own: Segment = [messageRowId(branch, from), messageRowId(branch, rowsPerBranch)];
+  const count = before.reduce((sum, [low, high]) => sum + high - low, 0);
+  return { ...line, segments: [...before, own], before: count, from };
+}
+
+/** A document with patches applied, the newest of which comes first. */
+function patched(from: Json, texts: readonly string[]): Json {
+  const operations = texts.toReversed().flatMap((text) => JSON.parse(text) as JsonPatch);
+  const to = applyPatch(from, operations);
+  carryHashes(from, to);
+  return to;
+}
+
+function isDamage(error: unknown): boolean {
+  return isWaymarkError(error) && error.status === 'DATA_LOSS';
 }

@@ -1,104 +1,31 @@
 import type { Fault } from '../../contract/store.ts';
 import { openJson, problemOf } from '../content/open-json.ts';
-import { homeOf, journalPlace, receiptPlace } from '../content/places.ts';
-import { checkForward } from '../database/check-forward.ts';
 import {
-  all,
-  one,
-  type Plan,
-  type SqlValue,
-  type Statement,
-  statement,
-} from '../database/query.ts';
+  keyOf,
+  type SealedRow,
+  type SealedTable,
+  sealedTables,
+  selectAfter,
+} from '../content/sealed-tables.ts';
+import { checkForward } from '../database/check-forward.ts';
+import { all, one, type Plan, type SqlValue, statement } from '../database/query.ts';
 import { rowsPerBranch } from '../history/segments.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { journal } from '../runs/journal.ts';
-import { hexOf, uuidText } from '../values/bytes.ts';
+import { uuidText } from '../values/bytes.ts';
 import { gapsOf, reachabilityNow } from './gc-reachability.ts';
 
 /** The faults of some rows, and the key after which to continue; `undefined`: there are no more rows. */
-export interface VerifiedRows<Key> {
+interface VerifiedRows {
   readonly faults: readonly Fault[];
-  readonly next: Key | undefined;
+  readonly next: readonly SqlValue[] | undefined;
 }
 
-// Runs ------------------------------------------------------------------------------------------------
-
-interface JournalRow {
-  readonly run: Uint8Array;
-  readonly attempt: number;
-  readonly seq: number;
-  readonly last: number;
-  readonly body: SqlValue;
-  readonly owner: string;
-  readonly agent: string;
-  readonly session_id: string;
-}
-
-/** The place of a row in the journal. */
-type JournalAt = readonly [run: Uint8Array, attempt: number, seq: number];
-
-export const journalStart: JournalAt = [new Uint8Array(), -2, -1];
-
-const selectJournal = statement<JournalRow>(
-  'verify_journal',
-  `SELECT j.run, j.attempt, j.seq, j.last, j.body, z.owner, z.agent, z.id AS session_id
-   FROM @journal j JOIN @sessions z ON z.row_id = j.session
-   WHERE (j.run, j.attempt, j.seq) > ($1, $2, $3) AND j.attempt <> ${journal.end}
-   ORDER BY j.run, j.attempt, j.seq LIMIT 100`,
-);
-
-/** Verifies some events and steps. */
-export function* verifyJournal(
-  after: JournalAt,
-  { cipher }: StateContext,
-): Plan<VerifiedRows<JournalAt>> {
-  const rows = yield* all(selectJournal, ...after);
-  const faults = rows.flatMap((row) => {
-    const place = journalPlace(homeOf(row), row.run, row);
-    return runFaults(row, () => openJson(row.body, place, cipher));
-  });
-  const last = rows.at(-1);
-  if (last === undefined) return { faults, next: undefined };
-  const next: JournalAt = [last.run, last.attempt, last.seq];
-  checkForward(next, after);
-  return { faults, next };
-}
-
-const selectReceipts = statement<{
-  readonly key: Uint8Array;
-  readonly run: Uint8Array;
-  readonly receipt: SqlValue;
-  readonly session_id: string;
-}>(
-  'verify_receipts',
-  `SELECT q.key, q.run, q.receipt, z.id AS session_id FROM @requests q JOIN @sessions z ON z.row_id = q.session
-   WHERE q.key > $1 AND q.receipt IS NOT NULL ORDER BY q.key LIMIT 100`,
-);
-
-/** Verifies some receipts of requests. */
-export function* verifyReceipts(
-  after: Uint8Array,
-  { cipher }: StateContext,
-): Plan<VerifiedRows<Uint8Array>> {
-  const rows = yield* all(selectReceipts, after);
-  const faults = rows.flatMap((row) => {
-    const place = receiptPlace(hexOf(row.key), row.run);
-    return runFaults(row, () => openJson(row.receipt, place, cipher));
-  });
-  const next = rows.at(-1)?.key;
-  if (next !== undefined) checkForward([next], [after]);
-  return { faults, next };
-}
-
-function runFaults(
-  { run, session_id: sessionId }: { readonly run: Uint8Array; readonly session_id: string },
-  read: () => unknown,
-): readonly Fault[] {
-  const message = problemOf(read);
-  return message === undefined
-    ? []
-    : [{ kind: 'run', sessionId, snapshotId: uuidText(run), message }];
+/** A table that is verified row by row, apart from the sessions. */
+export interface RowCheck {
+  /** A key before that of any row. */
+  readonly start: readonly SqlValue[];
+  /** Verifies some rows after a key. */
+  verify(after: readonly SqlValue[], context: StateContext): Plan<VerifiedRows>;
 }
 
 // Branches --------------------------------------------------------------------------------------------
@@ -131,39 +58,75 @@ export function* verifyBranches(branches: readonly number[]): Plan<readonly Faul
   ];
 }
 
-// Rows that hang on nothing ---------------------------------------------------------------------------
+// Rows of runs ----------------------------------------------------------------------------------------
 
-/** A table whose rows hang on others. */
-export interface StrayTable {
-  /** Counts, among the rows after a key, the ones that nothing holds, and gives the last row that was looked at. */
-  readonly rows: Statement<{ readonly count: number; readonly last: number | null }>;
-  readonly fault: (count: number) => Fault;
+/** Checks that what is stored of runs, besides their states, can be read. */
+function contentCheck(table: SealedTable): RowCheck {
+  const select = statement<SealedRow>(`verify_${table.name}`, `${selectAfter(table)} LIMIT 100`);
+  return {
+    start: Object.values(table.keys),
+    *verify(after, { cipher }) {
+      const rows = yield* all(select, ...after);
+      const faults = rows.flatMap((row) =>
+        Object.entries(table.places).flatMap(([column, placeOf]) => {
+          const value = row[column] ?? null;
+          if (value === null) return [];
+          const message = problemOf(() => openJson(value, placeOf(row), cipher));
+          return message === undefined ? [] : [runFault(row, message)];
+        }),
+      );
+      const last = rows.at(-1);
+      const next = last && keyOf(table, last);
+      if (next !== undefined) checkForward(next, after);
+      return { faults, next };
+    },
+  };
 }
 
-function strayTable(
+function runFault({ run, session_id: sessionId }: SealedRow, message: string): Fault {
+  const snapshotId = uuidText(run as Uint8Array);
+  return { kind: 'run', ...(typeof sessionId === 'string' && { sessionId }), snapshotId, message };
+}
+
+/** The content of runs that have ended, and their events, steps and inboxes. */
+export const contentChecks: readonly RowCheck[] = sealedTables
+  .filter(({ name }) => name === 'journal' || name === 'requests' || name === 'dead_runs')
+  .map(contentCheck);
+
+// Rows that hang on nothing ---------------------------------------------------------------------------
+
+/** Counts, among the rows of a table, the ones that nothing holds. */
+function strayCheck(
   table: string,
   key: string,
   isHeld: string,
-  fault: StrayTable['fault'],
-): StrayTable {
-  const rows: StrayTable['rows'] = statement(
+  fault: (count: number) => Fault,
+): RowCheck {
+  const select = statement<{ readonly count: number; readonly last: number | null }>(
     `verify_stray_${table}`,
     `SELECT COUNT(CASE WHEN ${isHeld} THEN NULL ELSE 1 END) AS count, MAX(x.${key}) AS last
      FROM (SELECT * FROM @${table} WHERE ${key} > $1 ORDER BY ${key} LIMIT 500) x`,
   );
-  return { rows, fault };
+  return {
+    start: [-1],
+    *verify(after) {
+      const { count, last } = yield* one(select, ...after);
+      if (last !== null) checkForward([last], after);
+      return { faults: count > 0 ? [fault(count)] : [], next: last === null ? undefined : [last] };
+    },
+  };
 }
 
 const hasSession = 'EXISTS (SELECT 1 FROM @sessions z WHERE z.row_id = x.session)';
 
-export const strayTables: readonly StrayTable[] = [
-  strayTable(
+export const strayChecks: readonly RowCheck[] = [
+  strayCheck(
     'messages',
     'id',
     `EXISTS (SELECT 1 FROM @branches b WHERE b.row_id = x.id / ${rowsPerBranch})`,
     (count) => unreachable(`${count} messages without a branch`),
   ),
-  strayTable(
+  strayCheck(
     'blobs',
     'row_id',
     `EXISTS (SELECT 1 FROM @snapshots s WHERE s.custom = x.row_id)
@@ -172,24 +135,14 @@ export const strayTables: readonly StrayTable[] = [
      OR EXISTS (SELECT 1 FROM @blob_parts p WHERE p.part = x.row_id)`,
     (count) => unreachable(`${count} documents`),
   ),
-  strayTable('snapshots', 'row_id', hasSession, (count) =>
+  strayCheck('snapshots', 'row_id', hasSession, (count) =>
     unreachable(`${count} snapshots without a session`),
   ),
-  strayTable('runs', 'session', hasSession, (count) => ({
+  strayCheck('runs', 'session', hasSession, (count) => ({
     kind: 'run',
     message: `${count} runs hold no session.`,
   })),
 ];
-
-/** Finds, among some rows of a table, the ones that hang on nothing. */
-export function* verifyStrays(
-  { rows, fault }: StrayTable,
-  after: number,
-): Plan<VerifiedRows<number>> {
-  const { count, last } = yield* one(rows, after);
-  if (last !== null) checkForward([last], [after]);
-  return { faults: count > 0 ? [fault(count)] : [], next: last ?? undefined };
-}
 
 function unreachable(what: string): Fault {
   return { kind: 'unreachable', message: `${what} are held by nothing.` };

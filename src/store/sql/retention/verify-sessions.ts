@@ -1,6 +1,15 @@
+import { fileHashesIn } from '../../../protocol/artifacts.ts';
 import type { Fault } from '../../contract/store.ts';
-import { problemOf } from '../content/open-json.ts';
+import type { Cipher } from '../content/cipher.ts';
+import { checkFile } from '../content/files.ts';
+import { problemIn, problemOf } from '../content/open-json.ts';
 import { all, type Plan, statement } from '../database/query.ts';
+import {
+  joinBranch,
+  type PlacedRow,
+  placeColumns,
+  StateReader,
+} from '../history/session-states.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { runsOf, toRecord } from '../runs/run-record.ts';
 import {
@@ -13,7 +22,6 @@ import { type SnapshotRow, snapshotColumns, toSnapshot } from '../snapshots/snap
 import { uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
 import { snapshotReads } from './pages.ts';
-import { StateCheck, type StatePointers } from './verify-states.ts';
 
 interface CheckedSession extends SessionRow {
   readonly next_index: number;
@@ -21,7 +29,7 @@ interface CheckedSession extends SessionRow {
   readonly head_status: number | null;
 }
 
-interface CheckedSnapshot extends SnapshotRow, StatePointers {
+interface CheckedSnapshot extends SnapshotRow, PlacedRow {
   readonly now: number;
   readonly session: number;
   readonly parent: number | null;
@@ -39,10 +47,10 @@ const readsOf = snapshotReads<CheckedSnapshot>(
   'verify',
   200,
   (d) => `
-    SELECT ${d.now} AS now, ${snapshotColumns}, s.row_id, s.session, s.parent, s.branch, s.branch_length, s.view,
-      s.custom, s.artifacts, CASE WHEN p.session = s.session THEN p.row_id END AS parent_row
+    SELECT ${d.now} AS now, ${snapshotColumns}, ${placeColumns}, s.session, s.parent,
+      CASE WHEN p.session = s.session THEN p.row_id END AS parent_row
     FROM @snapshots s ${d.lookup('sessions', 'z', 'z.row_id = s.session')}
-    ${d.lookupOptional('snapshots', 'p', 'p.row_id = s.parent')}
+    ${d.lookupOptional('snapshots', 'p', 'p.row_id = s.parent')} ${joinBranch(d)}
     LEFT JOIN @runs r ON r.own_snapshot = s.row_id AND r.session = z.row_id`,
 );
 const selectRuns = statement<{
@@ -83,12 +91,15 @@ export function* verifySessions(
     ...rows.map((row) => row.head),
     ...runs.map((run) => run.checkpoint),
   ]);
-  const states = new StateCheck(context);
+  const reader = new StateReader(context);
+  const files = new Map<string, string | undefined>();
   for (const read of readsOf(rows)) {
     const snapshots = yield* all(...read);
-    yield* states.expect(snapshots);
-    for (const row of snapshots)
-      faults.push(...(yield* snapshotFaults(row, held, states, context)));
+    yield* reader.expect(snapshots);
+    for (const row of snapshots) {
+      const problems = yield* stateProblems(row, reader, files, context);
+      faults.push(...snapshotFaults(row, held, problems, cipher));
+    }
   }
   for (const row of yield* runsOf(sessions)) {
     const message = problemOf(() => toRecord(row, cipher));
@@ -103,35 +114,53 @@ export function* verifySessions(
   }
   return faults;
 }
-
-function* snapshotFaults(
+/** What is wrong with a state, and with the files that it names. Each file is read once. */
+function* stateProblems(
   row: CheckedSnapshot,
-  held: ReadonlySet<number | null>,
-  states: StateCheck,
+  reader: StateReader,
+  files: Map<string, string | undefined>,
   { cipher }: StateContext,
-): Plan<readonly Fault[]> {
-  const messages: { readonly kind: Fault['kind']; readonly message: string | undefined }[] = [];
+): Plan<readonly (string | undefined)[]> {
+  const problems: (string | undefined)[] = [];
   // The row of an open run shows what the run has reached; its own hash is written when the run ends.
   const isOpen = row.run_heartbeat !== null && cipher.keyId !== undefined;
-  if (!isOpen) messages.push({ kind: 'hash', message: yield* states.check(row) });
-  for (const message of yield* states.checkFiles(row)) messages.push({ kind: 'hash', message });
-  // A checkpoint has no id and is no snapshot; the state's hash was looked at.
-  if (row.id !== null) {
-    const reading = { now: row.now, orphaned: false, stateHash: '' };
-    messages.push({ kind: 'hash', message: problemOf(() => toSnapshot(row, reading, cipher)) });
+  try {
+    if (!isOpen) yield* reader.read(row);
+  } catch (error) {
+    problems.push(problemIn(error));
   }
-  if (row.parent !== null && row.parent_row === null) {
-    messages.push({ kind: 'parent', message: 'Its parent is not there.' });
+  try {
+    for (const hash of fileHashesIn(yield* reader.artifactsOf(row))) {
+      if (!files.has(hash)) files.set(hash, yield* checkFile(hash, cipher));
+      problems.push(files.get(hash));
+    }
+  } catch (error) {
+    // A list that cannot be read is a fault already.
+    problemIn(error);
   }
-  if (row.idx === null && !held.has(row.row_id)) {
-    const message = 'It is not listed, and neither the head nor a checkpoint.';
-    messages.push({ kind: 'unreachable', message });
-  }
-  const ids = {
-    sessionId: row.session_id,
-    ...(row.id === null ? {} : { snapshotId: uuidText(row.id) }),
+  return problems;
+}
+
+function snapshotFaults(
+  row: CheckedSnapshot,
+  held: ReadonlySet<number | null>,
+  problems: readonly (string | undefined)[],
+  cipher: Cipher,
+): readonly Fault[] {
+  const faults: Fault[] = [];
+  const add = (kind: Fault['kind'], message: string | undefined): void => {
+    if (message === undefined) return;
+    const snapshotId = row.id === null ? undefined : uuidText(row.id);
+    faults.push({ kind, sessionId: row.session_id, ...(snapshotId && { snapshotId }), message });
   };
-  return messages.flatMap(({ kind, message }) =>
-    message === undefined ? [] : [{ kind, ...ids, message }],
-  );
+  for (const problem of problems) add('hash', problem);
+  // A checkpoint has no id and is no snapshot; its state was looked at.
+  const reading = { now: row.now, orphaned: false, stateHash: '' };
+  const own = row.id === null ? undefined : problemOf(() => toSnapshot(row, reading, cipher));
+  add('hash', own);
+  if (row.parent !== null && row.parent_row === null) add('parent', 'Its parent is not there.');
+  if (row.idx === null && !held.has(row.row_id)) {
+    add('unreachable', 'It is not listed, and neither the head nor a checkpoint.');
+  }
+  return faults;
 }

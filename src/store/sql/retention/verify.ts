@@ -1,19 +1,16 @@
-import { isWaymarkError, WaymarkError } from '../../../core/error.ts';
+import { WaymarkError } from '../../../core/error.ts';
 import type { Fault, MaintenanceProgress, VerifyOptions } from '../../contract/store.ts';
-import { toReadError } from '../../rules/errors.ts';
 import { createFaults, createSteps } from '../../rules/maintenance-steps.ts';
-import { one, type Plan, statement } from '../database/query.ts';
+import { problemIn } from '../content/open-json.ts';
+import { one, statement } from '../database/query.ts';
 import type { SqlContext } from '../sql-context.ts';
 import { pagesOf, sessionsAfter } from './pages.ts';
 import {
   branchesAfter,
-  journalStart,
-  strayTables,
-  type VerifiedRows,
+  contentChecks,
+  type RowCheck,
+  strayChecks,
   verifyBranches,
-  verifyJournal,
-  verifyReceipts,
-  verifyStrays,
 } from './verify-rows.ts';
 import { verifySessions } from './verify-sessions.ts';
 
@@ -32,6 +29,7 @@ interface Cursor {
 /** In a cursor: all sessions, and the database's own check. */
 const allSessions = Number.MAX_SAFE_INTEGER;
 
+type RowKey = RowCheck['start'];
 type FindFaults = () => Promise<readonly Fault[]>;
 
 /** Looks at everything in a store, in small steps. */
@@ -42,7 +40,7 @@ export async function verifyStore(
   const step = createSteps(options);
   const from = fromCursor(options.cursor);
   // Damage may stop the garbage collection, and is reported below.
-  const collect = (): Promise<void> => gcScheduler.now(db).catch(unlessDamage);
+  const collect = (): Promise<void> => gcScheduler.now(db).catch((error) => void problemIn(error));
   await collect();
   const { count: total } = await db.read(() => one(countAll, from.sessions, from.branches));
   const progress = ({ sessions, branches }: Cursor): MaintenanceProgress => ({
@@ -51,14 +49,26 @@ export async function verifyStore(
   });
   const faults = createFaults(options);
 
-  /** Finds faults again, because turns leave garbage behind meanwhile: it is a fault only if a collection does not remove it. */
+  /** Finds faults again, because turns change rows and leave garbage behind meanwhile: it is a fault only if it stays. */
   const confirmed = async (find: FindFaults): Promise<readonly Fault[]> => {
     let found = await faultsOf(find);
     for (let tries = 2; tries > 0 && found.length > 0; tries--) {
       await collect();
-      found = await faultsOf(find);
+      const again = new Set((await faultsOf(find)).map((fault) => JSON.stringify(fault)));
+      found = found.filter((fault) => again.has(JSON.stringify(fault)));
     }
     return found;
+  };
+
+  /** Verifies some rows together, and if there are faults, each by itself. */
+  const verifyEach = async (
+    rows: readonly number[],
+    verify: (some: readonly number[]) => Promise<readonly Fault[]>,
+  ): Promise<void> => {
+    const found = await faultsOf(() => verify(rows));
+    for (const row of found.length === 0 ? [] : rows) {
+      faults.add(await confirmed(() => verify([row])));
+    }
   };
 
   // Its faults are reported after the last session, so a call that was stopped before that is followed by one that checks again.
@@ -68,41 +78,25 @@ export async function verifyStore(
   // If the sessions cannot be read, that is the error.
   checking?.catch(() => {});
   for await (const sessions of pagesOf(db, sessionsAfter, from.sessions)) {
-    const verify = (some: readonly number[]) => db.readInSteps(() => verifySessions(some, state));
-    try {
-      faults.add(await verify(sessions));
-    } catch (error) {
-      if (!isDamage(error)) throw error;
-      // Which of them cannot be read?
-      for (const session of sessions) faults.add(await faultsOf(() => verify([session])));
-    }
+    await verifyEach(sessions, (some) => db.readInSteps(() => verifySessions(some, state)));
     await step(sessions.length, progress({ ...from, sessions: sessions.at(-1) ?? 0 }));
   }
   const damage = await (checking ?? check());
   faults.add(damage.map((message): Fault => ({ kind: 'hash', message })));
 
   for await (const branches of pagesOf(db, branchesAfter, from.branches)) {
-    const verify = (some: readonly number[]) => db.readInSteps(() => verifyBranches(some));
-    const found = await faultsOf(() => verify(branches));
-    for (const branch of found.length === 0 ? [] : branches) {
-      faults.add(await confirmed(() => verify([branch])));
-    }
+    await verifyEach(branches, (some) => db.readInSteps(() => verifyBranches(some)));
     const last = branches.at(-1) ?? 0;
     await step(branches.length, progress({ sessions: allSessions, branches: last }));
   }
 
   /** Verifies the rows of a table. One that cannot be read is not read any further. */
-  const verifyTable = async <Key>(
-    start: Key,
-    verify: (after: Key) => Plan<VerifiedRows<Key>>,
-    find = faultsOf,
-  ): Promise<void> => {
-    let next: Key | undefined = start;
-    while (next !== undefined) {
-      const after: Key = next;
+  const verifyTable = async ({ start, verify }: RowCheck, find = faultsOf): Promise<void> => {
+    for (let next: RowKey | undefined = start; next !== undefined; ) {
+      const after: RowKey = next;
       next = undefined;
       const found = await find(async () => {
-        const rows = await db.read(() => verify(after));
+        const rows = await db.read(() => verify(after, state));
         next = rows.next;
         return rows.faults;
       });
@@ -110,11 +104,8 @@ export async function verifyStore(
       await step(0);
     }
   };
-  await verifyTable(journalStart, (after) => verifyJournal(after, state));
-  await verifyTable<Uint8Array>(new Uint8Array(), (after) => verifyReceipts(after, state));
-  for (const table of strayTables) {
-    await verifyTable(-1, (after) => verifyStrays(table, after), confirmed);
-  }
+  for (const table of contentChecks) await verifyTable(table);
+  for (const table of strayChecks) await verifyTable(table, confirmed);
   return faults.found;
 }
 
@@ -131,20 +122,7 @@ function fromCursor(cursor: string | undefined): Cursor {
   return { sessions: Number(sessions), branches: Number(branches) };
 }
 
-function isDamage(error: unknown): error is WaymarkError {
-  return isWaymarkError(error) && error.status === 'DATA_LOSS';
-}
-
-function unlessDamage(error: unknown): void {
-  if (!isDamage(toReadError(error))) throw error;
-}
-
 /** Finds faults, of which rows that cannot be read at all are one. */
 async function faultsOf(find: FindFaults): Promise<readonly Fault[]> {
-  try {
-    return await find();
-  } catch (error) {
-    if (!isDamage(error)) throw error;
-    return [{ kind: 'hash', message: error.message }];
-  }
+  return await find().catch((error: unknown) => [{ kind: 'hash', message: problemIn(error) }]);
 }
