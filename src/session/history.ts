@@ -52,7 +52,7 @@ function contentHashOf(role: Role, content: string | Message): string {
 }
 
 /** The chain over a history and one more message; `before` is that of the history, empty when it has no messages. */
-export function chainAfter(before: string, message: Message): string {
+function chainAfter(before: string, message: Message): string {
   return chainOn(before, message.role, plainTextOf(message) ?? message);
 }
 
