@@ -53,11 +53,7 @@ function contentHashOf(role: Role, content: string | Message): string {
 
 /** The chain over a history and one more message; `before` is that of the history, empty when it has no messages. */
 function chainAfter(before: string, message: Message): string {
-  return chainOn(before, message.role, plainTextOf(message) ?? message);
-}
-
-function chainOn(before: string, role: Role, content: string | Message): string {
-  return sha256(before + contentHashOf(role, content));
+  return sha256(before + messageHash(message));
 }
 
 /**

@@ -3,7 +3,7 @@ import type { ListOptions } from '../contract/store.ts';
 import { invalid } from './errors.ts';
 
 /** The place of the last item of a page: a number, and a text where numbers may be equal. */
-export type PageKey = readonly [number, string];
+type Key = readonly [number, string];
 
 /**
  * One page of a sorted list. The cursor is the key of the last item, so that items added or removed between two pages neither
@@ -11,7 +11,7 @@ export type PageKey = readonly [number, string];
  */
 export function pageOf<Item>(
   sorted: readonly Item[],
-  keyOf: (item: Item) => PageKey,
+  keyOf: (item: Item) => Key,
   { limit = 50, cursor }: ListOptions,
 ): Page<Item> {
   checkLimit(limit);
@@ -24,7 +24,7 @@ export function pageOf<Item>(
 /** A page of items, of which there is at least one more than fits on it if another page follows. */
 export function firstPage<Item>(
   found: readonly Item[],
-  keyOf: (item: Item) => PageKey,
+  keyOf: (item: Item) => Key,
   limit: number,
 ): Page<Item> {
   const items = found.slice(0, limit);
@@ -39,13 +39,13 @@ export function checkLimit(limit: number): void {
   throw invalid(`The limit ${limit} is not a positive whole number.`);
 }
 
-function compare([a, textA]: PageKey, [b, textB]: PageKey): number {
+function compare([a, textA]: Key, [b, textB]: Key): number {
   if (a !== b) return a - b;
   return textA === textB ? 0 : textA < textB ? -1 : 1;
 }
 
 /** The key in a cursor that came back. */
-export function parseCursor(cursor: string | undefined): PageKey | undefined {
+export function parseCursor(cursor: string | undefined): Key | undefined {
   if (cursor === undefined) return undefined;
   try {
     const key: unknown = JSON.parse(cursor);

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../core/json/json.ts';
 import type { Page, SessionInfo } from '../../../protocol/session.ts';
 import type { ListOptions, Scope, SessionChange, SessionFilter } from '../../contract/store.ts';
 import { notFound } from '../../rules/errors.ts';
-import { checkLimit, firstPage, type PageKey, parseCursor } from '../../rules/page.ts';
+import { checkLimit, firstPage, parseCursor } from '../../rules/page.ts';
 import { matchesQuery, passesFilter } from '../../rules/session-filter.ts';
 import { checkMetadata } from '../../rules/size-limits.ts';
 import type { Cipher } from '../content/cipher.ts';
@@ -105,7 +105,7 @@ export function* getSession(
 }
 
 // Later than any session.
-const end: PageKey = [Number.MAX_SAFE_INTEGER, ''];
+const end = [Number.MAX_SAFE_INTEGER, ''] as const;
 
 // Titles and metadata may be sealed, so they are looked through here and not in the database.
 const batch = 200;
@@ -123,7 +123,7 @@ export function* listSessions(
   const found: SessionRow[] = [];
   const size = query === '' && !isFiltered ? limit + 1 : Math.max(batch, limit + 1);
   const withText = yield* sessionsWithWords(scope, query, context);
-  let after = parseCursor(cursor) ?? end;
+  let after: readonly [number, string] = parseCursor(cursor) ?? end;
   while (found.length <= limit) {
     const select = waiting === true ? selectWaiting : selectSessions;
     const rows = yield* all(select, ...scopeKey(scope), ...after, size);
