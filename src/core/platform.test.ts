@@ -68,7 +68,7 @@ describe('without Node', () => {
   test('a context is seen in the synchronous part', async () => {
     const platform = await elsewhere();
     vi.stubGlobal('process', undefined);
-    const context = platform.createAsyncContext<number>();
+    const context = platform.createContextKey<number>('n');
     expect(platform.requireOptional('rfc6902')).toBeUndefined();
     vi.unstubAllGlobals();
     context.run(1, () => {

@@ -134,13 +134,49 @@ export function takeBreak(): Promise<void> | undefined {
 type GlobalHooks = Partial<Pick<Builtins['node:async_hooks'], 'AsyncLocalStorage'>>;
 
 /** A value that follows a call through its awaits. */
-export interface AsyncContext<T> {
+interface AsyncContext<T> {
   run<R>(value: T, fn: () => R): R;
   get(): T | undefined;
 }
 
+/** A named value that is seen by everything called from `run`, through awaits. */
+export interface ContextKey<T> {
+  readonly name: string;
+  /** Calls a function inside which `get` gives this value. */
+  run<R>(value: T, fn: () => R): R;
+  /** The value of the innermost `run` around the caller. */
+  get(): T | undefined;
+}
+
+// All keys share one async context, whose value is a chain: a `run` costs the same however many keys there are.
+interface Frame {
+  readonly key: object;
+  readonly value: unknown;
+  readonly outer: Frame | undefined;
+}
+
+let frames: AsyncContext<Frame> | undefined;
+
+/** A new context key; two keys are different also when they have the same name. */
+export function createContextKey<T>(name: string): ContextKey<T> {
+  frames ??= createAsyncContext();
+  const context = frames;
+  const key: ContextKey<T> = {
+    name,
+    run: (value, fn) => context.run({ key, value, outer: context.get() }, fn),
+    get() {
+      for (let frame = context.get(); frame; frame = frame.outer) {
+        // Only `run` of this very key makes such a frame, with a T.
+        if (frame.key === key) return frame.value as T;
+      }
+      return undefined;
+    },
+  };
+  return key;
+}
+
 /** An async context; without AsyncLocalStorage its value is seen in the synchronous part of `fn` only. */
-export function createAsyncContext<T>(): AsyncContext<T> {
+function createAsyncContext<T>(): AsyncContext<T> {
   // Edge runtimes have it as a global.
   const { AsyncLocalStorage } = builtin('node:async_hooks') ?? (globalThis as GlobalHooks);
   if (!AsyncLocalStorage) return createSyncContext();

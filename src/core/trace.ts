@@ -1,7 +1,6 @@
 import type * as OpenTelemetry from '@opentelemetry/api';
-import { createContextKey } from './async/context.ts';
 import { errorText, messageOf, originalOf, rootOf, type Status, toErrorBody } from './error.ts';
-import { randomBytes, requireOptional } from './platform.ts';
+import { createContextKey, randomBytes, requireOptional } from './platform.ts';
 import { attributes as names } from './trace-names.ts';
 
 /** An error as the owner of the process sees it. */

@@ -1,9 +1,10 @@
 import { internalsOf } from '../agent/define/create-agent.ts';
 import type { AgentHost } from '../agent/persistence/host.ts';
 import type { Agent } from '../agent/spec/agent.ts';
+import type { AgentStore } from '../agent/spec/spec.ts';
 import { deadlineAgent, deadlineWorker, type Expiry, expiryOf } from '../agent/turn/deadlines.ts';
 import { isWaymarkError } from '../core/error.ts';
-import type { LoadedState, RunRecord, RunSupport, Scope, Store } from '../store/contract/store.ts';
+import type { LoadedState, RunRecord, RunSupport, Scope } from '../store/contract/store.ts';
 
 /** Maximum number of deadlines per poll. */
 const maxAtOnce = 16;
@@ -14,7 +15,7 @@ const maxAtOnce = 16;
  */
 export async function takeDeadlines(
   host: AgentHost,
-  store: Store,
+  store: AgentStore,
   agents: readonly Agent[],
 ): Promise<number> {
   const { worker, ttl } = host;
@@ -41,7 +42,7 @@ export async function takeDeadlines(
  */
 async function decline(
   { clock }: AgentHost,
-  { runs, timeline }: Store,
+  { runs, timeline }: AgentStore,
   agent: Agent,
   run: RunRecord,
 ): Promise<void> {

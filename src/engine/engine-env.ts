@@ -4,7 +4,6 @@ import { retryDeadRun, toDeadRun } from '../agent/define/run-operations.ts';
 import type { AgentHost } from '../agent/persistence/host.ts';
 import type { Agent } from '../agent/spec/agent.ts';
 import { noDeadRun } from '../agent/spec/dispatcher.ts';
-import { fullStore } from '../agent/spec/spec.ts';
 import {
   type DeadRunRecord,
   handedOverHint,
@@ -80,7 +79,7 @@ export function createEngineEnv(
     },
     async isOpen(scope, runId) {
       const agent = agentOf(scope.agent);
-      const runs = agent && fullStore(internalsOf(agent).spec)?.runs;
+      const runs = agent && internalsOf(agent).spec.store?.runs;
       return (await runs?.getRun(scope, runId)) !== undefined;
     },
     onHandedOver(listener) {
@@ -98,7 +97,7 @@ export function createEngineEnv(
       const found = (await deadRuns()).find((each) => each.runId === runId);
       const agent = found && agentOf(found.scope.agent);
       if (found === undefined || agent === undefined) throw noDeadRun(runId);
-      const runs = fullStore(internalsOf(agent).spec)?.runs;
+      const runs = internalsOf(agent).spec.store?.runs;
       return (await retryDeadRun(agent, runs, found.scope, runId)).snapshotId;
     },
     running: () => host.live.list().length,

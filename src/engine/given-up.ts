@@ -1,8 +1,9 @@
 import type { AgentHost } from '../agent/persistence/host.ts';
+import type { AgentStore } from '../agent/spec/spec.ts';
 import { publicMessageOf, toWaymarkError, WaymarkError } from '../core/error.ts';
 import { toJson } from '../core/json/json.ts';
 import { backoff } from '../core/time.ts';
-import type { RunRecord, RunRef, Store } from '../store/contract/store.ts';
+import type { RunRecord, RunRef } from '../store/contract/store.ts';
 
 /** Number of crashes after which a run moves to the dead-letter queue. */
 export const defaultAttempts = 3;
@@ -57,7 +58,7 @@ interface SaveFailures {
   note(runId: string, error: unknown): void;
   forget(runId: string): void;
   /** Waits before another attempt with exponential backoff, and keeps the claim. Resolves to whether this process still holds it. */
-  rest(trouble: SaveFailure, store: Store, ref: RunRef): Promise<boolean>;
+  rest(trouble: SaveFailure, store: AgentStore, ref: RunRef): Promise<boolean>;
 }
 
 export function createSaveFailures({ clock, ttl, closing }: AgentHost): SaveFailures {

@@ -3,9 +3,9 @@ import { resumeRun } from '../agent/define/resume-run.ts';
 import type { AgentHost } from '../agent/persistence/host.ts';
 import type { Agent } from '../agent/spec/agent.ts';
 import { writeLog } from '../agent/spec/observability.ts';
-import { fullStore } from '../agent/spec/spec.ts';
+import type { AgentStore } from '../agent/spec/spec.ts';
 import { messageOf } from '../core/error.ts';
-import type { RunSupport, Store, TakenRun } from '../store/contract/store.ts';
+import type { RunSupport, TakenRun } from '../store/contract/store.ts';
 import { takeDeadlines } from './deadlines.ts';
 import { createSaveFailures, givenUp, givenUpError } from './given-up.ts';
 import type { Suspects } from './suspects.ts';
@@ -48,9 +48,9 @@ export function createRecovery(
   let only: readonly string[] | undefined;
   const saveFailures = createSaveFailures(host);
   /** The last error of each store that could not be read. */
-  const away = new Map<Store, string>();
+  const away = new Map<AgentStore, string>();
 
-  const execute = async (agent: Agent, store: Store, taken: TakenRun): Promise<void> => {
+  const execute = async (agent: Agent, store: AgentStore, taken: TakenRun): Promise<void> => {
     const { runId, scope } = taken.run;
     const { attempt } = taken.claim;
     const before = saveFailures.of(runId);
@@ -71,7 +71,7 @@ export function createRecovery(
     if (open?.attempt === attempt) saveFailures.note(runId, trouble ?? notEnded(runId));
     else saveFailures.forget(runId);
   };
-  const recoverFrom = async (store: Store, names: readonly string[]): Promise<number> => {
+  const recoverFrom = async (store: AgentStore, names: readonly string[]): Promise<number> => {
     const { worker } = host;
     const request = { agents: names, worker, ttl, limit: maxAtOnce, ...options };
     const taken = await takeSuspects(store.runs, request, suspects);
@@ -178,10 +178,10 @@ function notEnded(runId: string): Error {
 }
 
 /** The stores that hold runs of these agents, with the names of the agents. */
-export function byStore(agents: readonly Agent[]): Map<Store, string[]> {
-  const stores = new Map<Store, string[]>();
+export function byStore(agents: readonly Agent[]): Map<AgentStore, string[]> {
+  const stores = new Map<AgentStore, string[]>();
   for (const agent of agents) {
-    const store = fullStore(internalsOf(agent).spec);
+    const store = internalsOf(agent).spec.store;
     if (store?.runs === undefined) continue;
     const names = stores.get(store) ?? [];
     names.push(agent.name);

@@ -1,6 +1,6 @@
 import type { ActionContext } from '../core/action.ts';
-import { type ContextKey, createContextKey } from '../core/async/context.ts';
 import type { Json } from '../core/json/json.ts';
+import { type ContextKey, createContextKey } from '../core/platform.ts';
 import type { Message, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
 import type { ToolRecord } from '../protocol/tool-record.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';

@@ -1,6 +1,6 @@
 import { createAgent, internalsOf } from '../agent/define/create-agent.ts';
 import type { Agent } from '../agent/spec/agent.ts';
-import { type AgentSpec, fullStore } from '../agent/spec/spec.ts';
+import type { AgentSpec } from '../agent/spec/spec.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { JsonObject } from '../core/json/json.ts';
 import { toolReplay } from '../generate/hooks.ts';
@@ -107,7 +107,7 @@ async function recordingOf(
   spec: AgentSpec,
   { snapshotId, ...whose }: { readonly snapshotId: string; readonly owner?: string },
 ): Promise<RecordedSession> {
-  const exporter = fullStore(spec)?.maintenance;
+  const exporter = spec.store?.maintenance;
   if (exporter === undefined) {
     throw new WaymarkError(
       'FAILED_PRECONDITION',

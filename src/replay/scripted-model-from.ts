@@ -1,7 +1,7 @@
-import { createContextKey } from '../core/async/context.ts';
 import { type Status, WaymarkError } from '../core/error.ts';
 import { contentHash } from '../core/json/hash.ts';
 import type { Json } from '../core/json/json.ts';
+import { createContextKey } from '../core/platform.ts';
 import type { Model, ModelRequest, ModelResponse } from '../generate/model.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import type { SessionExport } from '../session/export-session.ts';

@@ -1,7 +1,7 @@
-import { createContextKey } from '../core/async/context.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { JsonObject } from '../core/json/json.ts';
 import { checkVariadic } from '../core/options.ts';
+import { createContextKey } from '../core/platform.ts';
 import type { TextEdit } from '../protocol/artifacts.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact, State } from '../protocol/state.ts';

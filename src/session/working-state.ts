@@ -1,10 +1,10 @@
-import { createContextKey } from '../core/async/context.ts';
 import { WaymarkError } from '../core/error.ts';
 import { diffJson } from '../core/json/diff.ts';
 import { carryHashes, contentHash, jsonLength } from '../core/json/hash.ts';
 import { type Json, jsonEqual, toJson } from '../core/json/json.ts';
 import { type JsonPatch, joinPatches } from '../core/json/patch.ts';
 import { produce } from '../core/json/produce.ts';
+import { createContextKey } from '../core/platform.ts';
 import {
   checkArtifactName,
   editArtifactText,

@@ -7,7 +7,6 @@ import { checkLimits } from '../../generate/generate-options.ts';
 import { textOf } from '../../protocol/messages.ts';
 import { always, on, type SnapshotPolicy } from '../../session/policy.ts';
 import type { SessionState } from '../../session/session-state.ts';
-import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 import { checkedStore } from '../../store/rules/checked-store.ts';
 import { checkClientState } from '../persistence/client-state.ts';
 import type { AgentHost } from '../persistence/host.ts';
@@ -15,11 +14,11 @@ import { completeTransform } from '../persistence/transform.ts';
 import { clientTurnStore, turnStoreOf } from '../persistence/turn-store.ts';
 import { storedState } from '../spec/input.ts';
 import type { AnyAgentOptions } from '../spec/options.ts';
-import type { AgentLimits, AgentSpec, Transform } from '../spec/spec.ts';
+import type { AgentLimits, AgentSpec, AgentStore, Transform } from '../spec/spec.ts';
 
 export interface AgentEnv {
   readonly host: AgentHost;
-  readonly store: Store | SnapshotStore | undefined;
+  readonly store: AgentStore | undefined;
 }
 
 type Common = Omit<AgentSpec, 'recovery' | 'handler' | 'checkInput' | 'receive'>;
@@ -68,10 +67,7 @@ export function commonSpec(options: AnyAgentOptions, { host, store: appStore }: 
   return { ...spec, turnStore: turnStoreOf(store, { host, upgrade }) };
 }
 
-function checkAgentOptions(
-  options: AnyAgentOptions,
-  store: Store | SnapshotStore | undefined,
-): void {
+function checkAgentOptions(options: AnyAgentOptions, store: AgentStore | undefined): void {
   const { name, snapshot, clientState, concurrency, limits = {}, transform = {} } = options;
   if (typeof name !== 'string' || !/^[\w.-]{1,128}$/.test(name)) {
     throw new WaymarkError(
@@ -97,7 +93,7 @@ function checkAgentOptions(
   checkAgentLimits(name, limits, store);
   checkOptions(transform, transformNames, `\`transform\` of agent "${name}"`);
   if (clientState !== undefined) checkClientState(name, clientState);
-  const claims = store !== undefined && 'runs' in store && store.runs !== undefined;
+  const claims = store?.runs !== undefined;
   if (concurrency !== undefined && concurrency !== 'reject' && !claims) {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
@@ -122,11 +118,7 @@ const sessionLimits: OptionNames<NonNullable<AgentLimits['session']>> = {
   fileSize: 'number',
 };
 
-function checkAgentLimits(
-  name: string,
-  limits: AgentLimits,
-  store: Store | SnapshotStore | undefined,
-): void {
+function checkAgentLimits(name: string, limits: AgentLimits, store: AgentStore | undefined): void {
   const { turn, session, owner, reserve } = limits;
   const check = (given: object = {}, names: Parameters<typeof checkOptions>[1], of = ''): void =>
     checkOptions(given, names, `\`limits${of}\` of agent "${name}"`);
@@ -145,7 +137,7 @@ function checkAgentLimits(
     if (cost !== undefined) checkCost(cost, `\`limits.${where}.cost\` of agent "${name}"`);
   }
   const needs = owner !== undefined || session?.cost !== undefined;
-  const records = store !== undefined && 'spend' in store && store.spend !== undefined;
+  const records = store?.spend !== undefined;
   if (needs && !records) {
     throw new WaymarkError(
       'FAILED_PRECONDITION',

@@ -1,16 +1,15 @@
 import { createCalls } from '../../api/calls.ts';
-import { type ContextKey, createContextKey } from '../../core/async/context.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { defined, type JsonObject, toJson } from '../../core/json/json.ts';
 import type { OptionNames } from '../../core/options.ts';
+import { type ContextKey, createContextKey } from '../../core/platform.ts';
 import { toJsonSchema } from '../../core/schema/schema.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { Init, Input } from '../../protocol/turn.ts';
 import type { FilePlace } from '../../store/contract/store.ts';
-import { Connection } from '../connection/connection.ts';
-import { TurnStream, type TurnStreamOptions } from '../connection/turn-stream.ts';
+import { Connection, TurnStream, type TurnStreamOptions } from '../connection/connection.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import type {
   Agent,
@@ -19,8 +18,8 @@ import type {
   InvokeOptions,
   RunOptions,
 } from '../spec/agent.ts';
-import { parseInit } from '../spec/input.ts';
-import { type AgentSpec, fullStore, scopeOf } from '../spec/spec.ts';
+import { parseInit, scopeOf } from '../spec/input.ts';
+import type { AgentSpec } from '../spec/spec.ts';
 import { type FileArtifact, openArtifact, openFile } from '../turn/files.ts';
 import { underRequest } from '../turn/inputs.ts';
 import type { InvocationRequest } from '../turn/invocation-state.ts';
@@ -150,7 +149,7 @@ function withoutHead(parsed: Init): Pick<InvocationRequest, 'init' | 'ifHead'> {
 }
 
 function metadataOf(spec: AgentSpec): AgentMetadata {
-  const store = fullStore(spec);
+  const { store } = spec;
   const claims = store?.runs !== undefined;
   return defined({
     stateManagement: spec.store === undefined ? ('client' as const) : ('server' as const),

@@ -28,7 +28,8 @@ import { createChunkTransform, transformSnapshot } from '../persistence/transfor
 import { waitForRun, watchRun } from '../persistence/watch.ts';
 import type { Agent, CallOptions, InvokeOptions } from '../spec/agent.ts';
 import { noDeadRun } from '../spec/dispatcher.ts';
-import { type AgentSpec, fullStore, scopeOf } from '../spec/spec.ts';
+import { scopeOf } from '../spec/input.ts';
+import type { AgentSpec } from '../spec/spec.ts';
 import { checkRequestId, underRequest, withoutOptions } from '../turn/inputs.ts';
 import { steerRun } from '../turn/steer.ts';
 
@@ -48,7 +49,7 @@ export type RunOperations = Pick<
 
 /** Implements {@link RunOperations} over the agent's store. */
 export function runOperations(spec: AgentSpec, host: AgentHost, self: () => Agent): RunOperations {
-  const runs = fullStore(spec)?.runs;
+  const runs = spec.store?.runs;
   const watching = (runId: string, { owner, signal }: CallOptions) => {
     checkId(runId, 'a snapshot id');
     return { spec, host, scope: scopeOf(spec, owner), runId, signal };
@@ -121,7 +122,7 @@ export function supportOf<Name extends 'runs' | 'abort' | 'timeline' | 'events' 
   spec: AgentSpec,
   name: Name,
 ): NonNullable<Store[Name]> {
-  const found = fullStore(spec)?.[name];
+  const found = spec.store?.[name] as Store[Name] | undefined;
   if (found !== undefined) return found;
   if (spec.store === undefined) throw noStore(spec);
   throw new WaymarkError(
@@ -217,7 +218,7 @@ async function withPendingInput(
   const { status, state, snapshotId, messageRange } = snapshot;
   if (state === undefined || (status !== 'pending' && status !== 'expired')) return snapshot;
   if (!reachesEnd(snapshot)) return snapshot;
-  const run = await fullStore(spec)?.runs?.getRun(scope, snapshotId);
+  const run = await spec.store?.runs?.getRun(scope, snapshotId);
   // Its first checkpoint or its end, which have the input, may have been written after the snapshot was read.
   if (run === undefined || run.midTurn) return (await readAgain()) ?? snapshot;
   const input = run.inputs[run.inputsDone];

@@ -5,7 +5,8 @@ import type { WaitingSession } from '../../protocol/requests.ts';
 import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { ListOptions, Scope, TimelineSupport } from '../../store/contract/store.ts';
 import { transformState, transformTitle } from '../persistence/transform.ts';
-import { type AgentSpec, fullStore, scopeOf } from '../spec/spec.ts';
+import { scopeOf } from '../spec/input.ts';
+import type { AgentSpec } from '../spec/spec.ts';
 import { isInForeground } from '../turn/steps.ts';
 
 /** How many sessions are listed at once: the state of each is read. */
@@ -164,7 +165,7 @@ async function openSource(
   scope: Scope,
   { limit, cursor }: { readonly limit: number; readonly cursor: string | null | undefined },
 ): Promise<readonly Source[]> {
-  const sessions = fullStore(spec)?.timeline;
+  const sessions = spec.store?.timeline;
   if (sessions === undefined) return [];
   const at = cursor ?? undefined;
   const page = await sessions.listSessions(scope, waitingPage(limit, at));

@@ -4,8 +4,7 @@ import { letOthersRun } from '../../core/platform.ts';
 import { systemClock } from '../../core/time.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { EventSupport, RunEvent } from '../../store/contract/store.ts';
-import { CallerCursor } from './caller-cursor.ts';
-import type { EventBuffer } from './event-buffer.ts';
+import { CallerCursor, type EventBuffer } from './caller-cursor.ts';
 import { EventFlusher, EventLog } from './event-log.ts';
 
 const scope = { agent: 'a' };

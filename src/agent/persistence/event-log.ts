@@ -5,7 +5,7 @@ import { attributes } from '../../core/trace-names.ts';
 import { withPatchOnly } from '../../protocol/artifacts.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { EventCursor, EventSupport, RunRef, Scope } from '../../store/contract/store.ts';
-import { EventBuffer, type LogEvent } from './event-buffer.ts';
+import { EventBuffer, type LogEvent } from './caller-cursor.ts';
 
 /** Events kept in memory; a longer turn drops its oldest. */
 const maxEvents = 20_000;

@@ -4,7 +4,7 @@ import type { NewId } from '../../core/id.ts';
 import { count } from '../../core/metrics.ts';
 import { type Clock, waitAtMost } from '../../core/time.ts';
 import { attributes as names } from '../../core/trace-names.ts';
-import type { RunRef, Scope, StateBase, Store } from '../../store/contract/store.ts';
+import type { RunRef, Scope, StateBase } from '../../store/contract/store.ts';
 import type { Dispatcher } from '../spec/dispatcher.ts';
 import {
   createErrorReports,
@@ -18,7 +18,7 @@ import {
   telemetryOptions,
   writeLog,
 } from '../spec/observability.ts';
-import type { InterruptEvent } from '../spec/spec.ts';
+import type { AgentStore, InterruptEvent } from '../spec/spec.ts';
 import { createEventLogs, type EventLogs } from './event-log.ts';
 
 /** The environment that the agents of one app share. */
@@ -141,7 +141,7 @@ function logged(logger: Logger, onError: ErrorListener | undefined): ErrorListen
 
 interface LiveRun {
   readonly ref: RunRef;
-  readonly store: Store;
+  readonly store: Pick<AgentStore, 'runs' | 'abort'>;
   readonly control: {
     /** Stops it and keeps the partial answer. */
     stop(): void;

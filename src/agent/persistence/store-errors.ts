@@ -2,7 +2,7 @@ import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
 import { backoff, type Clock } from '../../core/time.ts';
 import type { Scope } from '../../store/contract/store.ts';
-import { type AgentSpec, fullStore } from '../spec/spec.ts';
+import type { AgentSpec } from '../spec/spec.ts';
 
 /** How long to wait before an unavailable store is asked again, in milliseconds. */
 const retryDelays = { baseMs: 100, maxMs: 2_000 };
@@ -52,9 +52,7 @@ export async function unknownSnapshot(
   otherwise: string | WaymarkError,
 ): Promise<WaymarkError> {
   // The lookup is only for the message.
-  const session = await fullStore(spec)
-    ?.timeline?.getSession(scope, id)
-    .catch(() => undefined);
+  const session = await spec.store?.timeline?.getSession(scope, id).catch(() => undefined);
   if (session !== undefined) {
     const { headId } = session;
     const head = headId === undefined ? 'It has no snapshot yet.' : `Its head is "${headId}".`;

@@ -19,16 +19,16 @@ import type {
   Scope,
   SnapshotStore,
   StateBase,
-  Store,
 } from '../../store/contract/store.ts';
 import { headMoved } from '../../store/rules/errors.ts';
+import type { AgentStore } from '../spec/spec.ts';
 import type { TurnBase, TurnRequest, TurnStore } from '../spec/turn-store.ts';
 import type { AgentHost, CachedState } from './host.ts';
 import { retryWhileUnavailable, unknownOutcome, wasNotSent } from './store-errors.ts';
 
 /** How an agent reads and writes its sessions in this store. */
-export function turnStoreOf(store: Store | SnapshotStore, options: TurnStoreOptions): TurnStore {
-  return 'runs' in store && store.runs !== undefined
+export function turnStoreOf(store: AgentStore, options: TurnStoreOptions): TurnStore {
+  return store.runs !== undefined
     ? claimTurnStore(store.runs, options)
     : plainTurnStore(store, options);
 }

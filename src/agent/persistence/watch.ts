@@ -8,7 +8,7 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { EventCursor, RunEvent, RunRecord, Scope } from '../../store/contract/store.ts';
-import { type AgentSpec, fullStore } from '../spec/spec.ts';
+import type { AgentSpec } from '../spec/spec.ts';
 import type { EventLog } from './event-log.ts';
 import type { AgentHost } from './host.ts';
 import { unknownSnapshot } from './store-errors.ts';
@@ -62,7 +62,7 @@ export async function* watchRun(
 /** Waits until the run has ended, and gives its snapshot. */
 export async function waitForRun(watching: Watching): Promise<Snapshot> {
   const { spec, scope, runId } = watching;
-  const { runs } = fullStore(spec) ?? {};
+  const { runs } = spec.store ?? {};
   for (;;) {
     const run = await runs?.getRun(scope, runId);
     if (run === undefined || isAbandoned(run)) break;
@@ -133,7 +133,7 @@ async function* storedEvents(
   after: EventCursor | undefined,
 ): AsyncGenerator<RunEvent, void> {
   const { spec, scope, runId } = watching;
-  const { events, runs } = fullStore(spec) ?? {};
+  const { events, runs } = spec.store ?? {};
   let cursor = after;
   for (;;) {
     // Subscribe before reading, so that no event in between is missed.
@@ -170,7 +170,7 @@ export function isAbandoned({ mode, expired }: RunRecord): boolean {
 /** The events of a run in another process are not stored, but its end can still be waited for. */
 async function endOf(watching: Watching): Promise<void> {
   const { spec, scope, runId } = watching;
-  const run = await fullStore(spec)?.runs?.getRun(scope, runId);
+  const run = await spec.store?.runs?.getRun(scope, runId);
   if (run !== undefined) await waitForRun(watching);
 }
 
@@ -187,7 +187,7 @@ function listen({ spec, host, runId, signal }: Watching): {
   readonly wait: () => Promise<void>;
   readonly close: () => void;
 } {
-  const store = isPerRequest ? undefined : fullStore(spec);
+  const store = isPerRequest ? undefined : spec.store;
   const over = new AbortController();
   const woken = Promise.withResolvers<void>();
   const wake = (): void => woken.resolve();
@@ -273,7 +273,7 @@ class EditedArtifacts {
       if (artifact.name !== undefined) known.set(artifact.name, artifact);
     }
     for (let after: EventCursor | undefined; ; ) {
-      const page = await fullStore(spec)?.events?.read(scope, runId, {
+      const page = await spec.store?.events?.read(scope, runId, {
         limit: batchSize,
         ...(after && { after }),
       });

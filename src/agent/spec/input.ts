@@ -1,11 +1,20 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { type Json, toJson } from '../../core/json/json.ts';
 import { parse } from '../../core/schema/schema.ts';
+import { checkId } from '../../protocol/ids.ts';
 import type { Message } from '../../protocol/message.ts';
 import { isParsedMessage, parseShape } from '../../protocol/parse.ts';
 import { type Init, type Input, init as initShape } from '../../protocol/turn.ts';
 import { emptyState, giveOut, historyOf, type SessionState } from '../../session/session-state.ts';
+import type { Scope } from '../../store/contract/store.ts';
 import type { AgentSpec } from './spec.ts';
+
+/** The scope of a session's ids. */
+export function scopeOf(spec: Pick<AgentSpec, 'name'>, owner: string | undefined): Scope {
+  if (owner === undefined) return { agent: spec.name };
+  checkId(owner, 'an owner');
+  return { agent: spec.name, owner };
+}
 
 /** Where a caller wants to start; nothing in it has been checked. */
 interface GivenInit {

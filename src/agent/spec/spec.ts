@@ -5,7 +5,6 @@ import type { GenerateSettings, Limits } from '../../generate/generate-options.t
 import type { ModelConfig, ModelRef } from '../../generate/model.ts';
 import type { Template } from '../../generate/prompt/template.ts';
 import type { Tool } from '../../generate/tool/tool.ts';
-import { checkId } from '../../protocol/ids.ts';
 import type { Message, ToolRequestPart } from '../../protocol/message.ts';
 import type { AgentInfo } from '../../protocol/requests.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
@@ -93,6 +92,9 @@ export interface PromptChanges {
   readonly tools?: GenerateSettings['tools'];
 }
 
+/** The store of an agent, of which every capability may be missing. */
+export type AgentStore = SnapshotStore & Partial<Store>;
+
 /** An agent as the turn loop knows it: every option checked and filled in. */
 export interface AgentSpec {
   readonly name: string;
@@ -100,7 +102,7 @@ export interface AgentSpec {
   readonly version?: string | undefined;
   /** Where a second attempt of a turn starts: at its last tool iteration, or over. */
   readonly recovery: 'checkpoint' | 'restart';
-  readonly store: Store | SnapshotStore | undefined;
+  readonly store: AgentStore | undefined;
   readonly turnStore: TurnStore;
   readonly policy: SnapshotPolicy;
   readonly concurrency: Concurrency;
@@ -136,19 +138,6 @@ export interface AgentSpec {
   /** Rebuilds the parts of the context that are not JSON when a run is taken over. */
   readonly restoreContext?: ((context: JsonObject) => JsonObject) | undefined;
   readonly onFinish?: ((end: RunEnd) => void | Promise<void>) | undefined;
-}
-
-/** The scope of a session's ids. */
-export function scopeOf(spec: Pick<AgentSpec, 'name'>, owner: string | undefined): Scope {
-  if (owner === undefined) return { agent: spec.name };
-  checkId(owner, 'an owner');
-  return { agent: spec.name, owner };
-}
-
-/** The store with its capabilities, when it has any. */
-export function fullStore(spec: Pick<AgentSpec, 'store'>): Store | undefined {
-  const { store } = spec;
-  return store !== undefined && 'name' in store ? store : undefined;
 }
 
 /** How an agent without a store protects the state that its clients hold. */

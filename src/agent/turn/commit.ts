@@ -12,7 +12,7 @@ import type {
   Spent,
   StateWrite,
 } from '../../store/contract/store.ts';
-import { type AgentSpec, fullStore } from '../spec/spec.ts';
+import type { AgentSpec } from '../spec/spec.ts';
 import { armDeadline } from './deadlines.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { totalsOf } from './limits.ts';
@@ -48,7 +48,7 @@ export async function commit(
     }
     const defaultTitle =
       turnIndex === 0 && write.event !== 'toolIterationEnd' ? titleFor(invocation) : undefined;
-    return spending.alongWith(fullStore(spec)?.spend, (spend) =>
+    return spending.alongWith(spec.store?.spend, (spend) =>
       spec.turnStore.commit(scope, run.turnBase, {
         ...stateWrite(invocation),
         ...write,
@@ -119,8 +119,8 @@ export async function checkpoint(
 ): Promise<void> {
   const { spec, working } = invocation;
   const ref = run.turnBase.run;
-  if (ref === undefined || spec.store === undefined || !('runs' in spec.store)) return;
-  const { runs, spend: recorder } = spec.store;
+  const { runs, spend: recorder } = spec.store ?? {};
+  if (ref === undefined || runs === undefined) return;
   const inputsDone = run.detached?.inputsDone ?? 0;
   const write = {
     ...stateWrite(invocation),
@@ -134,7 +134,7 @@ export async function checkpoint(
     run.log.takeAlong(
       async (events) =>
         await invocation.spending.alongWith(recorder, async (spend) =>
-          runs?.checkpoint(ref, { ...write, ...spend, ...(events.length > 0 && { events }) }),
+          runs.checkpoint(ref, { ...write, ...spend, ...(events.length > 0 && { events }) }),
         ),
     ),
   );
@@ -256,7 +256,7 @@ export function endWell(invocation: InvocationState): void {
  * must not fail a turn.
  */
 function titleFor({ spec, working, failures }: InvocationState): string | undefined {
-  if (fullStore(spec)?.timeline === undefined) return undefined;
+  if (spec.store?.timeline === undefined) return undefined;
   try {
     return spec.titleOf(working.state);
   } catch (error) {

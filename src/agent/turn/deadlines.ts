@@ -7,7 +7,6 @@ import type { ToolRequestPart, ToolResponsePart } from '../../protocol/message.t
 import { pendingInterrupts, requestKey } from '../../protocol/messages.ts';
 import { type Input, type Resume, resume as resumeShape } from '../../protocol/turn.ts';
 import type { History } from '../../session/history.ts';
-import { fullStore } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { lastRound } from './turn-state.ts';
 
@@ -24,7 +23,7 @@ export const deadlineWorker = 'deadline';
  */
 export async function armDeadline(invocation: InvocationState, snapshotId: string): Promise<void> {
   const { spec, host, scope, position, working, request } = invocation;
-  const { runs } = fullStore(spec) ?? {};
+  const { runs } = spec.store ?? {};
   if (runs === undefined || request.startedBy !== undefined) return;
   if (toolReplay.get() !== undefined) return;
   const expiry = expiryOf(working.state.history);

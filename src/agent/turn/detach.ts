@@ -1,19 +1,12 @@
 import { isWaymarkError, toErrorBody, WaymarkError } from '../../core/error.ts';
 import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { Chunk, FinishReason, Input, Output } from '../../protocol/turn.ts';
-import type {
-  RequestRecord,
-  RunEvent,
-  RunRef,
-  StateBase,
-  Store,
-} from '../../store/contract/store.ts';
+import type { RequestRecord, RunEvent, RunRef, StateBase } from '../../store/contract/store.ts';
 import { isUntaken } from '../../store/rules/decide-steer.ts';
 import type { DispatchedRun } from '../spec/dispatcher.ts';
 import { storedState } from '../spec/input.ts';
-import { fullStore } from '../spec/spec.ts';
-import { checkOpen, checkReceivable } from './accept.ts';
-import { claimRun, dropRun, keepInboxOf, versionOf } from './claim.ts';
+import type { AgentStore } from '../spec/spec.ts';
+import { checkOpen, checkReceivable, claimRun, dropRun, keepInboxOf, versionOf } from './accept.ts';
 import { checkpoint, commit, endChunk, stateWrite } from './commit.ts';
 import { checkDeadline } from './deadlines.ts';
 import { knownRequest } from './inputs.ts';
@@ -154,8 +147,8 @@ function dispatched(invocation: InvocationState, ref: RunRef): DispatchedRun {
   };
 }
 
-function detachableStore({ spec }: InvocationState): Store {
-  const store = fullStore(spec);
+function detachableStore({ spec }: InvocationState): AgentStore {
+  const { store } = spec;
   if (store?.runs === undefined || store.abort === undefined) {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
@@ -342,7 +335,7 @@ async function attachPartial(
   const { working, spec, scope, progress, position } = invocation;
   const { totals } = position;
   const ref = run.turnBase.run;
-  const store = fullStore(spec);
+  const { store } = spec;
   if (ref === undefined || store === undefined) return undefined;
   await store.runs?.attachPartial(ref, {
     ...stateWrite(invocation),

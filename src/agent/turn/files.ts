@@ -18,7 +18,7 @@ import type {
 } from '../../store/contract/store.ts';
 import { damagedFile } from '../../store/rules/file-pieces.ts';
 import { maxFileSize } from '../../store/rules/size-limits.ts';
-import { type AgentSpec, fullStore } from '../spec/spec.ts';
+import type { AgentSpec } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { markingLost } from './stop.ts';
 
@@ -208,7 +208,7 @@ export interface FileArtifact extends OpenFile {
 
 /** The files of an agent's store. `FAILED_PRECONDITION` if it has none. */
 function filesOf(spec: Pick<AgentSpec, 'name' | 'store'>): FileSupport {
-  const { files } = fullStore(spec) ?? {};
+  const { files } = spec.store ?? {};
   if (files !== undefined) return files;
   const why =
     spec.store === undefined

@@ -3,7 +3,7 @@ import type { Json } from '../../core/json/json.ts';
 import type { Chunk, FinishReason } from '../../protocol/turn.ts';
 import { addUsage } from '../../protocol/usage.ts';
 import type { RequestOutcome } from '../../store/contract/store.ts';
-import { claimAgain, dropRun } from './claim.ts';
+import { claimAgain, dropRun } from './accept.ts';
 import {
   commit,
   endChunk,

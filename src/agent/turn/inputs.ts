@@ -8,7 +8,7 @@ import { withoutProviderMetadata } from '../../protocol/messages.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Input, Resume } from '../../protocol/turn.ts';
 import type { RequestMark, RequestRecord, Scope } from '../../store/contract/store.ts';
-import { type AgentSpec, fullStore } from '../spec/spec.ts';
+import type { AgentSpec } from '../spec/spec.ts';
 
 const maxQueued = 1_000;
 
@@ -144,7 +144,7 @@ export function withoutAutoId(spec: AgentSpec, input: Input): Input {
 }
 
 function keepsRequests(spec: Pick<AgentSpec, 'store'>): boolean {
-  return fullStore(spec)?.runs !== undefined;
+  return spec.store?.runs !== undefined;
 }
 
 /** Refuses an invalid request id, or any id if the agent's store cannot keep ids. */

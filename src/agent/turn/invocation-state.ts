@@ -23,8 +23,8 @@ import {
   markReported,
 } from '../spec/error-reports.ts';
 import type { AgentResult } from '../spec/handler.ts';
-import { freshState } from '../spec/input.ts';
-import { type AgentSpec, fullStore, scopeOf, type Transform } from '../spec/spec.ts';
+import { freshState, scopeOf } from '../spec/input.ts';
+import type { AgentSpec, Transform } from '../spec/spec.ts';
 import { ChunkSink } from './chunks.ts';
 import { Inbox } from './inputs.ts';
 import { Spending } from './spending.ts';
@@ -143,7 +143,7 @@ export class InvocationState {
     };
     this.spending =
       request.parent?.spending.store === undefined
-        ? new Spending(fullStore(spec)?.spend, () => ({
+        ? new Spending(spec.store?.spend, () => ({
             ...this.scope,
             sessionId: this.position.sessionId,
           }))

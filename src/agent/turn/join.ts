@@ -11,8 +11,7 @@ import { outputOfReceipt, receiptOf } from '../persistence/receipt.ts';
 import { retryWhileUnavailable } from '../persistence/store-errors.ts';
 import { transformSnapshot } from '../persistence/transform.ts';
 import { isAbandoned, waitForRun, watchRun } from '../persistence/watch.ts';
-import { fullStore } from '../spec/spec.ts';
-import { runChange } from './claim.ts';
+import { runChange } from './claim-busy.ts';
 import { requestKey } from './inputs.ts';
 import type { InvocationState } from './invocation-state.ts';
 
@@ -34,7 +33,7 @@ export async function wasDetached(
   const { spec, host, scope, control } = invocation;
   const { runId } = known;
   for (;;) {
-    const run = await fullStore(spec)?.runs?.getRun(scope, runId);
+    const run = await spec.store?.runs?.getRun(scope, runId);
     if (run === undefined) {
       return (await outputOfRun(invocation, runId, input.requestId)) !== undefined;
     }
@@ -62,10 +61,7 @@ export async function joinRun(
   const { spec, host, scope, callerGone } = invocation;
   const link = linkSignals(host.closing);
   // Stopping the request stops its run, which keeps its partial answer.
-  const stop = (): void =>
-    void fullStore(spec)
-      ?.abort?.abortSnapshot(scope, runId)
-      .catch(() => {});
+  const stop = (): void => void spec.store?.abort?.abortSnapshot(scope, runId).catch(() => {});
   callerGone.addEventListener('abort', stop, { once: true });
   if (callerGone.aborted) stop();
   try {
@@ -109,7 +105,7 @@ async function replayOutput(
   { runId, sessionId }: RequestRecord,
   output: Output,
 ): Promise<void> {
-  const record = await fullStore(spec)?.runs?.getRequest(requestKey(scope, requestId));
+  const record = await spec.store?.runs?.getRequest(requestKey(scope, requestId));
   const snapshot = await spec.store?.getSnapshot(scope, { snapshotId: runId });
   const receipt = record && receiptOf(record);
   const { message, finishReason, usage } = output;
@@ -155,7 +151,7 @@ export async function followRun(
   let place = after;
   let told = false;
   return await retryWhileUnavailable(host.clock, over, async () => {
-    const run = await fullStore(spec)?.runs?.getRun(scope, runId);
+    const run = await spec.store?.runs?.getRun(scope, runId);
     // The events of an attached run stay in its process, so from here only its end can be waited for.
     if (run?.mode === 'attached' && host.logs.get(runId, scope) === undefined) {
       return { snapshot: await waitForRun(watching), told };
@@ -194,7 +190,7 @@ export async function outputOfRun(
   const record =
     requestId === undefined
       ? undefined
-      : await fullStore(spec)?.runs?.getRequest(requestKey(scope, requestId));
+      : await spec.store?.runs?.getRequest(requestKey(scope, requestId));
   const receipt = record?.runId === runId ? receiptOf(record) : undefined;
   if (record !== undefined && receipt !== undefined) {
     const snapshotId = receipt.snapshotId ?? runId;

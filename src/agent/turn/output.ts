@@ -10,7 +10,6 @@ import { signState } from '../persistence/client-state.ts';
 import { type Receipt, storedReceipt } from '../persistence/receipt.ts';
 import { transformAnswer, transformError, transformState } from '../persistence/transform.ts';
 import type { AgentResult } from '../spec/handler.ts';
-import { fullStore } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { type ActiveRun, usageOf } from './turn-state.ts';
 
@@ -126,7 +125,7 @@ export async function completeReceipt(
   };
   const stored = storedReceipt(now);
   if (contentHash(stored) === contentHash(storedReceipt(told))) return;
-  await fullStore(spec)
-    ?.runs?.replaceReceipt(run.runId, { keys: run.keys, receipt: stored })
+  await spec.store?.runs
+    ?.replaceReceipt(run.runId, { keys: run.keys, receipt: stored })
     .catch((error: unknown) => invocation.failures.report(error, 'store'));
 }

@@ -8,13 +8,13 @@ import type { Input } from '../../protocol/turn.ts';
 import { inboxLimits, type Scope, type SteeringMessage } from '../../store/contract/store.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { checkPromptInput } from '../spec/input.ts';
-import { type AgentSpec, fullStore } from '../spec/spec.ts';
+import type { AgentSpec } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { markingLost } from './stop.ts';
 import type { ActiveRun } from './turn-state.ts';
 
 export function isSteerable({ spec }: { readonly spec: AgentSpec }): boolean {
-  return fullStore(spec)?.runs?.readInbox !== undefined;
+  return spec.store?.runs?.readInbox !== undefined;
 }
 
 /** Whether a turn takes its whole inbox before it ends. A custom handler takes messages when it wants to. */
@@ -68,7 +68,7 @@ async function readSteering(
   const ref = turnBase.run;
   if (ref === undefined || !mayBeSteered(invocation, run)) return [];
   steering.isHinted = false;
-  const inbox = (await fullStore(invocation.spec)?.runs?.readInbox?.(ref)) ?? [];
+  const inbox = (await invocation.spec.store?.runs?.readInbox?.(ref)) ?? [];
   if (steering.isUnread === true) recall(invocation, steering.taken, inbox, runId);
   steering.isUnread = false;
   return inbox.filter((message) => !steering.taken.has(keyOf(message, runId)));
@@ -152,7 +152,7 @@ export async function steerRun(
   runId: string | undefined,
   input: Input,
 ): Promise<SteerResult> {
-  const store = fullStore(spec);
+  const { store } = spec;
   if (!isSteerable({ spec }) || store?.runs?.steer === undefined) throw cannotSteer(spec);
   checkPromptInput(input);
   const { message, requestId: id = host.newId() } = input;

@@ -3,7 +3,6 @@ import { type DatesAsText, datesAsText, toJsonResult } from '../../core/json/dat
 import { sha256 } from '../../core/json/hash.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
-import { fullStore } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { markingLost } from './stop.ts';
 
@@ -80,7 +79,7 @@ async function performStep<Value>(
   fn: () => Promise<Value> | Value,
 ): Promise<DatesAsText<Value>> {
   const { spec, run } = invocation;
-  const runs = fullStore(spec)?.runs;
+  const runs = spec.store?.runs;
   const ref = run?.turnBase.run;
   if (runs === undefined || ref === undefined) return datesAsText(await fn());
   const recorded = await markingLost(invocation, () => runs.getStep(ref, name));

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import { fullStore, scopeOf } from '../../agent/spec/spec.ts';
+import { scopeOf } from '../../agent/spec/input.ts';
 import { requestKey } from '../../agent/turn/inputs.ts';
 import { type InterruptAnswer, toResume } from '../../api/interrupts.ts';
 import { WaymarkError } from '../../core/error.ts';
@@ -108,7 +108,7 @@ async function continueTask(
 async function isKnown({ agent, caller, tip }: OpenTask, requestId: string): Promise<boolean> {
   const { spec } = internalsOf(agent);
   const key = requestKey(scopeOf(spec, ownerOf(caller).owner), requestId);
-  return (await fullStore(spec)?.runs?.getRequest(key))?.runId === tip.snapshotId;
+  return (await spec.store?.runs?.getRequest(key))?.runId === tip.snapshotId;
 }
 
 function notWaiting(task: OpenTask): RpcError {

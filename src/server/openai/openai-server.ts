@@ -2,7 +2,6 @@ import { createAgent, internalsOf } from '../../agent/define/create-agent.ts';
 import { signState } from '../../agent/persistence/client-state.ts';
 import { clientTurnStore } from '../../agent/persistence/turn-store.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
-import { fullStore } from '../../agent/spec/spec.ts';
 import { isWaymarkError } from '../../core/error.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Operation } from '../../protocol/routes.ts';
@@ -63,7 +62,7 @@ export function hasStore({ metadata }: Agent): boolean {
 
 /** The store of an agent, if it can list sessions. */
 export function fullStoreOf(agent: Agent): (Store & Required<Pick<Store, 'timeline'>>) | undefined {
-  const store = fullStore(internalsOf(agent).spec);
+  const store = internalsOf(agent).spec.store;
   return store?.timeline && (store as Store & Required<Pick<Store, 'timeline'>>);
 }
 

@@ -1,8 +1,7 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import type { CallerCursor } from '../../agent/persistence/caller-cursor.ts';
-import type { LogEvent } from '../../agent/persistence/event-buffer.ts';
+import type { CallerCursor, LogEvent } from '../../agent/persistence/caller-cursor.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
-import { scopeOf } from '../../agent/spec/spec.ts';
+import { scopeOf } from '../../agent/spec/input.ts';
 import { outputOfRun } from '../../agent/turn/join.ts';
 import { type ErrorBody, isWaymarkError } from '../../core/error.ts';
 import { toEventId } from '../../protocol/ids.ts';

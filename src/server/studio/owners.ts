@@ -1,5 +1,4 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import { fullStore } from '../../agent/spec/spec.ts';
 import { isName, notAName } from '../../protocol/ids.ts';
 import type { Caller } from '../http/auth.ts';
 import { jsonResponse } from '../http/json-response.ts';
@@ -54,7 +53,7 @@ const mostOwners = 500;
 
 async function listOwners({ app }: ServerContext): Promise<object> {
   const stores = new Set(
-    app.agents().flatMap((agent) => fullStore(internalsOf(agent).spec)?.timeline ?? []),
+    app.agents().flatMap((agent) => internalsOf(agent).spec.store?.timeline ?? []),
   );
   const pages = await Promise.all(
     [...stores].map((timeline) => timeline.listOwners?.({ limit: mostOwners })),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createContextKey } from './context.ts';
+import { createContextKey } from './platform.ts';
 
 test('a value is seen through awaits, timers and nested calls, and nowhere else', async () => {
   const key = createContextKey<string>('user');
