@@ -36,6 +36,9 @@ const vacuumPages = 64;
 // So few pages of the write-ahead log that writing them back never holds the thread for more than a moment.
 const writeBackPages = 500;
 
+/** Writes the log back as far as no reader needs it. */
+const writeBack = 'PRAGMA wal_checkpoint(PASSIVE)';
+
 // Transactions during a long read after which the log is too long for a turn to write it back.
 const manyWrites = 50;
 
@@ -138,7 +141,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
       return await read();
     } finally {
       if (longReads === 1 && writes >= manyWrites && db.isOpen) {
-        await runInThread(db.file, ['PRAGMA wal_checkpoint(PASSIVE)'], { writes: true });
+        await runInThread(db.file, [writeBack], { writes: true });
       }
       if (--longReads === 0 && db.isOpen) writeBackEvery(db, writeBackPages);
     }
@@ -201,7 +204,9 @@ export function sqliteDatabase(options: SqliteOptions): Database {
       const apart =
         file === ''
           ? undefined
-          : await duringLongRead(db, () => runInThread(file, checkStatements, { signal }));
+          : await duringLongRead(db, () =>
+              runInThread(file, [...checkStatements, writeBack], { signal, writes: true }),
+            );
       return faultsIn(apart ?? (await retry(() => checkStatements.map((sql) => db.all(sql)))));
     },
     async scrub() {

@@ -54,7 +54,7 @@ const selectSmall = statement<DocumentRow & { readonly row_id: number }>(
 );
 
 /** Messages that are read at a time, of one history or of several short ones. */
-const pageSize = 32;
+const pageSize = 64;
 
 /** The messages of a branch under a view, of which some have been read. */
 interface Line {

@@ -1,4 +1,6 @@
+import { letOthersRun } from '../../../core/platform.ts';
 import type { Scope } from '../../contract/store.ts';
+import { toReadError } from '../../rules/errors.ts';
 import { checkForward } from '../database/check-forward.ts';
 import type { Database } from '../database/database.ts';
 import type { Dialect } from '../database/dialect.ts';
@@ -26,6 +28,26 @@ export async function* pagesOf(
     checkForward([last], [after]);
     yield found;
     after = last;
+  }
+}
+
+/**
+ * Runs a long plan that only reads, query by query, and lets turns run after each: the queries may see different states of the
+ * database.
+ */
+export async function readInSteps<Result>(db: Database, plan: () => Plan<Result>): Promise<Result> {
+  try {
+    const running = plan();
+    let step = running.next([]);
+    while (step.done !== true) {
+      const { statement: which, values } = step.value;
+      const rows = await db.read(() => all(which, ...values));
+      await letOthersRun();
+      step = running.next(rows);
+    }
+    return step.value;
+  } catch (error) {
+    throw toReadError(error);
   }
 }
 

@@ -9,7 +9,7 @@ import { code, fromEvent, fromFinish, fromStatus } from '../values/codes.ts';
 import { type CutRow, keepCutsOfSnapshots } from './cuts.ts';
 import type { SpentSession } from './erase.ts';
 import { discardAll, type Pointers, pointerColumns } from './gc-queue.ts';
-import { snapshotReads } from './pages.ts';
+import { readInSteps, snapshotReads } from './pages.ts';
 
 /**
  * Removes what a policy does not keep of some sessions, in small transactions. The rows are chosen before, on one state of the
@@ -25,7 +25,7 @@ export async function pruneSessions(
   for (let left = sessions; left.length > 0; ) {
     const some = left;
     const plans: PrunePlan[] = [];
-    for (const looked of await db.readInSteps(() => lookAtSessions(some))) {
+    for (const looked of await readInSteps(db, () => lookAtSessions(some))) {
       plans.push(planPrune(looked, policy));
       await letOthersRun();
     }

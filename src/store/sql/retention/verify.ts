@@ -4,7 +4,7 @@ import { createFaults, createSteps } from '../../rules/maintenance-steps.ts';
 import { problemIn } from '../content/open-json.ts';
 import { one, statement } from '../database/query.ts';
 import type { SqlContext } from '../sql-context.ts';
-import { pagesOf, sessionsAfter } from './pages.ts';
+import { pagesOf, readInSteps, sessionsAfter } from './pages.ts';
 import {
   branchesAfter,
   contentChecks,
@@ -78,14 +78,14 @@ export async function verifyStore(
   // If the sessions cannot be read, that is the error.
   checking?.catch(() => {});
   for await (const sessions of pagesOf(db, sessionsAfter, from.sessions)) {
-    await verifyEach(sessions, (some) => db.readInSteps(() => verifySessions(some, state)));
+    await verifyEach(sessions, (some) => readInSteps(db, () => verifySessions(some, state)));
     await step(sessions.length, progress({ ...from, sessions: sessions.at(-1) ?? 0 }));
   }
   const damage = await (checking ?? check());
   faults.add(damage.map((message): Fault => ({ kind: 'hash', message })));
 
   for await (const branches of pagesOf(db, branchesAfter, from.branches)) {
-    await verifyEach(branches, (some) => db.readInSteps(() => verifyBranches(some)));
+    await verifyEach(branches, (some) => readInSteps(db, () => verifyBranches(some)));
     const last = branches.at(-1) ?? 0;
     await step(branches.length, progress({ sessions: allSessions, branches: last }));
   }
