@@ -1,4 +1,3 @@
-import { WaymarkError } from '../../core/error.ts';
 import { checkScope, checkSessionId, checkSnapshotId } from '../../protocol/ids.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Usage } from '../../protocol/turn.ts';
@@ -12,7 +11,8 @@ import {
 } from '../contract/store.ts';
 import { type CommitDecision, CommittedTurn, decideCommit } from '../rules/decide-commit.ts';
 import { accepted } from '../rules/decision.ts';
-import { taken } from '../rules/errors.ts';
+import { invalid, taken } from '../rules/errors.ts';
+import { checkSaved } from '../rules/saved-snapshot.ts';
 import { checkTitle } from '../rules/size-limits.ts';
 import { spentInTurn } from '../rules/spend.ts';
 import { displace, endRun, noCrashes } from './claim.ts';
@@ -135,7 +135,9 @@ export function saveSnapshot(
   const current = readSnapshot(tables, scope, { snapshotId });
   const next = mutate(current);
   if (next === undefined) return current;
-  checkNext(findSnapshot(tables, scope, snapshotId), snapshotId, next);
+  const known = findSnapshot(tables, scope, snapshotId);
+  const isPending = known?.status === 'pending';
+  checkSaved(snapshotId, next, known && { sessionId: known.session.id, isPending });
   const session = findSession(tables, scope, next.sessionId);
   if (session !== undefined) displace(tables, session);
   const row = findSnapshot(tables, scope, snapshotId);
@@ -147,18 +149,6 @@ export function saveSnapshot(
         : relabel(row, next);
   tables.emitter.emit(saved.id);
   return withState(saved, tables.clock.now());
-}
-
-function checkNext(row: SnapshotRow | undefined, snapshotId: string, next: Snapshot): void {
-  if (next.snapshotId !== snapshotId) {
-    throw invalid(`Snapshot "${snapshotId}" cannot be saved with the id "${next.snapshotId}".`);
-  }
-  if (row !== undefined && row.session.id !== next.sessionId) {
-    throw invalid(`Snapshot "${snapshotId}" cannot move from one session to another.`);
-  }
-  if (next.status === 'expired' && row?.status !== 'pending') {
-    throw invalid('A snapshot only reads "expired"; it cannot be saved as such.');
-  }
 }
 
 function create(
@@ -218,10 +208,6 @@ function relabel(row: SnapshotRow, next: Snapshot): SnapshotRow {
   if (next.label === undefined) delete row.label;
   else row.label = next.label;
   return row;
-}
-
-function invalid(message: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', message);
 }
 
 /** Keeps what is needed to start a run again that is given up. */

@@ -5,7 +5,7 @@ import { toClaim } from '../../rules/decide-claim.ts';
 import { anySuspects, pickRuns } from '../../rules/suspects.ts';
 import { all, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { findByRowId, locationOfRow, stateOf } from '../snapshots/locate.ts';
+import { type ReadBase, readBase } from '../snapshots/locate.ts';
 import { hexOf, uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, fromRunUsage, fromTotals } from '../values/codes.ts';
 import { type RunRow, runsOf, toRecord } from './run-record.ts';
@@ -136,15 +136,13 @@ export function* readTaken(
 // Reads the states that a run continues from.
 function* readRun(row: RunRow, session: SessionRow, context: StateContext): Plan<Taken> {
   const record = toRecord(row, context.cipher);
-  const base = row.base === null ? undefined : yield* readBase(row.base, record.runId, context);
+  const base = row.base === null ? undefined : yield* readBase(row.base, context);
   const isCommitted = row.checkpoint === row.base;
   const reached =
-    row.checkpoint === null || isCommitted
-      ? undefined
-      : yield* readBase(row.checkpoint, record.runId, context);
+    row.checkpoint === null || isCommitted ? undefined : yield* readBase(row.checkpoint, context);
   const used =
     row.checkpoint === null ? undefined : usedAt(isCommitted ? base : reached, isCommitted);
-  const { scope, sessionId } = record;
+  const { runId, scope, sessionId } = record;
   const where = { scope, sessionId, nextIndex: session.next_index };
   const from = session.start_row_id === null ? null : toStartFact(session, false);
   const failedTotals = yield* totalsOfFailed(from, where);
@@ -160,12 +158,12 @@ function* readRun(row: RunRow, session: SessionRow, context: StateContext): Plan
       nextIndex: session.next_index,
       failedTotals,
     }),
-    ...(base === undefined ? {} : { base: toBase(base) }),
+    ...(base === undefined ? {} : { base: toBase(base, runId) }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
     ...(used === undefined ? {} : { used }),
     ...(reached === undefined || checkpoint === undefined
       ? {}
-      : { from: { ...toBase(reached), state: checkpoint } }),
+      : { from: { ...toBase(reached, runId), state: checkpoint } }),
   };
 }
 
@@ -174,35 +172,15 @@ function headOf({ head, head_id, head_idx }: SessionRow) {
   return { key: head, isListed: head_idx !== null, snapshotId: uuidText(head_id) };
 }
 
-/** A state with what its row says of what was used. */
-interface ReadBase extends StateBase {
-  readonly usage: string | null;
-  readonly totals: string | null;
-}
-
-function toBase({ snapshotId, state, ref }: ReadBase): StateBase {
-  return { snapshotId, state, ref };
+function toBase({ snapshotId, state, ref }: ReadBase, runId: string): StateBase {
+  return { snapshotId: snapshotId || runId, state, ref };
 }
 
 // The totals of a snapshot within the turn include the turn.
-function usedAt(row: ReadBase | undefined, isCommitted: boolean): RunUsage | undefined {
-  if (row === undefined || row.usage === null) return undefined;
-  const totals = isCommitted ? undefined : fromTotals(row.totals);
-  return { ...fromRunUsage(row.usage), ...(totals === undefined ? {} : { totals }) };
-}
-
-function* readBase(
-  rowId: number,
-  runId: string,
-  context: StateContext,
-): Plan<ReadBase | undefined> {
-  const row = yield* findByRowId(rowId);
-  if (row === undefined) return undefined;
-  const read = yield* stateOf(row, context, { marked: false });
-  const ref = locationOfRow(row, read, context.database);
-  // A checkpoint has no id.
-  const snapshotId = row.id === null ? runId : uuidText(row.id);
-  return { snapshotId, state: read.state, ref, usage: row.usage, totals: row.totals };
+function usedAt(read: ReadBase | undefined, isCommitted: boolean): RunUsage | undefined {
+  if (read === undefined || read.row.usage === null) return undefined;
+  const totals = isCommitted ? undefined : fromTotals(read.row.totals);
+  return { ...fromRunUsage(read.row.usage), ...(totals === undefined ? {} : { totals }) };
 }
 
 /** The checkpoint's state, sharing its history with the base's, so that what is new since costs what is new. */

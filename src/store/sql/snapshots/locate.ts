@@ -2,7 +2,7 @@ import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { MessageOptions, MessagePage } from '../../../protocol/message-page.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import { toPlainPage, toPlainState } from '../../../session/session-state.ts';
-import type { LoadedState, Lookup, Scope } from '../../contract/store.ts';
+import type { LoadedState, Lookup, Scope, StateBase } from '../../contract/store.ts';
 import type { Cipher } from '../content/cipher.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { first, type Plan, statement } from '../database/query.ts';
@@ -202,6 +202,22 @@ export function* loadState(
   const ref = locationOfRow(row, read, context.database);
   const snapshotId = uuidText(row.snapshot_row_id === null ? (row.run_id ?? row.id) : row.id);
   return { snapshotId, state: read.state, ref, snapshot: metadataOf(row, context) };
+}
+
+/** A state to continue from, with its row. */
+export interface ReadBase extends StateBase {
+  readonly row: LocatedRow;
+}
+
+/** The state in the row with this number, which may be a checkpoint. */
+export function* readBase(rowId: number, context: StateContext): Plan<ReadBase | undefined> {
+  const row = yield* first(locateByRowId, rowId);
+  if (row === undefined) return undefined;
+  const read = yield* stateOf(row, context, { marked: false });
+  const ref = locationOfRow(row, read, context.database);
+  // A checkpoint has no id.
+  const snapshotId = row.id === null ? '' : uuidText(row.id);
+  return { snapshotId, state: read.state, ref, row };
 }
 
 /** Where the state of a row lies; `undefined` while it lies nowhere. */

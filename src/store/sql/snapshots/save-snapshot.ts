@@ -11,30 +11,23 @@ import {
   hashState,
   type SessionState,
 } from '../../../session/session-state.ts';
-import { type Scope, type StateBase, savedPendingTtl } from '../../contract/store.ts';
+import { type Scope, savedPendingTtl } from '../../contract/store.ts';
 import { invalid } from '../../rules/errors.ts';
+import { checkSaved } from '../../rules/saved-snapshot.ts';
 import { homeIn, snapshotPlace } from '../content/places.ts';
-import {
-  first,
-  one,
-  type Plan,
-  readUnderLock,
-  run,
-  type SqlValue,
-  statement,
-} from '../database/query.ts';
+import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { planState } from '../history/plan-state.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
 import { discard, type Pointers } from '../retention/gc-queue.ts';
 import { checkUnused, createSession } from '../runs/claim.ts';
 import { expireRun } from '../runs/end-run.ts';
 import { checkFree, type HolderRow, holderColumns } from '../runs/open-run.ts';
-import { uuidBytes, uuidText } from '../values/bytes.ts';
+import { uuidBytes } from '../values/bytes.ts';
 import { code, toEvent, toFinish, toStatus, toUsage } from '../values/codes.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
 import { listHead } from './active-path.ts';
-import { findByRowId, locationOfRow, readSnapshot, stateOf } from './locate.ts';
-import { sealNote } from './snapshot-row.ts';
+import { readBase, readSnapshot } from './locate.ts';
+import { placeValues, sealNote } from './snapshot-row.ts';
 
 type Mutate = (current: Snapshot | undefined) => Snapshot | undefined;
 
@@ -77,9 +70,9 @@ const selectParent = statement<{ row_id: number; session: number }>(
 const insertRow = statement<{ row_id: number }>(
   'save_insert',
   (d) => `
-    INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch_length, length, state_hash,
-      created_at, updated_at)
-    VALUES($1, $2, $3, $4, 0, 0, ${code.pending}, 0, 0, $5, ${d.now}, ${d.now}) RETURNING row_id`,
+    INSERT INTO @snapshots(id, session, parent, turn, event, status, branch_length, length, state_hash, created_at,
+      updated_at)
+    VALUES($1, $2, $3, 0, 0, ${code.pending}, 0, 0, $4, ${d.now}, ${d.now}) RETURNING row_id`,
 );
 const updateRow = statement(
   'save_update',
@@ -114,30 +107,17 @@ export function* saveSnapshot(
   const current = yield* readSnapshot(scope, { snapshotId }, context);
   const next = mutate(current);
   if (next === undefined) return current;
-  checkNext(row, snapshotId, next);
+  const isPending = row?.status === code.pending;
+  checkSaved(snapshotId, next, row && { sessionId: row.session_id, isPending });
   const session = yield* first(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
   if (session !== undefined) {
     checkFree(session, next.sessionId);
     // Its caller, if only slow, cannot write any more.
     if (session.run_session !== null) yield* expireRun(session.run_session, context);
   }
-  if (row === undefined || row.status === code.pending) {
-    yield* change(scope, row, next, context);
-  }
+  if (row === undefined || isPending) yield* change(scope, row, next, context);
   yield* relabel(scope, next, context);
   return yield* readSnapshot(scope, { snapshotId }, context);
-}
-
-function checkNext(row: SavedRow | undefined, snapshotId: string, next: Snapshot): void {
-  if (next.snapshotId !== snapshotId) {
-    throw invalid(`Snapshot "${snapshotId}" cannot be saved with the id "${next.snapshotId}".`);
-  }
-  if (row !== undefined && row.session_id !== sessionKey(next.sessionId)) {
-    throw invalid(`Snapshot "${snapshotId}" cannot move from one session to another.`);
-  }
-  if (next.status === 'expired' && row?.status !== code.pending) {
-    throw invalid('A snapshot only reads "expired"; it cannot be saved as such.');
-  }
 }
 
 /** Writes a new or a pending snapshot. */
@@ -189,15 +169,8 @@ function* insert(scope: Scope, next: Snapshot, context: StateContext): Plan<numb
   const parent = yield* parentOf(session?.row_id, next.parentId);
   const sessionRowId = session?.row_id ?? (yield* createSession(scope, next.sessionId));
   const hash = sealedHash(emptyState, scope, next, context);
-  const { row_id: rowId } = yield* one(
-    insertRow,
-    uuidBytes(next.snapshotId),
-    sessionRowId,
-    parent,
-    null,
-    hash,
-  );
-  return rowId;
+  const id = uuidBytes(next.snapshotId);
+  return (yield* one(insertRow, id, sessionRowId, parent, hash)).row_id;
 }
 
 function* parentOf(session: number | undefined, parentId: string | undefined): Plan<number | null> {
@@ -216,7 +189,7 @@ function* writeState(
   context: StateContext,
 ): Plan<void> {
   const state = next.state === undefined ? emptyState : fromPlainState(next.state);
-  const base = before.parent === null ? undefined : yield* baseOf(before.parent, context);
+  const base = before.parent === null ? undefined : yield* readBase(before.parent, context);
   const write = { state, ...(base === undefined ? {} : { base }) };
   const rows = stateRows(write, context);
   const spot = {
@@ -228,26 +201,9 @@ function* writeState(
     mayGoOn: next.status === 'succeeded',
   };
   const placed = yield* planState(write, rows, spot, context);
-  const { view, viewRowId, length, custom, artifacts } = placed;
-  const values: SqlValue[] = [
-    view.branch,
-    view.to,
-    viewRowId,
-    length,
-    custom?.rowId ?? null,
-    artifacts?.rowId ?? null,
-    sealedHash(state, scope, next, context),
-  ];
-  yield* run(updatePlace, before.row_id, ...values);
+  const hash = sealedHash(state, scope, next, context);
+  yield* run(updatePlace, before.row_id, ...placeValues(placed), hash);
   yield* discard(before);
-}
-
-function* baseOf(rowId: number, context: StateContext): Plan<StateBase | undefined> {
-  const row = yield* findByRowId(rowId);
-  if (row === undefined) return undefined;
-  const read = yield* stateOf(row, context, { marked: false });
-  const ref = locationOfRow(row, read, context.database);
-  return { snapshotId: uuidText(row.id), state: read.state, ref };
 }
 
 function* relabel(scope: Scope, next: Snapshot, context: StateContext): Plan<void> {
