@@ -2,18 +2,17 @@ import { Hono } from 'hono';
 import { compress } from 'hono/compress';
 import { cors } from 'hono/cors';
 import { WaymarkError } from '../core/error.ts';
-import { checkKinds } from '../core/options.ts';
 import { systemClock } from '../core/time.ts';
 import { extractTrace, inSpan } from '../core/trace.ts';
 import { mountGenkit, prepareGenkit } from './genkit/mount.ts';
 import { type Caller, createIdentify, createPresence, guardHooks } from './http/auth.ts';
 import { addressOf, headerOf, headersOf, type NodeBindings } from './http/connection.ts';
-import { errorResponse, short } from './http/errors.ts';
+import { errorResponse, invalid, short } from './http/errors.ts';
 import type { CorsOptions, HandlerOptions, ServerProtocol } from './http/handler-options.ts';
 import { mountHealth } from './http/health.ts';
 import { addSafetyHeaders } from './http/json-response.ts';
 import { createSlots, resolveLimits } from './http/limits.ts';
-import { describeError, logFault } from './http/log.ts';
+import { describeError, logFault, type ServerLog } from './http/log.ts';
 import {
   checkLoopbackHost,
   checkNotForwarded,
@@ -42,39 +41,22 @@ export interface FetchHandler {
   disconnect(principal: string): number;
 }
 
-const optionKinds = {
-  auth: ['function'],
-  authorize: ['function'],
-  basePath: ['text'],
-  clientAddress: ['function'],
-  cors: ['object'],
-  limits: ['object'],
-  protocols: ['list'],
-  waitUntil: ['function'],
-  log: ['function'],
-} as const;
-
 /** Everything that the dialects of one server share. */
 export function createServerContext(
   app: ServedApp,
   given: HandlerOptions,
   protocols: readonly MountedProtocol[],
 ): ServerContext {
-  checkKinds(given, optionKinds, 'the server');
   const options = { ...given, ...guardHooks(given, app) };
-  const { clock = systemClock, log = () => {} } = options;
+  const { clock = systemClock } = options;
   const limits = resolveLimits(options.limits);
+  const log: ServerLog = (level, msg, fields) =>
+    options.log?.({ level, time: clock.now(), msg, ...fields });
   // Without a log the app still prints failures.
   const unsubscribe =
     options.log &&
     app.subscribeToErrors?.((error, info) =>
-      log({
-        level: 'error',
-        time: clock.now(),
-        msg: 'failed',
-        ...info,
-        error: describeError(error),
-      }),
+      log('error', 'failed', { ...info, error: describeError(error) }),
     );
   return {
     app,
@@ -88,14 +70,8 @@ export function createServerContext(
     presence: createPresence(options, clock),
     sessionOf: createSessionOf(),
     unsubscribe: unsubscribe ?? (() => {}),
-    streams: createSlots('streams', {
-      total: limits.streams,
-      perPrincipal: limits.streamsPerPrincipal,
-    }),
-    turns: createSlots('turns', {
-      total: Number.POSITIVE_INFINITY,
-      perPrincipal: limits.turnsPerPrincipal,
-    }),
+    streams: createSlots('streams', limits.streamsPerPrincipal, limits.streams),
+    turns: createSlots('turns', limits.turnsPerPrincipal),
   };
 }
 
@@ -165,9 +141,8 @@ function observe({ clock, log, options }: ServerContext): Middleware {
         const { status } = res;
         span.setAttributes({ 'http.response.status_code': status });
         if (status < 400 && isStudioLooking(c)) return;
-        const time = clock.now();
         const level = status >= 500 ? 'error' : 'info';
-        log({ level, time, msg: 'request', ...logged, status, ms: time - started });
+        log(level, 'request', { ...logged, status, ms: clock.now() - started });
       },
     );
   };
@@ -185,10 +160,8 @@ function checkRequest({ options, limits }: ServerContext): Middleware {
   return (c, next) => {
     const request = c.req.raw;
     if (request.url.length > limits.urlLength) {
-      throw new WaymarkError(
-        'INVALID_ARGUMENT',
-        `The URL is over the limit of ${limits.urlLength} characters.`,
-      );
+      const message = `The URL is over the limit of ${limits.urlLength} characters.`;
+      throw invalid(message);
     }
     if (!options.auth) {
       if (!isPlainLoopback(headerOf(c, 'host'))) checkLoopbackHost(request);
@@ -234,8 +207,7 @@ function isSafe(method: string): boolean {
 
 function corsOf({ origins, credentials = false }: CorsOptions): ReturnType<typeof cors> {
   if (origins === true && credentials) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       'cors: name the origins that may send credentials. Not every origin may send them.',
     );
   }
@@ -282,14 +254,12 @@ export function checkProtocols(protocols: readonly ServerProtocol[]): readonly M
   const names = new Set<string>();
   return protocols.map((protocol) => {
     if (!isMounted(protocol)) {
-      throw new WaymarkError(
-        'INVALID_ARGUMENT',
+      throw invalid(
         '`protocols` contains something that is not a protocol. Give it what mcpProtocol(), a2aProtocol(), openAiProtocol() and aguiProtocol() of waymark/server return.',
       );
     }
     if (names.has(protocol.name)) {
-      throw new WaymarkError(
-        'INVALID_ARGUMENT',
+      throw invalid(
         `The protocol ${short(protocol.name)} is given twice. Give it as an option or in \`protocols\`, once.`,
       );
     }

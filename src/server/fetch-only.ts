@@ -1,3 +1,4 @@
+import { invalid } from './http/errors.ts';
 // `waymark/server` for runtimes without Node's servers, such as Workers: the bundle has no `ws` and no HTTP server, and only the
 // protocols that the app imports.
 
@@ -30,8 +31,7 @@ export function handler(app: ServedApp, options: HandlerOptions = {}): FetchHand
   checkOptions(options, handlerOptionNames, 'handler()');
   for (const [name, maker] of Object.entries(makers)) {
     if (!options[name as keyof typeof makers]) continue;
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `\`${name}\` as an option would put every protocol into the bundle of this runtime. Import ${maker} from waymark/server and give handler() \`protocols: [${maker}()]\`.`,
     );
   }

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { WaymarkError } from '../core/error.ts';
 import { afterThisTurn } from '../core/platform.ts';
 import type { FrameSink, FrameSource } from './http/connection.ts';
-import { errorHeaders, httpStatusOf, toWireError } from './http/errors.ts';
+import { errorHeaders, httpStatusOf, invalid, toWireError } from './http/errors.ts';
 import { safetyHeaders } from './http/json-response.ts';
 import type { Pieces } from './native/artifacts.ts';
 
@@ -85,11 +85,11 @@ export function answerRaw(socket: Duplex, error: unknown): void {
 function reasonOf(code: string | undefined): WaymarkError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new WaymarkError('INVALID_ARGUMENT', 'The headers are over their limit.');
+      return invalid('The headers are over their limit.');
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new WaymarkError('DEADLINE_EXCEEDED', 'The request took too long to arrive.');
     default:
-      return new WaymarkError('INVALID_ARGUMENT', 'This is not a valid HTTP request.');
+      return invalid('This is not a valid HTTP request.');
   }
 }
 

@@ -2,11 +2,10 @@ import { createServer, IncomingMessage, type Server, ServerResponse } from 'node
 import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT as alreadySent } from '@hono/node-server/utils/response';
 import { settled } from '../core/async/promises.ts';
-import { WaymarkError } from '../core/error.ts';
 import { createFetch } from './create-fetch.ts';
 import { joinPieces } from './http/body.ts';
 import { cutWhenIdle, type NodeBindings } from './http/connection.ts';
-import { errorResponse } from './http/errors.ts';
+import { errorResponse, invalid } from './http/errors.ts';
 import { logFault } from './http/log.ts';
 import type { ServerContext } from './http/server-context.ts';
 import { piecesOf } from './native/artifacts.ts';
@@ -114,6 +113,6 @@ async function takeBody(
 
 function toBadRequest(error: unknown): unknown {
   return error instanceof Error && error.name === 'RequestError'
-    ? new WaymarkError('INVALID_ARGUMENT', 'The request line or its Host header is not valid.')
+    ? invalid('The request line or its Host header is not valid.')
     : error;
 }

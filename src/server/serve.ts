@@ -79,9 +79,7 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
   // Loaded here, so that `handler` alone needs neither Node nor its adapters.
   const { createNodeServer, openStudio, writeRuntimeFile } = await import('./node-server.ts');
   const { auth, studio, studioData: data } = options;
-  const opened = studio
-    ? await openStudio(studio, { app, clock: shared.clock, auth, log, data })
-    : undefined;
+  const opened = studio ? await openStudio(studio, { ...shared, auth, data }) : undefined;
   const serverContext = {
     ...shared,
     pendingConnections: createPendingConnections(shared.limits),
@@ -99,7 +97,7 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
   const forget = options.genkitProject
     ? await writeRuntimeFile(options.genkitProject, bound, serverContext.clock)
     : async () => {};
-  log({ level: 'info', time: serverContext.clock.now(), msg: 'listening', url });
+  shared.log('info', 'listening', { url });
 
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
@@ -114,7 +112,7 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
     await stopped;
     await opened?.close();
     serverContext.unsubscribe();
-    log({ level: 'info', time: serverContext.clock.now(), msg: 'closed', url });
+    shared.log('info', 'closed', { url });
   };
   return {
     url,

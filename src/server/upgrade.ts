@@ -4,6 +4,7 @@ import { WebSocketServer } from 'ws';
 import { WaymarkError } from '../core/error.ts';
 import { routes } from '../protocol/routes.ts';
 import { addressOf } from './http/connection.ts';
+import { invalid } from './http/errors.ts';
 import { checkLoopbackHost, checkNotForwarded, checkOrigin } from './http/origin.ts';
 import { findAgent, type ServerContext } from './http/server-context.ts';
 import { serveConnection } from './native/connect.ts';
@@ -13,7 +14,7 @@ import { answerRaw } from './node-response.ts';
 export function createUpgrade(
   serverContext: ServerContext,
 ): (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void {
-  const { options, limits, clock, lifetime, log } = serverContext;
+  const { options, limits, lifetime, log } = serverContext;
   const sockets = new WebSocketServer({ noServer: true, maxPayload: limits.bodyBytes });
   // Bytes that clients have sent before they were authenticated, and that are held in memory. Room for one frame of the
   // largest size: reading several of them in one turn of the event loop would hold up everybody else.
@@ -22,7 +23,7 @@ export function createUpgrade(
   const check = (incoming: IncomingMessage): { request: Request; agent: string } => {
     const request = toRequest(incoming);
     if (request.url.length > limits.urlLength) {
-      throw new WaymarkError('INVALID_ARGUMENT', 'The URL is over its limit.');
+      throw invalid('The URL is over its limit.');
     }
     if (!options.auth) {
       checkLoopbackHost(request);
@@ -61,7 +62,7 @@ export function createUpgrade(
             return caller;
           },
         });
-        log({ level: 'info', time: clock.now(), msg: 'connected', agent });
+        log('info', 'connected', { agent });
       });
     } catch (error) {
       answerRaw(socket, error);
@@ -72,7 +73,7 @@ export function createUpgrade(
 function toRequest({ url = '/', headers }: IncomingMessage): Request {
   const target = `http://${headers.host ?? 'invalid'}${url}`;
   if (!url.startsWith('/') || !URL.canParse(target)) {
-    throw new WaymarkError('INVALID_ARGUMENT', 'The request line or its Host header is not valid.');
+    throw invalid('The request line or its Host header is not valid.');
   }
   const plain = new Headers();
   for (const [name, value] of Object.entries(headers)) {
@@ -91,7 +92,7 @@ function agentOf(request: Request): string {
   try {
     return decodeURIComponent(name);
   } catch {
-    throw new WaymarkError('INVALID_ARGUMENT', 'The name of the agent is not valid in a URL.');
+    throw invalid('The name of the agent is not valid in a URL.');
   }
 }
 

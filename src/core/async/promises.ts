@@ -4,6 +4,15 @@ export function handled<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
+/** Does something with the first call; every call gets its result. */
+export function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined;
+  return () => {
+    result ??= work();
+    return result;
+  };
+}
+
 /** A promise for what needs no waiting: one for all, since a promise for each chunk would cost as much as the rest of it. */
 export const settled: Promise<void> = Promise.resolve();
 

@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import { headerOf } from '../http/connection.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import {
   answerFailure,
@@ -11,16 +10,11 @@ import {
   resultMessage,
 } from '../http/json-rpc.ts';
 import type { RequestContext } from '../http/server-context.ts';
-import {
-  type StreamFormat,
-  sseEvent,
-  sseHeaders,
-  sseKeepAlive,
-} from '../stream/stream-response.ts';
+import { sseFormat, sseJson } from '../stream/stream-response.ts';
 import type { A2aRequest, A2aServer } from './a2a-server.ts';
 import { a2aError, codes, fromErrorBody } from './errors.ts';
 import { fromLegacyParams, legacyMethods, toLegacyEvent, toLegacyResult } from './legacy.ts';
-import { a2aTypes, agentOf, perform, streamTask } from './perform.ts';
+import { a2aTypes, agentOf, checkVersion, perform, streamTask } from './perform.ts';
 
 const rpcRequest = v.object({
   jsonrpc: v.literal('2.0'),
@@ -59,7 +53,8 @@ function toRequest(
   { id, method: given, params }: v.InferOutput<typeof rpcRequest>,
 ): A2aRequest {
   const agent = agentOf(server, c, given);
-  checkVersion(headerOf(c, 'a2a-version'));
+  const hint = 'is not supported. This server speaks 1.0 and 0.3.';
+  checkVersion(c, /^(?:0\.3|1\.0|1)(?:\.\d{1,9})?$/, hint);
   const isLegacy = Object.hasOwn(legacyMethods, given);
   const method = isLegacy ? (legacyMethods[given] ?? given) : given;
   return {
@@ -73,14 +68,6 @@ function toRequest(
   };
 }
 
-function checkVersion(version: string | undefined): void {
-  if (version === undefined || /^\s*(?:0\.3|1\.0|1)(?:\.\d{1,9})?\s*$/.test(version)) return;
-  throw a2aError(
-    codes.versionNotSupported,
-    `A2A ${JSON.stringify(version.slice(0, 16))} is not supported. This server speaks 1.0 and 0.3.`,
-  );
-}
-
 async function answerRequest(server: A2aServer, request: A2aRequest): Promise<Response> {
   const { method, version, id, headers } = request;
   const isLegacy = version === '0.3';
@@ -90,14 +77,10 @@ async function answerRequest(server: A2aServer, request: A2aRequest): Promise<Re
     const { result } = performed;
     return jsonResponse(message(isLegacy ? toLegacyResult(method, result) : result), { headers });
   }
-  return streamTask(server, request, performed, format, {
+  return await streamTask(server, request, performed, format, {
     event: (event) => message(isLegacy ? toLegacyEvent(event) : event),
     error: (error) => errorMessage(id, error),
   });
 }
 
-const format: StreamFormat<Fields> = {
-  encode: (message) => sseEvent({ data: JSON.stringify(message) }),
-  keepAlive: sseKeepAlive,
-  headers: sseHeaders,
-};
+const format = sseFormat<Fields>((message) => sseJson(message));

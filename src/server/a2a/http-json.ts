@@ -1,19 +1,13 @@
 import * as v from 'valibot';
 import { readBody } from '../http/body.ts';
-import { headerOf } from '../http/connection.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { checkMediaType, type Fields, isHttpRefusal, logRpcFault } from '../http/json-rpc.ts';
 import type { RequestContext } from '../http/server-context.ts';
-import {
-  type StreamFormat,
-  sseEvent,
-  sseHeaders,
-  sseKeepAlive,
-} from '../stream/stream-response.ts';
+import { sseFormat, sseJson } from '../stream/stream-response.ts';
 import type { A2aServer } from './a2a-server.ts';
-import { a2aError, codes, errorBody, httpRefusal } from './errors.ts';
+import { errorBody, httpRefusal } from './errors.ts';
 import { type HttpRoute, httpRoutes } from './http-routes.ts';
-import { a2aTypes, agentOf, perform, streamTask } from './perform.ts';
+import { a2aTypes, agentOf, checkVersion, perform, streamTask } from './perform.ts';
 
 const object = v.record(v.string(), v.unknown());
 
@@ -26,7 +20,8 @@ export async function answerHttp(
   const route = httpRoutes[method] as HttpRoute;
   try {
     const agent = agentOf(server, c, method);
-    checkVersion(headerOf(c, 'a2a-version'));
+    const hint = 'is not supported here. HTTP+JSON speaks 1.0; clients of 0.3 use JSON-RPC.';
+    checkVersion(c, /^1(?:\.\d{1,9}){0,2}$/, hint);
     const body = route.hasBody ? await bodyOf(server, c) : {};
     const params = { ...queryOf(c, route), ...body, ...route.params?.(c) };
     const request = { agent, version: '1.0', id: null, method, params, c, headers: {} } as const;
@@ -34,7 +29,7 @@ export async function answerHttp(
     if ('result' in performed) {
       return jsonResponse(performed.result, { headers: request.headers });
     }
-    return streamTask(server, request, performed, format, {
+    return await streamTask(server, request, performed, format, {
       event: (event) => event,
       error: errorBody,
     });
@@ -43,14 +38,6 @@ export async function answerHttp(
     logRpcFault(server.serverContext, c, error);
     return httpRefusal(error);
   }
-}
-
-function checkVersion(version: string | undefined): void {
-  if (version === undefined || /^\s*1(?:\.\d{1,9}){0,2}\s*$/.test(version)) return;
-  throw a2aError(
-    codes.versionNotSupported,
-    `A2A ${JSON.stringify(version.slice(0, 16))} is not supported here. HTTP+JSON speaks 1.0; clients of 0.3 use JSON-RPC.`,
-  );
 }
 
 async function bodyOf({ serverContext }: A2aServer, c: RequestContext): Promise<Fields> {
@@ -73,9 +60,6 @@ function fromText(text: string, type: string): unknown {
   return text;
 }
 
-const format: StreamFormat<Fields> = {
-  encode: (message) =>
-    sseEvent({ ...('error' in message && { event: 'error' }), data: JSON.stringify(message) }),
-  keepAlive: sseKeepAlive,
-  headers: sseHeaders,
-};
+const format = sseFormat<Fields>((message) =>
+  sseJson(message, 'error' in message ? 'error' : undefined),
+);

@@ -17,34 +17,15 @@ export interface HttpRoute {
 const configs = '/tasks/:task/pushNotificationConfigs';
 const task = (c: RequestContext): string => c.req.param('task') ?? '';
 const ofVerb = (c: RequestContext): Fields => ({ id: task(c).replace(/:\w+$/, '') });
-const ofConfig = (c: RequestContext): Fields => {
-  const id = c.req.param('config');
-  return { taskId: task(c), ...(id !== undefined && { id }) };
-};
+const ofConfig = (c: RequestContext): Fields => ({ taskId: task(c), id: c.req.param('config') });
 
 /** The methods of A2A 1.0 as routes. A longer path stands before a shorter one that it fits as well. */
 export const httpRoutes: Readonly<Record<string, HttpRoute>> = {
-  SendMessage: {
-    http: ['POST'],
-    path: '/message:send',
-    hasBody: true,
-  },
-  SendStreamingMessage: {
-    http: ['POST'],
-    path: '/message:stream',
-    hasBody: true,
-  },
-  CancelTask: {
-    http: ['POST'],
-    path: '/tasks/:task:cancel',
-    params: ofVerb,
-  },
-  SubscribeToTask: {
-    // The definition of the protocol has GET, its SDK sends POST.
-    http: ['POST', 'GET'],
-    path: '/tasks/:task:subscribe',
-    params: ofVerb,
-  },
+  SendMessage: { http: ['POST'], path: '/message:send', hasBody: true },
+  SendStreamingMessage: { http: ['POST'], path: '/message:stream', hasBody: true },
+  CancelTask: { http: ['POST'], path: '/tasks/:task:cancel', params: ofVerb },
+  // The definition of the protocol has GET, its SDK sends POST.
+  SubscribeToTask: { http: ['POST', 'GET'], path: '/tasks/:task:subscribe', params: ofVerb },
   ListTasks: {
     http: ['GET'],
     path: '/tasks',
@@ -70,16 +51,8 @@ export const httpRoutes: Readonly<Record<string, HttpRoute>> = {
     hasBody: true,
     params: (c) => ({ taskId: task(c) }),
   },
-  ListTaskPushNotificationConfigs: {
-    http: ['GET'],
-    path: configs,
-    params: ofConfig,
-  },
-  GetTaskPushNotificationConfig: {
-    http: ['GET'],
-    path: `${configs}/:config`,
-    params: ofConfig,
-  },
+  ListTaskPushNotificationConfigs: { http: ['GET'], path: configs, params: ofConfig },
+  GetTaskPushNotificationConfig: { http: ['GET'], path: `${configs}/:config`, params: ofConfig },
   DeleteTaskPushNotificationConfig: {
     http: ['DELETE'],
     path: `${configs}/:config`,

@@ -1,4 +1,3 @@
-import { isJsonObject } from '../../core/json/json.ts';
 import type { Fields } from '../http/json-rpc.ts';
 
 /** The methods of 0.3 by their names of 1.0. */
@@ -22,7 +21,9 @@ export function fromLegacyParams(method: string, params: Fields): Fields {
     return {
       ...params,
       message: fromLegacyMessage(params.message),
-      ...(isFields(configuration) && { configuration: fromLegacyConfiguration(configuration) }),
+      configuration: isFields(configuration)
+        ? fromLegacyConfiguration(configuration)
+        : configuration,
     };
   }
   if (method === 'CreateTaskPushNotificationConfig') {
@@ -61,21 +62,17 @@ function fromLegacyConfiguration(configuration: Fields): Fields {
   return {
     historyLength,
     returnImmediately: blocking === false,
-    ...(isFields(pushNotificationConfig) && {
-      taskPushNotificationConfig: fromLegacyPush(pushNotificationConfig),
-    }),
+    taskPushNotificationConfig: isFields(pushNotificationConfig)
+      ? fromLegacyPush(pushNotificationConfig)
+      : undefined,
   };
 }
 
 function fromLegacyPush({ id, url, token, authentication }: Fields): Fields {
-  const { schemes, credentials } = isFields(authentication) ? authentication : {};
+  if (!isFields(authentication)) return { id, url, token };
+  const { schemes, credentials } = authentication;
   const scheme = Array.isArray(schemes) ? schemes[0] : undefined;
-  return {
-    id,
-    url,
-    token,
-    ...(isFields(authentication) && { authentication: { scheme, credentials } }),
-  };
+  return { id, url, token, authentication: { scheme, credentials } };
 }
 
 /** A result of 1.0 in the shape of 0.3. */
@@ -132,7 +129,7 @@ function toLegacyStatus({ state, message, ...rest }: Fields): Fields {
   return {
     state: String(state).replace('TASK_STATE_', '').toLowerCase().replaceAll('_', '-'),
     ...rest,
-    ...(isFields(message) && { message: toLegacyMessage(message) }),
+    message: isFields(message) ? toLegacyMessage(message) : undefined,
   };
 }
 
@@ -150,38 +147,20 @@ function toLegacyArtifact({ parts, ...artifact }: Fields): Fields {
 }
 
 function toLegacyPart({ text, data, raw, url, mediaType, filename, metadata }: Fields): Fields {
-  const about = isFields(metadata) ? { metadata } : {};
-  if (text !== undefined) return { kind: 'text', text, ...about };
+  if (text !== undefined) return { kind: 'text', text, metadata };
   // In 0.3 data is an object.
-  if (data !== undefined) {
-    return { kind: 'data', data: isJsonObject(data as never) ? data : { value: data }, ...about };
-  }
-  const named = {
-    ...(mediaType !== undefined && { mimeType: mediaType }),
-    ...(filename !== undefined && { name: filename }),
-  };
-  return {
-    kind: 'file',
-    file: { ...(raw === undefined ? { uri: url } : { bytes: raw }), ...named },
-  };
+  if (data !== undefined)
+    return { kind: 'data', data: isFields(data) ? data : { value: data }, metadata };
+  const content = raw === undefined ? { uri: url } : { bytes: raw };
+  return { kind: 'file', file: { ...content, mimeType: mediaType, name: filename } };
 }
 
 function toLegacyPush({ taskId, id, url, token, authentication }: Fields): Fields {
-  const { scheme, credentials } = isFields(authentication) ? authentication : {};
-  return {
-    taskId,
-    pushNotificationConfig: {
-      id,
-      url,
-      ...(token !== undefined && { token }),
-      ...(isFields(authentication) && {
-        authentication: {
-          schemes: scheme === undefined ? [] : [scheme],
-          ...(credentials !== undefined && { credentials }),
-        },
-      }),
-    },
-  };
+  if (!isFields(authentication)) return { taskId, pushNotificationConfig: { id, url, token } };
+  const { scheme, credentials } = authentication;
+  const schemes = scheme === undefined ? [] : [scheme];
+  const pushNotificationConfig = { id, url, token, authentication: { schemes, credentials } };
+  return { taskId, pushNotificationConfig };
 }
 
 function isFields(value: unknown): value is Fields {

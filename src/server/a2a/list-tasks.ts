@@ -3,7 +3,7 @@ import { parseShape } from '../../protocol/parse.ts';
 import { endsTurn } from '../../protocol/snapshot.ts';
 import type { Fields, RpcError } from '../http/json-rpc.ts';
 import { openAgentCall } from '../http/server-context.ts';
-import { isAnswer } from '../http/turn-chain.ts';
+import { isAnswer } from '../stream/turn-chain.ts';
 import type { A2aRequest, A2aServer } from './a2a-server.ts';
 import { a2aError, codes } from './errors.ts';
 import { listParams } from './shapes.ts';
@@ -42,7 +42,7 @@ export async function listTasks(server: A2aServer, request: A2aRequest): Promise
   const { options } = await openAgentCall(server.serverContext, c, {
     agent,
     operation: contextId === undefined ? 'listSessions' : 'listSnapshots',
-    ...(contextId !== undefined && { sessionId: contextId }),
+    sessionId: contextId,
   });
   const found = (await tasksOf(agent, contextId, options)).filter(
     (task) =>
@@ -66,12 +66,11 @@ async function tasksOf(
   contextId: string | undefined,
   options: CallOptions,
 ): Promise<Task[]> {
-  const sessions =
+  const listed =
     contextId === undefined
-      ? (await agent.listSessions({ ...options, limit: maxSessions })).items.map(
-          (each) => each.sessionId,
-        )
-      : [contextId];
+      ? await agent.listSessions({ ...options, limit: maxSessions })
+      : undefined;
+  const sessions = listed?.items.map(({ sessionId }) => sessionId) ?? [contextId ?? ''];
   const tasks: Task[] = [];
   for (const sessionId of sessions) {
     for (const id of await rootsOf(agent, sessionId, options)) {
@@ -88,11 +87,10 @@ async function rootsOf(
   sessionId: string,
   options: CallOptions,
 ): Promise<readonly string[]> {
-  const limit = maxSnapshots;
   const { items } = await agent.listSnapshots(sessionId, {
     ...options,
     includeOrphaned: true,
-    limit,
+    limit: maxSnapshots,
   });
   const interrupted = new Set(
     items.filter((each) => each.finishReason === 'interrupted').map((each) => each.snapshotId),

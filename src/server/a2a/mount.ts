@@ -1,17 +1,13 @@
 import type { Agent } from '../../agent/spec/agent.ts';
+import { once } from '../../core/async/promises.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { A2aServerOptions, ServerProtocol } from '../http/handler-options.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { type Fields, rpcRefusal } from '../http/json-rpc.ts';
-import { publicUrl } from '../http/origin.ts';
-import {
-  findAgent,
-  type MountedProtocol,
-  type RequestContext,
-  type Router,
-  type ServerContext,
-} from '../http/server-context.ts';
-import { checkA2aOptions, offeredAgents } from './a2a-server.ts';
+import { checkPublicUrl, publicUrl } from '../http/origin.ts';
+import { checkOffered } from '../http/served-app.ts';
+import { findAgent, type MountedProtocol, type RequestContext } from '../http/server-context.ts';
+import { canHaveTasks, offeredAgents } from './a2a-server.ts';
 import { fromErrorBody, httpRefusal } from './errors.ts';
 import { httpRoutes, routerPath } from './http-routes.ts';
 import { createPushFeed } from './push-feed.ts';
@@ -25,69 +21,60 @@ const wellKnown = '/.well-known/agent-card.json';
 export function a2aProtocol(options: A2aServerOptions = {}): ServerProtocol {
   const protocol: MountedProtocol = {
     name: 'a2a',
-    prepare: prepareA2a,
-    mountPublic: (router, serverContext) => mountA2aCards(router, serverContext, options),
-    mount: (router, serverContext) => mountA2a(router, serverContext, options),
+    // Refusals before the request is read, such as a wrong host, have the shape of the binding as well.
+    prepare(router) {
+      router.use('/a2a/:agent', async (c, next) => {
+        c.set('renderError', (error) => rpcRefusal(error, fromErrorBody));
+        await next();
+      });
+      for (const route of Object.values(httpRoutes)) {
+        router.on([...route.http], [routerPath(route)], async (c, next) => {
+          c.set('renderError', httpRefusal);
+          await next();
+        });
+      }
+    },
+    // The cards, which clients read before they know how to authenticate.
+    mountPublic(router, serverContext) {
+      const { app } = serverContext;
+      const answer = (c: RequestContext, agent: Agent): Response => {
+        const base = publicUrl(serverContext, c, options.url);
+        const url = `${base}/a2a/${encodeURIComponent(agent.name)}`;
+        return jsonResponse(cardOf(agent, { url, options, hasPush: app.webhooks !== undefined }));
+      };
+      router.get(wellKnown, (c) => {
+        const [first] = offeredAgents(app, options);
+        if (!first) throw new WaymarkError('NOT_FOUND', 'This server offers no agent by A2A.');
+        return answer(c, first);
+      });
+      router.get(`/a2a/:agent${wellKnown}`, (c) => {
+        const agents = offeredAgents(app, options);
+        return answer(c, findAgent({ agents: () => agents }, c.req.param('agent') ?? ''));
+      });
+    },
+    // JSON-RPC of 1.0 and 0.3, and HTTP+JSON of 1.0.
+    mount(router, serverContext) {
+      checkPublicUrl(options.url, 'a2a.url');
+      checkOffered(serverContext.app, 'a2a', options.agents, (agent) =>
+        canHaveTasks(agent)
+          ? undefined
+          : 'which cannot run in the background. Give it a store that can, such as sqliteStore, or leave it out.',
+      );
+      // Defined when the server starts: notifications that another process has left behind are continued here.
+      const push = createPushFeed(serverContext);
+      const server = { serverContext, options, push };
+      // Loaded when a client comes.
+      const rpc = once(() => import('./endpoint.ts'));
+      const http = once(() => import('./http-json.ts'));
+      router.post('/a2a/:agent', async (c) => (await rpc()).answer(server, c));
+      for (const [method, route] of Object.entries(httpRoutes)) {
+        router.on([...route.http], [routerPath(route)], async (c) =>
+          (await http()).answerHttp(server, c, method),
+        );
+      }
+    },
   };
   return protocol;
-}
-
-/** Refusals before the request is read, such as a wrong host, are JSON-RPC errors as well. */
-function prepareA2a(router: Router): void {
-  router.use('/a2a/:agent', async (c, next) => {
-    c.set('renderError', (error) => rpcRefusal(error, fromErrorBody));
-    await next();
-  });
-  for (const route of Object.values(httpRoutes)) {
-    router.on([...route.http], [routerPath(route)], async (c, next) => {
-      c.set('renderError', httpRefusal);
-      await next();
-    });
-  }
-}
-
-/** The cards, which clients read before they know how to authenticate. */
-function mountA2aCards(
-  router: Router,
-  serverContext: ServerContext,
-  options: A2aServerOptions,
-): void {
-  const { app } = serverContext;
-  const answer = (c: RequestContext, agent: Agent): Response => {
-    const base = publicUrl(serverContext, c, options.url);
-    const url = `${base}/a2a/${encodeURIComponent(agent.name)}`;
-    return jsonResponse(cardOf(agent, { url, options, hasPush: app.webhooks !== undefined }));
-  };
-  router.get(wellKnown, (c) => {
-    const [first] = offeredAgents(app, options);
-    if (!first) throw new WaymarkError('NOT_FOUND', 'This server offers no agent by A2A.');
-    return answer(c, first);
-  });
-  router.get(`/a2a/:agent${wellKnown}`, (c) => {
-    const agents = offeredAgents(app, options);
-    return answer(c, findAgent({ agents: () => agents }, c.req.param('agent') ?? ''));
-  });
-}
-
-/** The agents as A2A agents, at `/a2a/:agent`: JSON-RPC of 1.0 and 0.3, and HTTP+JSON of 1.0. */
-function mountA2a(router: Router, serverContext: ServerContext, options: A2aServerOptions): void {
-  checkA2aOptions(serverContext.app, options);
-  // Defined when the server starts: notifications that another process has left behind are continued here.
-  const push = createPushFeed(serverContext);
-  const server = { serverContext, options, push };
-  // Loaded when a client comes.
-  let endpoint: Promise<typeof import('./endpoint.ts')> | undefined;
-  let http: Promise<typeof import('./http-json.ts')> | undefined;
-  router.post('/a2a/:agent', async (c) => {
-    endpoint ??= import('./endpoint.ts');
-    return await (await endpoint).answer(server, c);
-  });
-  for (const [method, route] of Object.entries(httpRoutes)) {
-    router.on([...route.http], [routerPath(route)], async (c) => {
-      http ??= import('./http-json.ts');
-      return await (await http).answerHttp(server, c, method);
-    });
-  }
 }
 
 const modes = ['text/plain', 'application/json'];

@@ -1,9 +1,10 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import { parseShape } from '../../protocol/parse.ts';
+import { headerOf } from '../http/connection.ts';
 import { type Fields, RpcError, toRpcError } from '../http/json-rpc.ts';
 import { logFault } from '../http/log.ts';
 import { findAgent, type RequestContext } from '../http/server-context.ts';
-import { acquireStreamSlot, type StreamFormat } from '../stream/stream-response.ts';
+import { type StreamFormat, withStreamSlot } from '../stream/stream-response.ts';
 import { type A2aRequest, type A2aServer, offeredAgents } from './a2a-server.ts';
 import { a2aError, codes, fromErrorBody } from './errors.ts';
 import { listTasks } from './list-tasks.ts';
@@ -39,6 +40,14 @@ export function agentOf(
   const agent = findAgent({ agents: () => agents }, c.req.param('agent') ?? '');
   Object.assign(c.get('logged'), { agent: agent.name, rpc: method.slice(0, 64) });
   return agent;
+}
+
+/** Refuses a request whose header names another version of the protocol. */
+export function checkVersion(c: RequestContext, supported: RegExp, hint: string): void {
+  const version = headerOf(c, 'a2a-version');
+  if (version === undefined || supported.test(version.trim())) return;
+  const message = `A2A ${JSON.stringify(version.slice(0, 16))} ${hint}`;
+  throw a2aError(codes.versionNotSupported, message);
 }
 
 /** The other content type of JSON that clients send. */
@@ -84,13 +93,14 @@ export function streamTask(
   { task, view }: Followed,
   format: StreamFormat<Fields>,
   shape: EventShape,
-): Response {
-  const slot = acquireStreamSlot(serverContext, c);
-  const events = taskEvents(task, { ...task.options, signal: slot.signal }, view);
-  const onFault = (error: unknown): void => logFault(serverContext, error, c.get('logged'));
-  return slot.respond(shaped(events, shape, onFault), {
-    ...format,
-    headers: { ...format.headers, ...headers },
+): Promise<Response> {
+  return withStreamSlot(serverContext, c, (slot) => {
+    const events = taskEvents(task, { ...task.options, signal: slot.signal }, view);
+    const onFault = (error: unknown): void => logFault(serverContext, error, c.get('logged'));
+    return slot.respond(shaped(events, shape, onFault), {
+      ...format,
+      headers: { ...format.headers, ...headers },
+    });
   });
 }
 
@@ -117,13 +127,11 @@ const methods: Readonly<Record<string, Method>> = {
     if (configuration.returnImmediately === true) {
       return { task: await describeTask(task, task.options, view) };
     }
-    const slot = acquireStreamSlot(server.serverContext, request.c);
-    try {
+    return await withStreamSlot(server.serverContext, request.c, async (slot) => {
       const options = { ...task.options, signal: slot.signal };
-      return { task: await describeTask(await waitForTask(task, options), options, view) };
-    } finally {
-      slot.leave();
-    }
+      const ended = await waitForTask(task, options);
+      return { task: await describeTask(ended, options, view) };
+    });
   },
   async GetTask(server, request) {
     const { id, historyLength } = parseShape(taskParams, request.params, 'request');

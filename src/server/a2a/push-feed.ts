@@ -1,7 +1,6 @@
 import * as v from 'valibot';
-import { WaymarkError } from '../../core/error.ts';
 import { uuidv7 } from '../../core/id.ts';
-import { toJson } from '../../core/json/json.ts';
+import { defined, toJson } from '../../core/json/json.ts';
 import { sha256Hex } from '../../core/platform.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
@@ -9,6 +8,7 @@ import type { FeedSource, WebhookFeed } from '../../webhook/feed.ts';
 import type { Webhook } from '../../webhook/options.ts';
 import type { Webhooks } from '../../webhook/webhooks.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
+import { invalid } from '../http/errors.ts';
 import type { Fields, RpcError } from '../http/json-rpc.ts';
 import type { ServedApp } from '../http/served-app.ts';
 import { findAgent, type ServerContext } from '../http/server-context.ts';
@@ -81,9 +81,7 @@ export function createPushFeed({ app, limits }: ServerContext): PushFeed | undef
       return describeConfig(data);
     },
     async continue(task) {
-      for (const { sessionId, metadata } of await configsOf(task)) {
-        await startAgain(feed, task, sessionId, metadata ?? {});
-      }
+      for (const config of await configsOf(task)) await startAgain(feed, task, config);
     },
     async list(task) {
       return (await configsOf(task)).map(({ metadata }) =>
@@ -99,7 +97,7 @@ function notificationsOf(app: ServedApp): FeedSource {
   return async function* (data, { owner, signal }) {
     const { agent: name, taskId, version, config } = parseShape(followed, data, 'configuration');
     const agent = findAgent(app, name);
-    const options = { signal, ...(owner !== undefined && { owner }) };
+    const options = defined({ signal, owner });
     for (let last = ''; ; ) {
       const found = await readTask(agent, taskId, options);
       if (!found) return;
@@ -117,12 +115,8 @@ function notificationsOf(app: ServedApp): FeedSource {
 
 function headersOf({ token, authentication }: PushConfig): NonNullable<Webhook['headers']> {
   const { scheme, credentials } = authentication ?? {};
-  return {
-    ...(token !== undefined && { 'x-a2a-notification-token': token }),
-    ...(scheme !== undefined && {
-      authorization: credentials === undefined ? scheme : `${scheme} ${credentials}`,
-    }),
-  };
+  const authorization = credentials === undefined ? scheme : scheme && `${scheme} ${credentials}`;
+  return defined({ 'x-a2a-notification-token': token, authorization });
 }
 
 function checkHeaders(config: PushConfig): void {
@@ -130,8 +124,7 @@ function checkHeaders(config: PushConfig): void {
     /^[\x20-\x7e]{1,4096}$/.test(value),
   );
   if (isFine) return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     'The token and the credentials of a push notification must be printable ASCII, at most 4096 characters.',
   );
 }
@@ -140,13 +133,12 @@ function checkHeaders(config: PushConfig): void {
 async function startAgain(
   feed: WebhookFeed,
   { caller }: OpenTask,
-  sessionId: string,
-  data: NonNullable<SessionInfo['metadata']>,
+  { sessionId, metadata = {} }: SessionInfo,
 ): Promise<void> {
   const owner = ownerOf(caller);
   for (let tries = 0; tries < 3; tries++) {
     const { running } = (await feed.agent.getSession(sessionId, owner)) ?? {};
-    if (await feed.start(sessionId, data, { ...owner, again: true })) return;
+    if (await feed.start(sessionId, metadata, { ...owner, again: true })) return;
     if (running === undefined) continue;
     // It still delivers, and looks again afterwards; do not make the client wait for that.
     const run = await feed.agent.getSnapshot({ snapshotId: running }, owner);
@@ -170,13 +162,7 @@ function sessionIdOf(taskId: string, configId: string): string {
 
 function describeConfig({ taskId, config }: Pick<Followed, 'taskId' | 'config'>): Fields {
   const { id, url, token, authentication } = config;
-  return {
-    taskId,
-    id,
-    url,
-    ...(token !== undefined && { token }),
-    ...(authentication && { authentication }),
-  };
+  return { taskId, id, url, token, authentication: authentication ?? undefined };
 }
 
 function tooMany(): RpcError {

@@ -3,16 +3,17 @@ import { internalsOf } from '../../agent/define/create-agent.ts';
 import { scopeOf } from '../../agent/spec/input.ts';
 import { requestKey } from '../../agent/turn/inputs.ts';
 import { type InterruptAnswer, toResume } from '../../api/interrupts.ts';
-import { WaymarkError } from '../../core/error.ts';
+import type { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
 import { sha256Hex } from '../../core/platform.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Init, Input } from '../../protocol/turn.ts';
 import { ownerOf } from '../http/auth.ts';
+import { invalid } from '../http/errors.ts';
 import type { RpcError } from '../http/json-rpc.ts';
 import { type Question, questionsOf } from '../http/question.ts';
 import { openAgentCall } from '../http/server-context.ts';
-import { startRun } from '../stream/turn.ts';
+import { continueChain, startChain } from '../stream/turn-chain.ts';
 import type { A2aRequest, A2aServer } from './a2a-server.ts';
 import { a2aError, codes } from './errors.ts';
 import { type A2aMessage, type A2aPart, fromPart, type SendParams, sendParams } from './shapes.ts';
@@ -65,7 +66,7 @@ async function startTask(
   const open = await openAgentCall(server.serverContext, c, {
     agent,
     operation: 'runTurn',
-    ...(contextId !== undefined && { sessionId: contextId }),
+    sessionId: contextId,
   });
   const init: Init = contextId === undefined ? {} : { sessionId: contextId };
   const input: Input = {
@@ -76,10 +77,7 @@ async function startTask(
     },
     requestId: requestIdOf(message, contextId),
   };
-  const { id } = await startRun(server.serverContext, open, init, input);
-  const task = await readTask(agent, id, open.options);
-  if (!task) throw new WaymarkError('INTERNAL', 'The run that was started is not in the store.');
-  return { ...open, ...task };
+  return { ...open, ...(await startChain(server.serverContext, open, init, input)) };
 }
 
 async function continueTask(
@@ -89,16 +87,14 @@ async function continueTask(
 ): Promise<OpenTask> {
   const { taskId, contextId, parts } = message;
   const task = await openTask(server, request, taskId, 'runTurn');
-  const { agent, tip, root, options } = task;
+  const { agent, root, options } = task;
   if (contextId !== undefined && contextId !== root.sessionId) {
-    throw new WaymarkError('INVALID_ARGUMENT', 'The task belongs to another context.');
+    throw invalid('The task belongs to another context.');
   }
   const requestId = requestIdOf(message, taskId);
   if (stateOf(task) === 'TASK_STATE_INPUT_REQUIRED') {
-    const { sessionId, snapshotId } = tip;
     const resume = toResume(await answersIn(task, parts));
-    const init = { sessionId, ifHead: snapshotId };
-    await startRun(server.serverContext, task, init, { resume, requestId });
+    await continueChain(server.serverContext, task, { resume, requestId });
   } else if (!(await isKnown(task, requestId))) throw notWaiting(task);
   const continued = await readTask(agent, root.snapshotId, options);
   return { ...task, ...continued };
@@ -148,13 +144,8 @@ async function answersIn(
     }
     if (questions.length > 1) return undefined;
     if (data !== undefined) return fromData(question, data as Json);
-    return fromText(
-      question,
-      parts
-        .map(({ text }) => text ?? '')
-        .join('')
-        .trim(),
-    );
+    const said = parts.map(({ text }) => text ?? '').join('');
+    return fromText(question, said.trim());
   });
   const given = answers.filter((answer) => answer !== undefined);
   if (given.length === questions.length && given.length > 0) return given;
@@ -207,8 +198,7 @@ function parseJson(text: string): Json | undefined {
 
 function notAnAnswer(questions: readonly Question[]): WaymarkError {
   const keys = questions.map(({ key }) => key).join(', ');
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     questions.length === 1
       ? 'The message does not answer the question of the task. Send a data part that fits the schema of the question, or null to decline.'
       : `The task waits for several answers. Send one data part { "answers": { key: data } } with all of: ${keys}.`,

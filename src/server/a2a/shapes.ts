@@ -1,8 +1,9 @@
 import * as v from 'valibot';
-import { WaymarkError } from '../../core/error.ts';
+import type { WaymarkError } from '../../core/error.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import { jsonObject, jsonValue } from '../../protocol/json-value.ts';
 import type { Part } from '../../protocol/message.ts';
+import { invalid } from '../http/errors.ts';
 import type { Fields } from '../http/json-rpc.ts';
 
 /** The generations of the protocol that clients speak. */
@@ -100,7 +101,7 @@ export function fromPart({ text, raw, url, data, ...about }: A2aPart): Part {
 }
 
 function badPart(why: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', `A part of the message is not valid. ${why}`);
+  return invalid(`A part of the message is not valid. ${why}`);
 }
 
 /** Parts of a message as A2A shows them. Reasoning and tool calls are not shown. */

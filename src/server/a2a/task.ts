@@ -1,32 +1,24 @@
 import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
-import type { LoadedSnapshot, WireTypes } from '../../api/types.ts';
-import { findJson } from '../../generate/output/find-json.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import type { Message } from '../../protocol/message.ts';
-import { textOf } from '../../protocol/messages.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import type { Artifact } from '../../protocol/state.ts';
+import { outputIn } from '../http/agent-info.ts';
 import type { Fields } from '../http/json-rpc.ts';
-import { questionsOf, structuredOutput } from '../http/question.ts';
+import { questionsOf } from '../http/question.ts';
 import {
   type OpenCall,
   openAgentCall,
   type RequestContext,
   type ServerContext,
 } from '../http/server-context.ts';
-import { type ChainEnd, chainEnd, isInterrupted } from '../http/turn-chain.ts';
+import { type Chain, isInterrupted, readChain, stateOfChain } from '../stream/turn-chain.ts';
 import { unknownTask } from './errors.ts';
 import { dataPart, textPart, toParts } from './shapes.ts';
 
-type Snapshot = LoadedSnapshot<WireTypes>;
-
-/**
- * A turn as a task, with the turns that answer its interrupts. Its id is that of the first turn's snapshot; what it has come to
- * is read from the snapshots, so any process on the same store can tell.
- */
-export interface Task extends ChainEnd {
+/** A turn as a task, with the turns that answer its interrupts. Its id is that of the first turn's snapshot. */
+export interface Task extends Chain {
   readonly agent: Agent;
-  readonly root: Snapshot;
 }
 
 /** A task that a caller may use. */
@@ -35,12 +27,15 @@ export interface OpenTask extends Task, OpenCall {}
 /** The label of a cancelled task that waited for input: its snapshot cannot be aborted any more. */
 export const cancelledLabel = 'canceled';
 
-export type TaskState =
-  | 'TASK_STATE_WORKING'
-  | 'TASK_STATE_COMPLETED'
-  | 'TASK_STATE_FAILED'
-  | 'TASK_STATE_CANCELED'
-  | 'TASK_STATE_INPUT_REQUIRED';
+const states = {
+  working: 'TASK_STATE_WORKING',
+  completed: 'TASK_STATE_COMPLETED',
+  failed: 'TASK_STATE_FAILED',
+  cancelled: 'TASK_STATE_CANCELED',
+  waiting: 'TASK_STATE_INPUT_REQUIRED',
+} as const;
+
+export type TaskState = (typeof states)[keyof typeof states];
 
 /** Finds a task of this caller; that of another owner is unknown. */
 export async function openTask(
@@ -62,8 +57,8 @@ export async function readTask(
   taskId: string,
   options: CallOptions,
 ): Promise<Task | undefined> {
-  const root = await agent.getSnapshot({ snapshotId: taskId }, options);
-  return root && { agent, root, ...(await chainEnd(agent, root, options)) };
+  const chain = await readChain(agent, taskId, options);
+  return chain && { agent, ...chain };
 }
 
 /** Waits while the task is worked on. A run whose worker has died is taken over by another one. */
@@ -77,24 +72,10 @@ export async function waitForTask(task: Task, options: CallOptions): Promise<Tas
   return current;
 }
 
-export function stateOf({ tip, isLeft }: Pick<Task, 'tip' | 'isLeft'>): TaskState {
-  switch (tip.status) {
-    case 'pending':
-    // Its worker has died; another one takes over.
-    case 'expired':
-      return 'TASK_STATE_WORKING';
-    case 'succeeded':
-      if (isInterrupted(tip)) {
-        const isOver = isLeft || tip.label === cancelledLabel;
-        return isOver ? 'TASK_STATE_CANCELED' : 'TASK_STATE_INPUT_REQUIRED';
-      }
-      // It was stopped, and kept its partial answer.
-      return tip.finishReason === 'aborted' ? 'TASK_STATE_CANCELED' : 'TASK_STATE_COMPLETED';
-    case 'failed':
-      return 'TASK_STATE_FAILED';
-    case 'aborted':
-      return 'TASK_STATE_CANCELED';
-  }
+export function stateOf(task: Task): TaskState {
+  const state = stateOfChain(task);
+  const isOver = state === 'waiting' && task.tip.label === cancelledLabel;
+  return states[isOver ? 'cancelled' : state];
 }
 
 export function isTerminal(state: TaskState): boolean {
@@ -121,7 +102,7 @@ export async function describeTask(
     id: root.snapshotId,
     contextId: root.sessionId,
     status: await statusOf(task),
-    ...(artifacts && { artifacts: await artifactsOf(task) }),
+    artifacts: artifacts ? await artifactsOf(task) : undefined,
     history:
       historyLength === undefined ? history : history.slice(-historyLength || history.length),
   };
@@ -132,11 +113,9 @@ export async function statusOf(task: Task): Promise<Fields> {
   const { tip } = task;
   const state = stateOf(task);
   const parts = await statusParts(task, state);
-  return {
-    state,
-    timestamp: tip.updatedAt,
-    ...(parts.length > 0 && { message: agentMessage(task, `${tip.snapshotId}:status`, parts) }),
-  };
+  const message =
+    parts.length > 0 ? agentMessage(task, `${tip.snapshotId}:status`, parts) : undefined;
+  return { state, timestamp: tip.updatedAt, message };
 }
 
 async function statusParts({ agent, tip }: Task, state: TaskState): Promise<readonly Fields[]> {
@@ -179,23 +158,21 @@ export async function artifactsOf({ agent, tip }: Task): Promise<readonly Fields
 async function responseOf(agent: Agent, messages: readonly Message[]): Promise<readonly Fields[]> {
   const last = messages.at(-1);
   if (last?.role !== 'model') return [];
-  const value = (await structuredOutput(agent)) ? findJson(textOf(last)) : undefined;
+  const value = await outputIn(agent, last);
   return [...toParts(last.content), ...(value === undefined ? [] : [dataPart(value)])];
 }
 
 export function describeArtifact({ name, parts }: Artifact, index: number): Fields[] {
   const shown = toParts(parts);
   if (shown.length === 0) return [];
-  return [{ artifactId: `artifact:${name ?? index}`, ...(name && { name }), parts: shown }];
+  return [{ artifactId: `artifact:${name ?? index}`, name: name || undefined, parts: shown }];
 }
 
 async function historyOf(task: Task, options: CallOptions): Promise<readonly Fields[]> {
   const { agent, root, tip } = task;
-  const parent =
-    root.parentId === undefined
-      ? undefined
-      : await agent.getSnapshot({ snapshotId: root.parentId }, options);
-  const before = parent?.state?.messages?.length ?? 0;
+  const { parentId: snapshotId } = root;
+  const parent = snapshotId && (await agent.getSnapshot({ snapshotId }, options));
+  const before = parent ? (parent.state?.messages?.length ?? 0) : 0;
   const messages = tip.state?.messages ?? [];
   return messages.slice(before).flatMap((message, index) => {
     const parts =

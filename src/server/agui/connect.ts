@@ -6,11 +6,8 @@ import { activityOf, shownCustom, toHistory } from './history.ts';
 import { toAguiInterrupts } from './interrupts.ts';
 import type { Prelude } from './run-stream.ts';
 
-/** The first content for a client, with all fields. */
-type WholePrelude = { readonly [Key in keyof Required<Prelude>]: Prelude[Key] };
-
 /** A thread as a client that connects finds it. */
-export interface Thread extends WholePrelude {
+export interface Thread extends Prelude {
   /** The run that is active. */
   readonly running: string | undefined;
   /** The interrupts of the thread, if nothing runs. */

@@ -2,10 +2,11 @@ import { interruptsOf } from '../../api/interrupts.ts';
 import type { Message, ToolResponsePart } from '../../protocol/message.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { Chunk, Output, Usage } from '../../protocol/turn.ts';
+import { toolCallId } from '../http/turns-of.ts';
 import { activityOf } from './history.ts';
 import { isClientTool } from './interrupts.ts';
 import { Lane } from './lane.ts';
-import { type AguiEvent, asText, toolCallId, userMessageId } from './shapes.ts';
+import { type AguiEvent, asText, userMessageId } from './shapes.ts';
 
 /** The place of a run's events. */
 export interface RunPlace {
@@ -93,15 +94,15 @@ export class AguiEncoder {
       type: 'RUN_FINISHED',
       threadId,
       runId,
-      ...(output.output !== undefined && { result: output.output }),
-      ...(outcome && { outcome }),
-      ...usageOf(usage),
-      metadata: { ...(snapshotId !== undefined && { snapshotId }), finishReason },
+      result: output.output,
+      outcome,
+      usage: usageOf(usage),
+      metadata: { snapshotId, finishReason },
     });
   }
 
   fail(message: string, code: string, usage?: Usage): void {
-    this.#push({ type: 'RUN_ERROR', message, code, ...usageOf(usage) });
+    this.#push({ type: 'RUN_ERROR', message, code, usage: usageOf(usage) });
   }
 
   #outcome(
@@ -113,7 +114,8 @@ export class AguiEncoder {
     // Clients before 1.0 know success and interrupt only, and take no other field.
     if (!this.#place.isCurrent) return undefined;
     if (finishReason === 'aborted') return { type: 'cancelled' };
-    return { type: 'success', ...(pendingToolCallIds.length > 0 && { pendingToolCallIds }) };
+    const ids = pendingToolCallIds.length > 0 ? pendingToolCallIds : undefined;
+    return { type: 'success', pendingToolCallIds: ids };
   }
 
   #says({ role, index = 0, content }: NonNullable<Chunk['modelChunk']>): void {
@@ -147,9 +149,7 @@ export class AguiEncoder {
   #returned({ toolResponse, metadata }: ToolResponsePart): void {
     const ref = toolCallId(toolResponse);
     const error = metadata?.error === undefined ? undefined : asText(toolResponse.output);
-    this.#leaveSubagents((id) => id === ref || id.startsWith(`${ref}/`), {
-      ...(error !== undefined && { error }),
-    });
+    this.#leaveSubagents((id) => id === ref || id.startsWith(`${ref}/`), { error });
   }
 
   /** One step for each call of the model, with the tools that it asks for. */
@@ -168,13 +168,11 @@ export class AguiEncoder {
 
   #inside(agent: string, agentRef: string, { modelChunk, status }: Chunk): void {
     if (this.#isTakenOver) return;
-    const subagentRunId = agentRef;
     const lane = this.#laneOf(agent, agentRef);
     const { index = 0, content = [] } = modelChunk ?? {};
-    for (const part of content) lane.part(part, `${this.#turnId}:${subagentRunId}:${index}`);
-    if (status !== undefined) {
-      this.#push({ type: 'CUSTOM', name: 'status', value: status, subagentRunId });
-    }
+    for (const part of content) lane.part(part, `${this.#turnId}:${agentRef}:${index}`);
+    if (status === undefined) return;
+    this.#push({ type: 'CUSTOM', name: 'status', value: status, subagentRunId: agentRef });
   }
 
   #laneOf(agent: string, subagentRunId: string): Lane {
@@ -188,7 +186,7 @@ export class AguiEncoder {
       type: 'SUBAGENT_STARTED',
       subagentRunId,
       name: agent.slice(agent.lastIndexOf('/') + 1),
-      ...(outer !== undefined && { parentSubagentRunId: outer }),
+      parentSubagentRunId: outer,
       // The call of the agent above has this id, see Lane.
       parentToolCallId: subagentRunId,
     });
@@ -222,12 +220,10 @@ export class AguiEncoder {
       if (!isMeant(subagentRunId)) continue;
       this.#subagents.delete(subagentRunId);
       lane.close();
-      if (error !== undefined) {
-        this.#push({ type: 'SUBAGENT_ERROR', subagentRunId, message: error });
-        continue;
-      }
-      const outcome = { type: isSuspended === true ? 'suspended' : 'success' };
-      this.#push({ type: 'SUBAGENT_FINISHED', subagentRunId, outcome });
+      if (error === undefined) {
+        const outcome = { type: isSuspended === true ? 'suspended' : 'success' };
+        this.#push({ type: 'SUBAGENT_FINISHED', subagentRunId, outcome });
+      } else this.#push({ type: 'SUBAGENT_ERROR', subagentRunId, message: error });
     }
   }
 
@@ -238,7 +234,7 @@ export class AguiEncoder {
 
 /** How sub-agents end. */
 interface Ending {
-  readonly error?: string;
+  readonly error?: string | undefined;
   readonly isSuspended?: boolean;
 }
 
@@ -256,10 +252,10 @@ const counted = [
   'cachedInputTokens',
 ] as const;
 
-function usageOf(usage: Usage | undefined): { readonly usage?: readonly object[] } {
+function usageOf(usage: Usage | undefined): readonly object[] | undefined {
   const counts = counted.flatMap((name) => {
     const count = usage?.[name];
     return Number.isSafeInteger(count) ? [[name, count] as const] : [];
   });
-  return counts.length === 0 ? {} : { usage: [Object.fromEntries(counts)] };
+  return counts.length === 0 ? undefined : [Object.fromEntries(counts)];
 }

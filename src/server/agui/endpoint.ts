@@ -1,15 +1,13 @@
-import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
+import { contentOf } from '../http/agent-info.ts';
 import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
-import { notFound } from '../http/errors.ts';
 import type { AguiServerOptions } from '../http/handler-options.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { logFault } from '../http/log.ts';
 import { openCall, type RequestContext, type ServerContext } from '../http/server-context.ts';
 import { runFeed } from '../stream/feed.ts';
-import { createViewers, runAfterStop } from '../stream/run-after-stop.ts';
-import { acquireStreamSlot } from '../stream/stream-response.ts';
+import { createViewers, runAfterStop, stopRunning } from '../stream/run-after-stop.ts';
+import { type ReaderSeat, withStreamSlot } from '../stream/stream-response.ts';
 import { answerTurn } from '../stream/turn.ts';
 import { readThread, type Thread } from './connect.ts';
 import type { RunPlace } from './encode.ts';
@@ -58,34 +56,25 @@ export function createEndpoint(serverContext: ServerContext, options: AguiServer
 
     async connect(c) {
       const threadId = threadParam(c);
-      const { agent, caller } = await openCall(serverContext, c, 'watch', { sessionId: threadId });
-      const slot = acquireStreamSlot(serverContext, c, { own: false });
-      try {
-        const thread = await readThread(agent, threadId, ownerOf(caller));
+      const call = await openCall(serverContext, c, 'watch', { sessionId: threadId });
+      const options = ownerOf(call.caller);
+      const respond = async (slot: ReaderSeat): Promise<Response> => {
+        const thread = await readThread(call.agent, threadId, options);
         const { running, runId = running ?? thread.headId ?? 'none' } = thread;
         const version = c.req.query('protocolVersion');
         const place = { threadId, runId, ...generation(version), answered: new Set<string>() };
         if (running === undefined) return slot.respond(resting(place, thread), aguiFormat);
-        const feed = runFeed(agent, running, {
-          ...ownerOf(caller),
-          reader: slot.signal,
-          onFault: (error) => logFault(serverContext, error, c.get('logged')),
-        });
-        const about = { prelude: thread, options: ownerOf(caller) };
-        return slot.respond(runEvents(agent, viewers.watching(feed), place, about), aguiFormat);
-      } catch (error) {
-        slot.leave();
-        throw error;
-      }
+        const feed = runFeed(serverContext, c, call, { runId: running, reader: slot.signal });
+        const about = { prelude: thread, options };
+        const events = runEvents(call.agent, viewers.watching(feed), place, about);
+        return slot.respond(events, aguiFormat);
+      };
+      return await withStreamSlot(serverContext, c, respond, { own: false });
     },
 
     async cancel(c) {
       const sessionId = threadParam(c);
-      const call = await openCall(serverContext, c, 'abort', { sessionId });
-      const session = await call.agent.getSession(sessionId, call.options);
-      if (!session) throw notFound('session', sessionId);
-      if (session.running !== undefined) await call.agent.abort(session.running, call.options);
-      return new Response(null, { status: 204 });
+      return await stopRunning(await openCall(serverContext, c, 'abort', { sessionId }), sessionId);
     },
 
     async capabilities(c) {
@@ -99,10 +88,9 @@ export function createEndpoint(serverContext: ServerContext, options: AguiServer
 async function* resting(place: RunPlace, thread: Thread): AsyncGenerator<readonly AguiEvent[]> {
   const { threadId, runId, isCurrent } = place;
   const { interrupts } = thread;
-  const outcome =
-    interrupts.length > 0 ? { type: 'interrupt', interrupts } : isCurrent && { type: 'success' };
-  const end = { type: 'RUN_FINISHED', threadId, runId, ...(outcome && { outcome }) };
-  yield [...opening(place, thread), end];
+  const success = isCurrent ? { type: 'success' } : undefined;
+  const outcome = interrupts.length > 0 ? { type: 'interrupt', interrupts } : success;
+  yield [...opening(place, thread), { type: 'RUN_FINISHED', threadId, runId, outcome }];
 }
 
 function generation(version: string | null | undefined): Pick<RunPlace, 'isCurrent'> {
@@ -116,19 +104,17 @@ function threadParam(c: RequestContext): string {
 /** The capabilities of an agent, in the categories of the protocol. */
 export async function capabilitiesOf(agent: Agent): Promise<object> {
   const { name, description, metadata } = agent;
-  const described = await internalsOf(agent)
-    .spec.describe?.()
-    .catch(() => undefined);
-  const items = (described?.tools ?? []).map((tool) => ({
+  const { tools = [], outputSchema } = await contentOf(agent);
+  const items = tools.map((tool) => ({
     name: tool.name,
     description: tool.description ?? '',
     parameters: tool.inputSchema,
   }));
   return {
-    identity: { name, type: 'waymark', ...(description !== undefined && { description }) },
+    identity: { name, type: 'waymark', description },
     transport: { streaming: true },
     tools: { supported: true, items, parallelCalls: true, clientProvided: true },
-    output: { structuredOutput: described?.outputSchema !== undefined },
+    output: { structuredOutput: outputSchema !== undefined },
     state: { snapshots: true, deltas: true, persistentState: true },
     humanInTheLoop: { supported: true, approvals: true, interrupts: true, approveWithEdits: true },
     custom: { connect: metadata.watchable, cancel: metadata.abortable, branches: true },

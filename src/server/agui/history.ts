@@ -3,24 +3,18 @@ import { transformState } from '../../agent/persistence/transform.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { steeredBy } from '../../agent/turn/steer.ts';
 import type { Json } from '../../core/json/json.ts';
-import type { Message, Part, ToolResponsePart } from '../../protocol/message.ts';
+import type { Message, Part } from '../../protocol/message.ts';
 import type { Artifact, State } from '../../protocol/state.ts';
-import {
-  type AguiMessage,
-  asText,
-  fromUserParts,
-  markOf,
-  toolCallId,
-  userMessageId,
-} from './shapes.ts';
+import { toolCallId, turnsOf } from '../http/turns-of.ts';
+import { type AguiMessage, asText, fromUserParts, markOf, userMessageId } from './shapes.ts';
 
 /** A user's message and everything up to the next one. */
 interface Exchange {
   readonly ids: ReadonlySet<string>;
   /** The id that the client gave the run of the user's message. */
-  readonly runId?: string;
+  readonly runId?: string | undefined;
   /** The snapshot at its end; absent if the agent's policy made none. */
-  readonly snapshotId?: string;
+  readonly snapshotId?: string | undefined;
 }
 
 /** A session's messages as clients hold them. */
@@ -29,28 +23,25 @@ export interface History {
   readonly exchanges: readonly Exchange[];
 }
 
-interface Turn {
-  readonly messages: readonly Message[];
-  readonly snapshotId: string | undefined;
-}
-
 /**
  * Messages under the ids that they had when they were streamed: the client's own for those of the user, and the turn's snapshot
  * with a number for those of the agent. `runId` is the snapshot of a turn that has not ended.
  */
 export function toHistory(stored: readonly Message[], runId?: string): History {
   const messages: AguiMessage[] = [];
-  const exchanges: { ids: Set<string>; runId?: string; snapshotId?: string }[] = [];
-  for (const [at, turn] of turnsOf(stored).entries()) {
+  const exchanges: (Exchange & { ids: Set<string>; snapshotId?: string })[] = [];
+  const begins = (message: Message, turn: readonly Message[]): boolean =>
+    isInput(message) && turn.at(-1)?.role === 'model';
+  for (const [at, turn] of turnsOf(stored, begins).entries()) {
     const id = turn.snapshotId ?? runId ?? `turn-${at}`;
     // The input of the turn before the model was asked: the user's message, and what closes open calls.
     const received = turn.messages.findLastIndex(isInput) + 1;
     for (const [place, message] of turn.messages.entries()) {
       const name = place < received ? `${id}:in${place}` : `${id}:${place - received}`;
       const converted = toMessages(message, name);
-      const mark = message.role === 'user' ? markOf(message) : {};
       if (isInput(message) || exchanges.length === 0) {
-        exchanges.push({ ids: new Set(), ...(mark.runId !== undefined && { runId: mark.runId }) });
+        const { runId: asked } = message.role === 'user' ? markOf(message) : {};
+        exchanges.push({ ids: new Set(), runId: asked });
       }
       for (const each of converted) exchanges.at(-1)?.ids.add(each.id);
       messages.push(...converted);
@@ -59,24 +50,6 @@ export function toHistory(stored: readonly Message[], runId?: string): History {
     if (last && turn.snapshotId !== undefined) last.snapshotId = turn.snapshotId;
   }
   return { messages, exchanges };
-}
-
-function turnsOf(stored: readonly Message[]): readonly Turn[] {
-  const turns: Turn[] = [];
-  let messages: Message[] = [];
-  const end = (snapshotId?: string): void => {
-    if (messages.length > 0) turns.push({ messages, snapshotId });
-    messages = [];
-  };
-  for (const message of stored) {
-    // Without snapshots, only the next user message shows where a turn has ended.
-    if (isInput(message) && messages.at(-1)?.role === 'model') end();
-    messages.push(message);
-    const snapshotId = message.metadata?.snapshotId;
-    if (typeof snapshotId === 'string') end(snapshotId);
-  }
-  end();
-  return turns;
 }
 
 /** Whether a turn began with a message. One that was added to the running turn belongs to what the turn says. */
@@ -107,37 +80,26 @@ function reasoningOf(content: readonly Part[], id: string): readonly AguiMessage
 
 function answerOf(content: readonly Part[], id: string): readonly AguiMessage[] {
   const text = content.flatMap((part) => ('text' in part ? [part.text] : [])).join('');
-  const toolCalls = content.flatMap((part) => {
+  const calls = content.flatMap((part) => {
     if (!('toolRequest' in part)) return [];
     const { toolRequest } = part;
     const call = { name: toolRequest.name, arguments: asText(toolRequest.input ?? {}) };
     return [{ id: toolCallId(toolRequest), type: 'function', function: call }];
   });
-  if (text === '' && toolCalls.length === 0) return [];
-  return [
-    {
-      id,
-      role: 'assistant',
-      ...(text !== '' && { content: text }),
-      ...(toolCalls.length > 0 && { toolCalls }),
-    },
-  ];
+  if (text === '' && calls.length === 0) return [];
+  const toolCalls = calls.length > 0 ? calls : undefined;
+  return [{ id, role: 'assistant', content: text || undefined, toolCalls }];
 }
 
 function resultsOf(content: readonly Part[], id: string): readonly AguiMessage[] {
-  return content
-    .filter((part): part is ToolResponsePart => 'toolResponse' in part)
-    .map(({ toolResponse, metadata }) => {
-      const call = toolCallId(toolResponse);
-      const output = asText(toolResponse.output);
-      return {
-        id: `${id}:${call}`,
-        role: 'tool',
-        toolCallId: call,
-        content: output,
-        ...(metadata?.error !== undefined && { error: output }),
-      };
-    });
+  return content.flatMap((part) => {
+    if (!('toolResponse' in part)) return [];
+    const { toolResponse, metadata } = part;
+    const call = toolCallId(toolResponse);
+    const output = asText(toolResponse.output);
+    const error = metadata?.error === undefined ? undefined : output;
+    return [{ id: `${id}:${call}`, role: 'tool', toolCallId: call, content: output, error }];
+  });
 }
 
 /** An artifact as the activity that clients show it as. */

@@ -1,12 +1,14 @@
 import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
-import { WaymarkError } from '../../core/error.ts';
+import type { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import { isExecutedByCaller } from '../../generate/tool/caller-tools.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
-import { short } from '../http/errors.ts';
-import { decideApproval, questionsOf, toolsOf } from '../http/question.ts';
-import { asText, type PostedMessage, type ResumeEntry, toolCallId, toParts } from './shapes.ts';
+import { toolsOf } from '../http/agent-info.ts';
+import { invalid, short } from '../http/errors.ts';
+import { askedBy, decideApproval, questionsOf } from '../http/question.ts';
+import { toolCallId } from '../http/turns-of.ts';
+import { asText, type PostedMessage, type ResumeEntry, toParts } from './shapes.ts';
 
 /** Whether a call waits for a tool of the client, whose result is a message, and not for an answer to an interrupt. */
 export function isClientTool({ metadata }: Interrupt): boolean {
@@ -28,7 +30,7 @@ export async function toAguiInterrupts(
     const tool = tools.find(({ name }) => name === toolName);
     return {
       id: interruptId(snapshotId, interrupt),
-      reason: isQuestion(interrupt, tool) ? 'input_required' : 'tool_approval',
+      reason: askedBy(interrupt, tool).kind === 'approval' ? 'tool_approval' : 'input_required',
       message: questions[at]?.message,
       toolCallId: toolCallId(request.toolRequest),
       responseSchema: responseSchema(interrupt, tool),
@@ -42,13 +44,9 @@ function interruptId(snapshotId: string, { request }: Interrupt): string {
   return `${snapshotId}:${toolCallId(request.toolRequest)}`;
 }
 
-function isQuestion({ metadata }: Interrupt, tool: ToolInfo | undefined): boolean {
-  return tool?.interrupt === true || (isJsonObject(metadata) && isJsonObject(metadata.schema));
-}
-
-function responseSchema({ metadata }: Interrupt, tool: ToolInfo | undefined): JsonObject {
-  if (tool?.interrupt === true) return tool.outputSchema ?? {};
-  if (isJsonObject(metadata) && isJsonObject(metadata.schema)) return metadata.schema;
+function responseSchema(interrupt: Interrupt, tool: ToolInfo | undefined): JsonObject {
+  const { kind, schema = {} } = askedBy(interrupt, tool);
+  if (kind !== 'approval') return schema;
   return {
     type: 'object',
     properties: {
@@ -91,11 +89,8 @@ export async function toAnswers(
   return entries.map((entry) => {
     const asked = interrupts.find((each) => interruptId(snapshotId, each) === entry.interruptId);
     if (asked === undefined) throw unknownInterrupt(entry);
-    return toAnswer(
-      asked,
-      entry,
-      tools.find(({ name }) => name === asked.toolName),
-    );
+    const tool = tools.find(({ name }) => name === asked.toolName);
+    return toAnswer(asked, entry, tool);
   });
 }
 
@@ -105,13 +100,18 @@ function toAnswer(
   tool: ToolInfo | undefined,
 ): InterruptAnswer {
   if (status === 'cancelled') return interrupt.decline();
-  if (tool?.interrupt === true || isClientTool(interrupt)) {
+  const { kind } = askedBy(interrupt, tool);
+  if (kind === 'output' || isClientTool(interrupt)) {
     return interrupt.respond(toJson(payload ?? null, 'The payload'));
   }
   // Only a clear yes approves: an entry without a payload says nothing.
-  if (payload === undefined || payload === null) throw noPayload(id);
+  if (payload === undefined || payload === null) {
+    throw invalid(
+      `The answer to ${short(id)} has no payload. Send one that fits its responseSchema, or the status "cancelled".`,
+    );
+  }
   const value = toJson(payload, 'The payload');
-  if (isQuestion(interrupt, tool)) return interrupt.approve({ resumed: value });
+  if (kind === 'data') return interrupt.approve({ resumed: value });
   const { approved, editedArgs, args } = isJsonObject(value) ? value : {};
   const edited = editedArgs ?? args;
   if (approved === true && edited !== undefined) return interrupt.approve({ input: edited });
@@ -154,15 +154,7 @@ function textOf(message: PostedMessage): Json {
 }
 
 function unknownInterrupt(entry: ResumeEntry | undefined): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     `There is no interrupt ${short(entry?.interruptId ?? '')} in this thread. Answer all interrupts of the latest run, by the ids of its outcome.`,
-  );
-}
-
-function noPayload(id: string): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
-    `The answer to ${short(id)} has no payload. Send one that fits its responseSchema, or the status "cancelled".`,
   );
 }

@@ -1,28 +1,24 @@
 import type { Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
-import { type AguiEvent, asText, toolCallId } from './shapes.ts';
+import { toolCallId } from '../http/turns-of.ts';
+import { type AguiEvent, asText } from './shapes.ts';
 
 /** Writes what one agent says: the agent of the run, or one of its sub-agents. A lane has at most one message open. */
 export class Lane {
-  readonly #push: (event: AguiEvent) => void;
+  readonly #out: (event: AguiEvent) => void;
   /** Names the sub-agent in each event. */
-  readonly #tag: { readonly subagentRunId?: string };
+  readonly #subagentRunId: string | undefined;
   /** Results that the client has posted itself. */
   readonly #answered: ReadonlySet<string>;
   readonly #asked = new Set<string>();
   #open: { readonly kind: 'text' | 'reasoning'; readonly id: string } | undefined;
 
   constructor(
-    push: (event: AguiEvent) => void,
+    out: (event: AguiEvent) => void,
     { subagentRunId, answered }: { subagentRunId?: string; answered?: ReadonlySet<string> } = {},
   ) {
-    this.#push = push;
-    this.#tag = subagentRunId === undefined ? {} : { subagentRunId };
+    this.#out = out;
+    this.#subagentRunId = subagentRunId;
     this.#answered = answered ?? new Set();
-  }
-
-  /** The calls that were made here. */
-  get asked(): ReadonlySet<string> {
-    return this.#asked;
   }
 
   part(part: Part, messageId: string): void {
@@ -34,7 +30,7 @@ export class Lane {
     else {
       // Media, data and the like: the protocol has no place for them in an answer.
       const { metadata: _, ...value } = part;
-      this.#push({ type: 'CUSTOM', name: 'part', value: { messageId, ...value }, ...this.#tag });
+      this.#push({ type: 'CUSTOM', name: 'part', value: { messageId, ...value } });
     }
   }
 
@@ -43,10 +39,10 @@ export class Lane {
     if (this.#asked.has(id)) return;
     this.#asked.add(id);
     this.close();
-    const call = { toolCallId: id, ...this.#tag };
-    const { name, input } = toolRequest;
+    const { name, input = {} } = toolRequest;
+    const call = { toolCallId: id };
     this.#push({ type: 'TOOL_CALL_START', toolCallName: name, parentMessageId, ...call });
-    this.#push({ type: 'TOOL_CALL_ARGS', delta: asText(input ?? {}), ...call });
+    this.#push({ type: 'TOOL_CALL_ARGS', delta: asText(input), ...call });
     this.#push({ type: 'TOOL_CALL_END', ...call });
   }
 
@@ -54,33 +50,27 @@ export class Lane {
     if (this.#open === undefined) return;
     const { kind, id: messageId } = this.#open;
     this.#open = undefined;
-    if (kind === 'text') {
-      this.#push({ type: 'TEXT_MESSAGE_END', messageId, ...this.#tag });
-      return;
+    if (kind === 'text') this.#push({ type: 'TEXT_MESSAGE_END', messageId });
+    else {
+      this.#push({ type: 'REASONING_MESSAGE_END', messageId });
+      this.#push({ type: 'REASONING_END', messageId });
     }
-    this.#push({ type: 'REASONING_MESSAGE_END', messageId, ...this.#tag });
-    this.#push({ type: 'REASONING_END', messageId, ...this.#tag });
   }
 
   #write(kind: 'text' | 'reasoning', messageId: string, delta: string): void {
     if (delta === '') return;
+    const isText = kind === 'text';
     if (this.#open?.id !== messageId) {
       this.close();
       this.#open = { kind, id: messageId };
-      this.#start(kind, messageId);
+      if (isText) this.#push({ type: 'TEXT_MESSAGE_START', role: 'assistant', messageId });
+      else {
+        this.#push({ type: 'REASONING_START', messageId });
+        this.#push({ type: 'REASONING_MESSAGE_START', role: 'reasoning', messageId });
+      }
     }
-    const type = kind === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT';
-    this.#push({ type, messageId, delta, ...this.#tag });
-  }
-
-  #start(kind: 'text' | 'reasoning', messageId: string): void {
-    const about = { messageId, ...this.#tag };
-    if (kind === 'text') {
-      this.#push({ type: 'TEXT_MESSAGE_START', role: 'assistant', ...about });
-      return;
-    }
-    this.#push({ type: 'REASONING_START', ...about });
-    this.#push({ type: 'REASONING_MESSAGE_START', role: 'reasoning', ...about });
+    const type = isText ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT';
+    this.#push({ type, messageId, delta });
   }
 
   #response({ toolResponse, metadata }: ToolResponsePart, messageId: string): void {
@@ -88,26 +78,26 @@ export class Lane {
     const { output = null } = toolResponse;
     this.close();
     if (metadata?.partial === true) {
-      const value = { toolCallId: id, output };
-      this.#push({ type: 'CUSTOM', name: 'tool_progress', value, ...this.#tag });
-      return;
+      this.#push({ type: 'CUSTOM', name: 'tool_progress', value: { toolCallId: id, output } });
+    } else if (!this.#answered.has(id)) {
+      this.#push({
+        type: 'TOOL_CALL_RESULT',
+        messageId: `${messageId}:${id}`,
+        toolCallId: id,
+        role: 'tool',
+        content: asText(output),
+        metadata: metadata?.error === undefined ? undefined : { error: true },
+      });
     }
-    if (this.#answered.has(id)) return;
-    this.#push({
-      type: 'TOOL_CALL_RESULT',
-      messageId: `${messageId}:${id}`,
-      toolCallId: id,
-      role: 'tool',
-      content: asText(output),
-      ...(metadata?.error !== undefined && { metadata: { error: true } }),
-      ...this.#tag,
-    });
   }
 
   // Calls of a sub-agent are numbered on their own: its name tells them from those of the agent.
   #idOf(call: Parameters<typeof toolCallId>[0]): string {
-    const { subagentRunId } = this.#tag;
     const id = toolCallId(call);
-    return subagentRunId === undefined ? id : `${subagentRunId}/${id}`;
+    return this.#subagentRunId === undefined ? id : `${this.#subagentRunId}/${id}`;
+  }
+
+  #push(event: AguiEvent): void {
+    this.#out({ ...event, subagentRunId: this.#subagentRunId });
   }
 }

@@ -4,35 +4,31 @@ import type { Json } from '../../core/json/json.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Output } from '../../protocol/turn.ts';
 import type { FeedBatch, FeedEvent } from '../stream/feed.ts';
-import {
-  type StreamFormat,
-  sseEvent,
-  sseHeaders,
-  sseKeepAlive,
-} from '../stream/stream-response.ts';
+import { sseFormat, sseJson } from '../stream/stream-response.ts';
 import { AguiEncoder, type RunPlace } from './encode.ts';
 import { activityOf, toHistory } from './history.ts';
 import { toAguiInterrupts } from './interrupts.ts';
 import { type AguiEvent, type AguiMessage, protocolVersion } from './shapes.ts';
 
 /** Events as a stream of server-sent events. */
-export const aguiFormat: StreamFormat<AguiEvent> = {
-  encode: (event) => sseEvent({ data: JSON.stringify(event) }),
-  keepAlive: sseKeepAlive,
-  headers: sseHeaders,
-};
+export const aguiFormat = sseFormat<AguiEvent>((event) => sseJson(event));
 
 /** The content for a client before the events of a turn. */
 export interface Prelude {
-  readonly messages?: readonly AguiMessage[] | undefined;
-  readonly custom?: Json | undefined;
+  readonly messages: readonly AguiMessage[] | undefined;
+  readonly custom: Json | undefined;
 }
 
 /** The first events of a run. */
 export function opening(place: RunPlace, { messages, custom }: Prelude): readonly AguiEvent[] {
   const { threadId, runId, isCurrent } = place;
   return [
-    { type: 'RUN_STARTED', threadId, runId, ...(isCurrent && { protocolVersion }) },
+    {
+      type: 'RUN_STARTED',
+      threadId,
+      runId,
+      protocolVersion: isCurrent ? protocolVersion : undefined,
+    },
     ...(messages ? [{ type: 'MESSAGES_SNAPSHOT', messages }] : []),
     ...(custom === undefined ? [] : [{ type: 'STATE_SNAPSHOT', snapshot: custom }]),
   ];

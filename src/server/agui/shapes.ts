@@ -1,9 +1,8 @@
 import * as v from 'valibot';
 import { steeredBy } from '../../agent/turn/steer.ts';
-import { WaymarkError } from '../../core/error.ts';
-import { isJsonObject, type Json } from '../../core/json/json.ts';
-import type { Message, Part, ToolRequest } from '../../protocol/message.ts';
-import { short } from '../http/errors.ts';
+import { defined, isJsonObject, type Json } from '../../core/json/json.ts';
+import type { Message, Part } from '../../protocol/message.ts';
+import { invalid, short } from '../http/errors.ts';
 
 const text = v.optional(v.nullable(v.string()));
 
@@ -76,15 +75,10 @@ export type AguiMessage = {
   readonly [field: string]: unknown;
 };
 
-/** The id under which a client knows a tool call. */
-export function toolCallId({ name, ref = name }: Pick<ToolRequest, 'name' | 'ref'>): string {
-  return ref;
-}
-
 /** Metadata that this protocol adds to a user's message: the client's id of it, and of the run that it started. */
 interface MessageMark {
-  readonly id?: string;
-  readonly runId?: string;
+  readonly id?: string | undefined;
+  readonly runId?: string | undefined;
 }
 
 /** The user's posted messages as one message. The context of the run is a separate part, which clients do not get back. */
@@ -97,7 +91,7 @@ export function toUserMessage(
   return {
     role: 'user',
     content: [...toContextPart(context ?? []), ...content],
-    metadata: { agui: { ...(id !== undefined && { id }), runId } },
+    metadata: { agui: { ...defined({ id }), runId } },
   };
 }
 
@@ -115,14 +109,13 @@ function toPart({ type, text, source, mimeType, url, data }: PostedPart): Part {
   if (source?.type === 'data') {
     return media(dataUrl(source.value, source.mimeType), source.mimeType);
   }
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     `A part of type ${short(type)} cannot be read. Send text, or an image, audio, video or document with inline data or a URL.`,
   );
 }
 
 function media(url: string, contentType: string | null | undefined): Part {
-  return { media: { url, ...(contentType && { contentType }) } };
+  return { media: { url, ...defined({ contentType: contentType || undefined }) } };
 }
 
 function dataUrl(base64: string, mimeType: string | null | undefined): string {
@@ -151,14 +144,13 @@ export function fromUserParts(content: readonly Part[]): string | readonly objec
     const inline = /^data:([^;,]*);base64,(.*)$/s.exec(url);
     const source = inline
       ? { type: 'data', value: inline[2] ?? '', mimeType: inline[1] || contentType }
-      : { type: 'url', value: url, ...(contentType && { mimeType: contentType }) };
+      : { type: 'url', value: url, mimeType: contentType || undefined };
     return [{ type: kindOf(contentType || (inline?.[1] ?? '')), source }];
   });
 }
 
 function kindOf(contentType: string): string {
-  const [kind = ''] = contentType.split('/', 1);
-  return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'document';
+  return /^(image|audio|video)\//.exec(contentType)?.[1] ?? 'document';
 }
 
 /** A value as the text of a tool call's arguments or result. */
@@ -177,7 +169,7 @@ export function markOf({ metadata }: Message): MessageMark {
   if (!isJsonObject(mark)) return {};
   const { id, runId } = mark;
   return {
-    ...(typeof id === 'string' && { id }),
-    ...(typeof runId === 'string' && { runId }),
+    id: typeof id === 'string' ? id : undefined,
+    runId: typeof runId === 'string' ? runId : undefined,
   };
 }

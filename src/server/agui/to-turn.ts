@@ -1,20 +1,16 @@
 import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
-import { interruptsAtEnd, toResume } from '../../api/interrupts.ts';
+import { type Interrupt, interruptsAtEnd, toResume } from '../../api/interrupts.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { sha256 } from '../../core/json/hash.ts';
-import { isJsonObject, type Json } from '../../core/json/json.ts';
+import { defined, isJsonObject, type Json } from '../../core/json/json.ts';
 import { autoPrefix } from '../../protocol/ids.ts';
 import type { State } from '../../protocol/state.ts';
 import type { CallerToolInfo, Init, Input } from '../../protocol/turn.ts';
+import { invalid } from '../http/errors.ts';
+import { toolCallId } from '../http/turns-of.ts';
 import { type History, shownCustom, toHistory } from './history.ts';
 import { findAsked, isClientTool, toAnswers, toolResults, toToolAnswer } from './interrupts.ts';
-import {
-  type AguiMessage,
-  type PostedMessage,
-  type RunRequest,
-  toolCallId,
-  toUserMessage,
-} from './shapes.ts';
+import { type AguiMessage, type PostedMessage, type RunRequest, toUserMessage } from './shapes.ts';
 
 /** A turn as a client asks for it, and what the client knows. */
 export interface AguiTurn {
@@ -53,7 +49,7 @@ export async function toTurn(
     init: place.init,
     input: {
       ...input,
-      ...(tools.length > 0 && { tools }),
+      ...defined({ tools: tools.length > 0 ? tools : undefined }),
       requestId: requestIdOf(request),
     },
     custom: shownCustom(agent, place.state),
@@ -72,7 +68,7 @@ function requestIdOf({ threadId, runId, messages, resume }: RunRequest): string 
 }
 
 async function placeOf(agent: Agent, request: RunRequest, options: CallOptions): Promise<Place> {
-  const { threadId: sessionId, messages, resume } = request;
+  const { threadId: sessionId, messages, resume, parentRunId } = request;
   const session = await agent.getSession(sessionId, options);
   const head = session?.state as State | undefined;
   const history = toHistory(head?.messages ?? []);
@@ -93,7 +89,9 @@ async function placeOf(agent: Agent, request: RunRequest, options: CallOptions):
   if (resume && resume.length > 0) {
     return await at((await findAsked(agent, sessionId, resume, options)).snapshotId);
   }
-  const parent = parentOf(request, history);
+  // The end of the run that the request names; absent if the thread does not show it.
+  const named = parentRunId && history.exchanges.findLast(({ runId }) => runId === parentRunId);
+  const parent = named ? named.snapshotId : undefined;
   if (parent !== undefined) return await at(parent);
   // A client that asks for another answer to a message posts it as the last one.
   if (posted.length === 0 && messages[known.at]?.role === 'user') {
@@ -148,12 +146,6 @@ async function repeated(
   return { ...(await at(before ?? null)), posted };
 }
 
-/** The snapshot at the end of the run that a request names as its parent; `undefined` for one that the thread does not show. */
-function parentOf({ parentRunId }: RunRequest, { exchanges }: History): string | undefined {
-  if (!parentRunId) return undefined;
-  return exchanges.findLast(({ runId }) => runId === parentRunId)?.snapshotId;
-}
-
 async function inputOf(
   agent: Agent,
   request: RunRequest,
@@ -164,20 +156,15 @@ async function inputOf(
   const users = posted.filter(({ role }) => role === 'user');
   const said = users.length > 0 ? { message: toUserMessage(users, request) } : {};
   const results = toolResults(messages);
-  const hasResult = ({
-    request: { toolRequest },
-  }: {
-    request: { toolRequest: { name: string } };
-  }) => results.has(toolCallId(toolRequest));
+  const idOf = (call: Interrupt): string => toolCallId(call.request.toolRequest);
+  const hasResult = (call: Interrupt): boolean => results.has(idOf(call));
   const waiting = interruptsAtEnd(state?.messages ?? []);
   const clientCalls = waiting.filter(isClientTool);
-  const answered = new Set(
-    clientCalls.filter(hasResult).map(({ request: { toolRequest } }) => toolCallId(toolRequest)),
-  );
+  const answered = new Set(clientCalls.filter(hasResult).map(idOf));
   const toolAnswers = (isAll: boolean) =>
     clientCalls
       .filter((call) => isAll || hasResult(call))
-      .map((call) => toToolAnswer(call, results.get(toolCallId(call.request.toolRequest))));
+      .map((call) => toToolAnswer(call, results.get(idOf(call))));
 
   if (entries && entries.length > 0) {
     const asked = await findAsked(agent, threadId, entries, options);
@@ -198,8 +185,7 @@ async function inputOf(
 }
 
 function nothingNew(isWaiting: boolean): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     isWaiting
       ? 'The thread waits for answers. Send them as `resume`, the results of your tools as tool messages, or a message of the user.'
       : 'There is nothing new to answer: the last message must be one of the user that the thread does not have.',
@@ -212,11 +198,8 @@ function toCallerTool({
   parameters,
 }: NonNullable<RunRequest['tools']>[number]): CallerToolInfo {
   const schema = parameters as Json | undefined;
-  return {
-    name,
-    ...(description && { description }),
-    inputSchema: isJsonObject(schema) ? schema : { type: 'object' },
-  };
+  const inputSchema = isJsonObject(schema) ? schema : { type: 'object' };
+  return { name, ...defined({ description: description || undefined }), inputSchema };
 }
 
 /** Whether a client shows the messages that the turn starts from; tool messages may have ids that the client made. */

@@ -1,11 +1,9 @@
 import { assertNever, type ErrorBody } from '../../core/error.ts';
-import { checkLookup } from '../../protocol/ids.ts';
 import { readBody } from '../http/body.ts';
-import { notFound, toWireError } from '../http/errors.ts';
+import { toWireError } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import {
   openCall,
-  openTurn,
   type RequestContext,
   type Router,
   type ServerContext,
@@ -14,13 +12,13 @@ import type { FeedEvent } from '../stream/feed.ts';
 import { type StreamFormat, sseHeaders, wantsEvents } from '../stream/stream-response.ts';
 import { answerTurn, requestIdOf, underRequestId } from '../stream/turn.ts';
 import {
+  abortGenkitRun,
   genkitAbort,
   genkitLookup,
   genkitTurn,
+  readGenkitSnapshot,
   toGenkitChunk,
   toGenkitOutput,
-  toGenkitSnapshot,
-  toGenkitStatus,
 } from './shapes.ts';
 
 /** On a stream Genkit's client reads a status from a frame only, so that every refusal is one. */
@@ -37,7 +35,7 @@ export function mountGenkit(router: Router, serverContext: ServerContext): void 
     const body = await readBody(c, genkitTurn, { what: 'turn', ...serverContext });
     const init = body.init ?? {};
     const input = underRequestId(body.data, requestIdOf(c));
-    const call = await openTurn(serverContext, c, init);
+    const call = await openCall(serverContext, c, 'runTurn', init);
     return answerTurn(serverContext, c, call, {
       init,
       input,
@@ -49,22 +47,14 @@ export function mountGenkit(router: Router, serverContext: ServerContext): void 
 
   router.post('/genkit/:agent/getSnapshot', async (c) => {
     const { data } = await readBody(c, genkitLookup, { what: 'lookup', ...serverContext });
-    const { snapshotId, sessionId } = data;
     const { agent, options } = await openCall(serverContext, c, 'getSnapshot', data);
-    const snapshot = await agent.getSnapshot(checkLookup(data), options);
-    if (snapshot) return jsonResponse({ result: toGenkitSnapshot(snapshot) });
-    throw snapshotId === undefined
-      ? notFound('session', sessionId ?? '')
-      : notFound('snapshot', snapshotId);
+    return jsonResponse({ result: await readGenkitSnapshot(agent, data, options) });
   });
 
   router.post('/genkit/:agent/abort', async (c) => {
     const { data } = await readBody(c, genkitAbort, { what: 'abort', ...serverContext });
-    const { snapshotId } = data;
     const { agent, options } = await openCall(serverContext, c, 'abort', data);
-    const status = await agent.abort(snapshotId, options);
-    const result = { snapshotId, ...(status && { status: toGenkitStatus(status) }) };
-    return jsonResponse({ result });
+    return jsonResponse({ result: await abortGenkitRun(agent, data.snapshotId, options) });
   });
 }
 

@@ -1,7 +1,10 @@
 import * as v from 'valibot';
-import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
+import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import { checkLookup } from '../../protocol/ids.ts';
+import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import { type Chunk, init, input, type Output } from '../../protocol/turn.ts';
+import { found } from '../http/errors.ts';
 
 /** The body of a turn: `init` may be missing or null. */
 export const genkitTurn = v.object({ data: input, init: v.optional(v.nullable(init)) });
@@ -25,51 +28,49 @@ export function toGenkitChunk(chunk: Chunk): object | undefined {
   if (chunk.agent !== undefined) return undefined;
   const { modelChunk, customPatch, artifact, turnEnd } = chunk;
   if (!modelChunk && !customPatch && !artifact && !turnEnd) return undefined;
-  return {
-    ...(modelChunk && { modelChunk }),
-    ...(customPatch && { customPatch }),
-    ...(artifact && { artifact }),
-    ...(turnEnd && { turnEnd: toGenkitTurnEnd(turnEnd) }),
-  };
+  const { snapshotId, finishReason } = turnEnd ?? {};
+  return { modelChunk, customPatch, artifact, turnEnd: turnEnd && { snapshotId, finishReason } };
 }
 
 /** An output with the fields that Genkit's clients know. */
 export function toGenkitOutput(output: Output): object {
   const { sessionId, snapshotId, state, message, artifacts, finishReason, error } = output;
-  return {
-    sessionId,
-    ...(snapshotId !== undefined && { snapshotId }),
-    ...(state && { state }),
-    ...(message && { message }),
-    ...(artifacts && { artifacts }),
-    ...(finishReason && { finishReason }),
-    ...(error && { error }),
-  };
+  return { sessionId, snapshotId, state, message, artifacts, finishReason, error };
 }
 
-/** A snapshot with the fields that Genkit's clients know. */
-export function toGenkitSnapshot(snapshot: Omit<Snapshot, 'state'> & { state?: unknown }): object {
+/** The snapshot that a client looks up, with the fields that Genkit's clients know. */
+export async function readGenkitSnapshot(
+  agent: Agent,
+  lookup: v.InferOutput<typeof genkitLookup>['data'],
+  options: CallOptions,
+): Promise<object> {
+  const { snapshotId: id, sessionId: session = '' } = lookup;
+  const read = await agent.getSnapshot(checkLookup(lookup), options);
+  const snapshot = found(read, id === undefined ? 'session' : 'snapshot', id ?? session);
   const { snapshotId, sessionId, parentId, createdAt, updatedAt, heartbeatAt } = snapshot;
   const { status, finishReason, error } = snapshot;
   const state = snapshot.state as State | undefined;
   return {
     snapshotId,
     sessionId,
-    ...(parentId !== undefined && { parentId }),
+    parentId,
     createdAt,
     updatedAt,
-    ...(heartbeatAt !== undefined && { heartbeatAt }),
+    heartbeatAt,
     status: toGenkitStatus(status),
-    ...(finishReason && { finishReason }),
-    ...(error && { error }),
+    finishReason,
+    error,
     // Genkit's client takes the session of a chat it loads from the state.
-    ...(state && { state: { ...state, sessionId } }),
+    state: state && { ...state, sessionId },
   };
 }
 
-function toGenkitTurnEnd({ snapshotId, finishReason }: NonNullable<Chunk['turnEnd']>): object {
-  return {
-    ...(snapshotId !== undefined && { snapshotId }),
-    ...(finishReason && { finishReason }),
-  };
+/** Stops a run; gives its status. */
+export async function abortGenkitRun(
+  agent: Agent,
+  snapshotId: string,
+  options: CallOptions,
+): Promise<object> {
+  const status = await agent.abort(snapshotId, options);
+  return { snapshotId, status: status && toGenkitStatus(status) };
 }

@@ -1,7 +1,7 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import { markReported } from '../../agent/spec/error-reports.ts';
 import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
-import { type JsonObject, toJson } from '../../core/json/json.ts';
+import { defined, type JsonObject, toJson } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';
 import { isName } from '../../protocol/ids.ts';
 import type { Operation } from '../../protocol/routes.ts';
@@ -76,21 +76,20 @@ async function authenticate(auth: Auth | undefined, request: Request): Promise<C
 function parseIdentity(returned: unknown): Identity | undefined {
   if (returned === undefined || returned === null) return undefined;
   const { principal, context } = returned as Partial<Identity>;
-  if (typeof principal !== 'string' || !isName(principal)) {
-    throw new WaymarkError('INTERNAL', `${notAnIdentity(returned, principal)} ${identityAdvice}`);
+  if (typeof principal === 'string' && isName(principal)) {
+    const json = context && (toJson(context, 'The context that `auth` returned') as JsonObject);
+    return { principal, ...defined({ context: json }) };
   }
-  return context === undefined
-    ? { principal }
-    : { principal, context: toJson(context, 'The context that `auth` returned') as JsonObject };
-}
-
-const identityAdvice =
-  'Return { principal }, with the id of the caller, or undefined to refuse the request.';
-
-function notAnIdentity(returned: unknown, principal: unknown): string {
-  if (typeof returned !== 'object') return `\`auth\` returned a ${typeof returned}.`;
-  if (principal === undefined) return '`auth` returned an object without `principal`.';
-  return '`auth` returned a `principal` that is not a valid id.';
+  const what =
+    typeof returned !== 'object'
+      ? `a ${typeof returned}`
+      : principal === undefined
+        ? 'an object without `principal`'
+        : 'a `principal` that is not a valid id';
+  throw new WaymarkError(
+    'INTERNAL',
+    `\`auth\` returned ${what}. Return { principal }, with the id of the caller, or undefined to refuse the request.`,
+  );
 }
 
 /** Asks the hook whether this caller may do this. */
@@ -112,32 +111,24 @@ interface Hooks {
  * reported to the app, and is INTERNAL for the client.
  */
 export function guardHooks({ auth, authorize }: Hooks, app: ServedApp): Hooks {
-  const guarded =
-    <Subject, Answer>(
-      name: 'auth' | 'authorize',
-      hook: (subject: Subject) => Answer | Promise<Answer>,
-      requestOf: (subject: Subject) => Request,
-    ) =>
-    async (subject: Subject): Promise<Answer> => {
-      try {
-        return await hook(subject);
-      } catch (thrown) {
-        if (isWaymarkError(thrown) && thrown.status !== 'INTERNAL') throw thrown;
-        if (requestOf(subject).signal.aborted) {
-          throw new WaymarkError('CANCELLED', 'The client has left.', { cause: thrown });
-        }
-        throw reported(app, name, thrown);
-      }
-    };
+  const guarded = async <Answer>(
+    name: 'auth' | 'authorize',
+    { signal }: Request,
+    ask: () => Answer | Promise<Answer>,
+  ): Promise<Answer> => {
+    try {
+      return await ask();
+    } catch (thrown) {
+      if (isWaymarkError(thrown) && thrown.status !== 'INTERNAL') throw thrown;
+      if (!signal.aborted) throw reported(app, name, thrown);
+      throw new WaymarkError('CANCELLED', 'The client has left.', { cause: thrown });
+    }
+  };
   return {
     auth:
       auth &&
-      guarded(
-        'auth',
-        async (request) => parseIdentity(await auth(request)),
-        (it) => it,
-      ),
-    authorize: authorize && guarded('authorize', authorize, ({ request }) => request),
+      ((request) => guarded('auth', request, async () => parseIdentity(await auth(request)))),
+    authorize: authorize && ((call) => guarded('authorize', call.request, () => authorize(call))),
   };
 }
 

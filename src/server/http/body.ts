@@ -6,6 +6,7 @@ import { letOthersRun } from '../../core/platform.ts';
 import { type Clock, withTimeout } from '../../core/time.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { headerOf, type RequestLine } from './connection.ts';
+import { invalid } from './errors.ts';
 import type { ServerLimits } from './limits.ts';
 
 /** Refuses a value before its shape is parsed, with a better reason. */
@@ -81,7 +82,7 @@ function parseJson(text: string): Json {
   try {
     return JSON.parse(text);
   } catch {
-    throw new WaymarkError('INVALID_ARGUMENT', 'The body is not valid JSON.');
+    throw invalid('The body is not valid JSON.');
   }
 }
 
@@ -91,18 +92,11 @@ type JsonLimits = Pick<ServerLimits, 'jsonDepth' | 'jsonValues'>;
 export function checkJsonText(text: string, { jsonDepth, jsonValues }: JsonLimits): void {
   switch (exceededBound(text, { depth: jsonDepth, values: jsonValues })) {
     case 'depth':
-      throw new WaymarkError(
-        'INVALID_ARGUMENT',
-        `The JSON is nested deeper than ${jsonDepth} levels. Send a flatter one.`,
-      );
+      throw invalid(`The JSON is nested deeper than ${jsonDepth} levels. Send a flatter one.`);
     case 'token':
-      throw new WaymarkError(
-        'INVALID_ARGUMENT',
-        'The JSON has a number or a gap that is too long.',
-      );
+      throw invalid('The JSON has a number or a gap that is too long.');
     case 'values':
-      throw new WaymarkError(
-        'INVALID_ARGUMENT',
+      throw invalid(
         `The JSON has more than ${jsonValues} values. Send fewer, or raise limits.jsonValues of the server.`,
       );
   }
@@ -165,8 +159,7 @@ const smallPieces = { most: 1000, bytes: 128 };
 /** Refuses a body that comes in too many small pieces. */
 function checkPieces(pieces: number, bytes: number): void {
   if (pieces <= smallPieces.most || bytes >= pieces * smallPieces.bytes) return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     `The body came in more than ${smallPieces.most} pieces of less than ${smallPieces.bytes} bytes. Send larger ones.`,
   );
 }

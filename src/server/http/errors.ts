@@ -1,4 +1,9 @@
-import { type ErrorBody, toErrorBody, WaymarkError } from '../../core/error.ts';
+import {
+  type ErrorBody,
+  toErrorBody,
+  WaymarkError,
+  type WaymarkErrorOptions,
+} from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
 import { type ErrorHttpStatus, httpStatus } from '../../protocol/http-status.ts';
 import { jsonResponse } from './json-response.ts';
@@ -20,11 +25,11 @@ export function httpStatusOf({ status, details }: ErrorBody): ErrorHttpStatus {
 
 /** The headers that belong to an error: when to try again, and how to say who you are. */
 export function errorHeaders({ status, details }: ErrorBody): Record<string, string> {
-  const headers: Record<string, string> = {};
   const retryAfter = isJsonObject(details) ? details.retryAfter : undefined;
-  if (typeof retryAfter === 'number') headers['retry-after'] = String(retryAfter);
-  if (status === 'UNAUTHENTICATED') headers['www-authenticate'] = 'Bearer';
-  return headers;
+  return {
+    ...(typeof retryAfter === 'number' && { 'retry-after': String(retryAfter) }),
+    ...(status === 'UNAUTHENTICATED' && { 'www-authenticate': 'Bearer' }),
+  };
 }
 
 /** The answer of the native dialect to whatever was thrown. */
@@ -33,9 +38,24 @@ export function errorResponse(error: unknown): Response {
   return jsonResponse(body, { status: httpStatusOf(body), headers: errorHeaders(body) });
 }
 
+/** Refuses a request or an option; the message says what is wrong and what to do. */
+export function invalid(message: string, options?: WaymarkErrorOptions): WaymarkError {
+  return new WaymarkError('INVALID_ARGUMENT', message, options);
+}
+
 /** The error for an id that is unknown to this caller, whether or not it exists for another owner. */
 export function notFound(what: 'session' | 'snapshot' | 'artifact', id: string): WaymarkError {
   return new WaymarkError('NOT_FOUND', `There is no ${what} ${short(id)} here.`);
+}
+
+/** A value that was found for this caller, or NOT_FOUND. */
+export function found<Value>(
+  value: Value | undefined,
+  what: 'session' | 'snapshot',
+  id: string,
+): Value {
+  if (value !== undefined) return value;
+  throw notFound(what, id);
 }
 
 /** A text from outside, escaped and cut, to be put into a message. */

@@ -167,15 +167,15 @@ export interface HandlerOptions {
 
 /** The options of `handler`. */
 export const handlerOptionNames: OptionNames<HandlerOptions> = {
-  auth: true,
-  authorize: true,
-  basePath: true,
-  clientAddress: true,
+  auth: 'function',
+  authorize: 'function',
+  basePath: 'text',
+  clientAddress: 'function',
   reauthenticate: true,
-  cors: true,
+  cors: 'object',
   onDisconnect: true,
   keepAlive: true,
-  limits: true,
+  limits: 'object',
   reflection: true,
   edit: true,
   compress: true,
@@ -183,8 +183,8 @@ export const handlerOptionNames: OptionNames<HandlerOptions> = {
   a2a: true,
   openai: true,
   agui: true,
-  protocols: true,
-  waitUntil: true,
-  log: true,
+  protocols: 'list',
+  waitUntil: 'function',
+  log: 'function',
   clock: true,
 };

@@ -18,24 +18,15 @@ const noSnapshot = '00000000-0000-7000-8000-000000000000';
  * answers as well. Both are 503 once the server is shutting down.
  */
 export function mountHealth(router: Router, serverContext: ServerContext): void {
-  const { app, clock, lifetime, streams, turns } = serverContext;
+  const { app, clock, lifetime, log, streams, turns } = serverContext;
   // A server whose queue does not answer still takes turns that a caller waits for.
-  const engineStatus = atMostEvery(async () => app.engine?.status().catch(() => undefined), {
-    clock,
-    keepMs,
-    waitMs,
-  });
-  const storeAnswers = atMostEvery(() => askStores(serverContext), { clock, keepMs, waitMs });
+  const engineStatus = atMostEvery(clock, async () => app.engine?.status().catch(() => undefined));
+  const storeAnswers = atMostEvery(clock, () => askStores(serverContext));
 
   router.get('/healthz', async () => {
     lifetime.checkOpen();
     const engine = app.engine && (await engineStatus().catch(() => undefined));
-    return jsonResponse({
-      status: 'ok',
-      streams: streams.size,
-      turns: turns.size,
-      ...(engine && { engine }),
-    });
+    return jsonResponse({ status: 'ok', streams: streams.size, turns: turns.size, engine });
   });
 
   router.get('/readyz', async () => {
@@ -43,13 +34,7 @@ export function mountHealth(router: Router, serverContext: ServerContext): void 
     try {
       await storeAnswers();
     } catch (error) {
-      const fields = { error: describeError(error) };
-      serverContext.log({
-        level: 'error',
-        time: clock.now(),
-        msg: 'store does not answer',
-        ...fields,
-      });
+      log('error', 'store does not answer', { error: describeError(error) });
       throw notReady('store', 'The store does not answer.');
     }
     return jsonResponse({ status: 'ready' });
@@ -75,14 +60,7 @@ function notReady(reason: 'draining' | 'store', message: string): WaymarkError {
  * Asks at most once every `keepMs`, and never twice at the same time: however many callers there are, what is asked has one
  * caller. A caller waits no longer than `waitMs`.
  */
-function atMostEvery<T>(
-  ask: () => Promise<T>,
-  {
-    clock,
-    keepMs,
-    waitMs,
-  }: { readonly clock: Clock; readonly keepMs: number; readonly waitMs: number },
-): () => Promise<T> {
+function atMostEvery<T>(clock: Clock, ask: () => Promise<T>): () => Promise<T> {
   let asked: Promise<T> | undefined;
   let answeredAt: number | undefined;
   return async () => {

@@ -53,11 +53,7 @@ export function errorMessage(
   id: RequestId | null,
   { code, message, data }: Pick<RpcError, 'code' | 'message' | 'data'>,
 ): Fields {
-  return {
-    jsonrpc: '2.0',
-    id,
-    error: { code, message, ...(data !== undefined && { data }) },
-  };
+  return { jsonrpc: '2.0', id, error: { code, message, data } };
 }
 
 /** The answer to a request. */

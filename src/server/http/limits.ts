@@ -1,6 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import { checkOptions } from '../../core/options.ts';
 import type { Clock } from '../../core/time.ts';
+import { invalid } from './errors.ts';
 
 /** How much one request, one principal and the whole server may take. */
 export interface ServerLimits {
@@ -67,10 +68,7 @@ export function resolveLimits(given: Partial<ServerLimits> = {}): ServerLimits {
   const limits: ServerLimits = { ...defaults, ...given };
   for (const [name, value] of Object.entries(limits)) {
     if (typeof value === 'number' && value > 0) continue;
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      `limits.${name} must be a positive number, not ${String(value)}.`,
-    );
+    throw invalid(`limits.${name} must be a positive number, not ${String(value)}.`);
   }
   return limits;
 }
@@ -86,7 +84,8 @@ export interface Slots {
 /** New slots; without a principal only the total counts, as there are no users to share between. */
 export function createSlots(
   what: string,
-  { total, perPrincipal }: { readonly total: number; readonly perPrincipal: number },
+  perPrincipal: number,
+  total = Number.POSITIVE_INFINITY,
 ): Slots {
   const taken = new Map<string, number>();
   let size = 0;
@@ -194,10 +193,8 @@ export function createRateLimit(
 
   return {
     check(caller) {
-      const now = clock.now();
-      const tokens = left(caller, now);
-      require(tokens);
-      take(caller, tokens, now);
+      this.look(caller);
+      this.spend(caller);
     },
     look(caller) {
       require(left(caller, clock.now()));

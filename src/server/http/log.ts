@@ -1,6 +1,6 @@
 import { isReported, markReported } from '../../agent/spec/error-reports.ts';
 import { type ErrorBody, isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
-import type { Clock } from '../../core/time.ts';
+import { defined } from '../../core/json/json.ts';
 
 /** One line of the server's log: plain data, ready for JSON. */
 export interface LogEntry {
@@ -15,6 +15,13 @@ export interface LogEntry {
 
 /** Takes the server's log; must not throw. */
 export type Log = (entry: LogEntry) => void;
+
+/** Writes an entry with the current time. */
+export type ServerLog = (
+  level: LogEntry['level'],
+  msg: string,
+  fields: Readonly<Record<string, unknown>>,
+) => void;
 
 /** A log that writes one JSON object per line. */
 export function jsonLines(write: (line: string) => void): Log {
@@ -45,10 +52,9 @@ function plain(text: string): string {
 export function describeError(error: unknown, depth = 8): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error, message: messageOf(error) };
   const { name, message, stack, cause } = error;
-  const status = isWaymarkError(error) ? { status: error.status } : {};
-  const inner =
-    cause === undefined || depth === 0 ? {} : { cause: describeError(cause, depth - 1) };
-  return { name, ...status, message, stack, ...inner };
+  const status = isWaymarkError(error) ? error.status : undefined;
+  const inner = cause === undefined || depth === 0 ? undefined : describeError(cause, depth - 1);
+  return defined({ name, status, message, stack, cause: inner });
 }
 
 /**
@@ -56,18 +62,12 @@ export function describeError(error: unknown, depth = 8): Record<string, unknown
  * log already.
  */
 export function logFault(
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { log }: { readonly log: ServerLog },
   error: unknown,
   fields: Readonly<Record<string, unknown>> = {},
 ): void {
   if (!isFault(error) || isReported(error)) return;
-  log({
-    level: 'error',
-    time: clock.now(),
-    msg: 'failed',
-    ...fields,
-    error: describeError(error),
-  });
+  log('error', 'failed', { ...fields, error: describeError(error) });
 }
 
 /** The error for an answer, once it has been logged. */

@@ -1,3 +1,5 @@
+import { defined } from '../../core/json/json.ts';
+
 /** A parameter of a query or a header. */
 export interface Parameter {
   readonly description?: string | undefined;
@@ -48,8 +50,10 @@ function operation(name: string, path: string, info: Described): object {
     operationId: name,
     summary,
     tags: [(first === 'ui' ? first : kind) ?? 'agents'],
-    ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { required: body.required ?? true, content: json(body.schema) } }),
+    ...defined({
+      parameters: parameters.length > 0 ? parameters : undefined,
+      requestBody: body && { required: body.required ?? true, content: json(body.schema) },
+    }),
     responses: {
       ...answers(answer),
       default: { description: 'An error.', content: json('Error') },
@@ -58,12 +62,9 @@ function operation(name: string, path: string, info: Described): object {
 }
 
 function listed(place: 'query' | 'header', parameters: NonNullable<Described['query']>): object[] {
-  return Object.entries(parameters).map(([name, { description, schema }]) => ({
-    in: place,
-    name,
-    ...(description !== undefined && { description }),
-    schema,
-  }));
+  return Object.entries(parameters).map(([name, { description, schema }]) =>
+    defined({ in: place, name, description, schema }),
+  );
 }
 
 function answers({ status = 200, ...answer }: Described['answer']): object {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { WaymarkError } from '../../core/error.ts';
 import { headersOf, type RequestLine, remoteAddress } from './connection.ts';
+import { invalid } from './errors.ts';
 import type { AllowedOrigins, HandlerOptions } from './handler-options.ts';
 
 /** Whether a host name or address is this machine's own. */
@@ -143,8 +144,5 @@ export function publicUrl(
 /** Refuses an address that clients could not use. */
 export function checkPublicUrl(url: string | undefined, option: string): void {
   if (url === undefined || /^https?:$/.test(URL.parse(url)?.protocol ?? '')) return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
-    `${option} must be the public http(s) URL of this server.`,
-  );
+  throw invalid(`${option} must be the public http(s) URL of this server.`);
 }

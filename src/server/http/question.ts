@@ -1,10 +1,9 @@
-import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
-import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
+import { toolsOf } from './agent-info.ts';
 
 /** An interrupt as a question to a person. */
 export interface Question {
@@ -31,36 +30,33 @@ export async function questionsOf(
     return {
       key: `${snapshotId}:${interrupt.ref ?? interrupt.toolName}`,
       message: messageOf(interrupt).slice(0, longestMessage),
-      ...askedBy(interrupt, tool),
+      ...formOf(interrupt, tool),
       decline: interrupt.decline,
     };
   });
 }
 
-/** The tools that the agent itself has, as far as they are known outside of a call. */
-export async function toolsOf(agent: Agent): Promise<readonly ToolInfo[]> {
-  try {
-    return (await internalsOf(agent).spec.describe?.())?.tools ?? [];
-  } catch {
-    // A prompt may need values that only a call has.
-    return [];
+/** The subject of an interrupt: the output of a tool that only asks, data that a tool waits for, or an approval. */
+export function askedBy(
+  { metadata }: Interrupt,
+  tool: ToolInfo | undefined,
+): { readonly kind: 'output' | 'data' | 'approval'; readonly schema?: JsonObject | undefined } {
+  if (tool?.interrupt === true) return { kind: 'output', schema: tool.outputSchema };
+  // The tool itself waits for data, such as the elicitation of another MCP server.
+  if (isJsonObject(metadata) && isJsonObject(metadata.schema)) {
+    return { kind: 'data', schema: metadata.schema };
   }
+  return { kind: 'approval' };
 }
 
-function askedBy(
+function formOf(
   interrupt: Interrupt,
   tool: ToolInfo | undefined,
 ): Pick<Question, 'form' | 'accept'> {
-  const { metadata } = interrupt;
-  if (tool?.interrupt === true) {
-    return { form: formFor(tool.outputSchema), accept: interrupt.respond };
-  }
-  // The tool itself waits for data, such as the elicitation of another MCP server.
-  if (isJsonObject(metadata) && isJsonObject(metadata.schema)) {
-    return {
-      form: formFor(metadata.schema),
-      accept: (resumed) => interrupt.approve({ resumed }),
-    };
+  const { kind, schema } = askedBy(interrupt, tool);
+  if (kind === 'output') return { form: formFor(schema), accept: interrupt.respond };
+  if (kind === 'data') {
+    return { form: formFor(schema), accept: (resumed) => interrupt.approve({ resumed }) };
   }
   return { form: approval, accept: (value) => decided(interrupt, value) };
 }
@@ -179,14 +175,4 @@ export function decideApproval(interrupt: Interrupt, value: Json): InterruptAnsw
   }
   if (approved !== true) return undefined;
   return interrupt.approve();
-}
-
-/** The schema of an agent's structured output, where it has one. */
-export async function structuredOutput(agent: Agent): Promise<JsonSchema | undefined> {
-  try {
-    return await internalsOf(agent).spec.outputSchema?.();
-  } catch {
-    // A prompt may need values that only a call has.
-    return undefined;
-  }
 }

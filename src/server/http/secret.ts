@@ -1,5 +1,5 @@
-import { WaymarkError } from '../../core/error.ts';
 import { randomBytes } from '../../core/platform.ts';
+import { invalid } from './errors.ts';
 
 const minBytes = 32;
 
@@ -14,8 +14,7 @@ export function randomSecret(): string {
 export function checkSecret(secret: string | readonly string[] | undefined, option: string): void {
   const secrets: readonly unknown[] = secret === undefined ? [randomSecret()] : [secret].flat();
   if (secrets.length > 0 && secrets.every(isStrong)) return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     `${option} must be a text of at least ${minBytes} bytes, or several. Is the environment variable it comes from set? \`openssl rand -base64 32\` makes one.`,
   );
 }

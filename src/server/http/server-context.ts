@@ -3,6 +3,7 @@ import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import { lifelongController } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import { type Clock, waitAtMost } from '../../core/time.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import type { Operation } from '../../protocol/routes.ts';
@@ -18,7 +19,7 @@ import type { NodeBindings, PendingConnections } from './connection.ts';
 import { short } from './errors.ts';
 import type { HandlerOptions, ServerProtocol } from './handler-options.ts';
 import type { ServerLimits, Slots } from './limits.ts';
-import type { Log } from './log.ts';
+import type { ServerLog } from './log.ts';
 import type { ServedApp } from './served-app.ts';
 
 /** The context that all protocols of one server share. */
@@ -29,7 +30,7 @@ export interface ServerContext {
   readonly protocols: readonly MountedProtocol[];
   readonly limits: ServerLimits;
   readonly clock: Clock;
-  readonly log: Log;
+  readonly log: ServerLog;
   readonly lifetime: Lifetime;
   readonly identify: Identify;
   readonly presence: Presence;
@@ -82,9 +83,6 @@ export interface OpenCall {
   readonly options: CallOptions;
 }
 
-/** Who calls which agent, without what the call could be stopped by: a turn has its own signals. */
-export type TurnCall = Pick<OpenCall, 'agent' | 'caller'>;
-
 /** Finds the agent and asks whether this caller may do this. */
 export async function openCall(
   serverContext: ServerContext,
@@ -94,26 +92,6 @@ export async function openCall(
 ): Promise<OpenCall> {
   const agent = findAgent(serverContext.app, c.req.param('agent') ?? '');
   return await openAgentCall(serverContext, c, { agent, operation, ...subject });
-}
-
-/** As {@link openCall}, for a turn. */
-export async function openTurn(
-  serverContext: ServerContext,
-  c: RequestContext,
-  subject: Subject = {},
-): Promise<TurnCall> {
-  const agent = findAgent(serverContext.app, c.req.param('agent') ?? '');
-  const call = { agent, caller: c.get('caller') };
-  if (serverContext.options.authorize) {
-    await checkCall(serverContext, {
-      ...call,
-      request: c.req.raw,
-      operation: 'runTurn',
-      ...subject,
-    });
-  }
-  logCall(c, agent, 'runTurn');
-  return call;
 }
 
 /** Asks whether this caller may do this with an agent that the path of the request does not name. */
@@ -128,14 +106,15 @@ export async function openAgentCall(
 ): Promise<OpenCall> {
   const caller = c.get('caller');
   await checkCall(serverContext, { request: c.req.raw, caller, operation, agent, ...subject });
-  logCall(c, agent, operation);
-  return { agent, caller, options: { ...ownerOf(caller), signal: c.req.raw.signal } };
-}
-
-function logCall(c: RequestContext, agent: Agent, operation: Operation): void {
-  const logged = c.get('logged');
-  logged.agent = agent.name;
-  logged.operation = operation;
+  Object.assign(c.get('logged'), { agent: agent.name, operation });
+  return {
+    agent,
+    caller,
+    // A turn has its own signals: that of the request is not created for it.
+    get options() {
+      return { ...ownerOf(caller), signal: c.req.raw.signal };
+    },
+  };
 }
 
 /**
@@ -165,9 +144,7 @@ export async function checkCall(
     checkAuthorized(authorize, {
       ...caller,
       ...call,
-      ...(agent !== undefined && { agent: agent.name }),
-      ...(session !== undefined && { sessionId: session }),
-      ...(snapshotId !== undefined && { snapshotId }),
+      ...defined({ agent: agent?.name, sessionId: session, snapshotId }),
     });
   await judge(found ?? sessionId);
   // A call that names a session besides the snapshot of another one, such as the target of a fork, needs both.

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createSlots } from './limits.ts';
 
 test('each principal has its share, and gives it back once', () => {
-  const slots = createSlots('streams', { total: 3, perPrincipal: 2 });
+  const slots = createSlots('streams', 2, 3);
   const first = slots.take('ann');
   slots.take('ann');
   expect(() => slots.take('ann')).toThrow(/You have 2 streams open/);
@@ -18,7 +18,7 @@ test('each principal has its share, and gives it back once', () => {
 });
 
 test('without a principal only the total counts', () => {
-  const slots = createSlots('streams', { total: 5, perPrincipal: 1 });
+  const slots = createSlots('streams', 1, 5);
   for (let at = 0; at < 5; at++) slots.take(undefined);
   expect(() => slots.take(undefined)).toThrow(/5 streams/);
 });

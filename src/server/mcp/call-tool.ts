@@ -2,12 +2,11 @@ import * as v from 'valibot';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { toResume } from '../../api/interrupts.ts';
 import { abortError } from '../../core/async/signal.ts';
-import { WaymarkError } from '../../core/error.ts';
 import { textOf } from '../../protocol/messages.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Chunk, Init, Input, Output, Resume } from '../../protocol/turn.ts';
 import { ownerOf } from '../http/auth.ts';
-import { notFound, short, toWireError } from '../http/errors.ts';
+import { found, invalid, short, toWireError } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { type Fields, isHttpRefusal, RpcError, resultMessage } from '../http/json-rpc.ts';
 import { fromAnswer, logFault } from '../http/log.ts';
@@ -110,7 +109,7 @@ class RunningCall {
       reader,
       resumable: false,
       // Since 2026-07-28 a client cancels by closing the stream; before, a closed stream says nothing.
-      ...(this.#request.era.kind === 'modern' && { stopWithReader: true }),
+      stopWithReader: this.#request.era.kind === 'modern' || undefined,
     });
   }
 
@@ -203,15 +202,9 @@ async function openToolCall(mcp: McpServer, request: McpRequest): Promise<ToolCa
   }
   const args = parseShape(toolArguments, parsed.output.arguments, 'input of the tool');
   const { message, sessionId, snapshotId } = args;
-  const init = {
-    ...(sessionId !== undefined && { sessionId }),
-    ...(snapshotId !== undefined && { snapshotId }),
-  };
-  const open = await openAgentCall(mcp.serverContext, request.c, {
-    agent,
-    operation: 'runTurn',
-    ...init,
-  });
+  const init = { sessionId, snapshotId };
+  const subject = { agent, operation: 'runTurn', ...init } as const;
+  const open = await openAgentCall(mcp.serverContext, request.c, subject);
   return { ...open, init, input: { message: { role: 'user', content: [{ text: message }] } } };
 }
 
@@ -225,12 +218,12 @@ async function openAnswer(
   }: { readonly agent: Agent; readonly asked: Asked; readonly inputResponses: Fields },
 ): Promise<ToolCall> {
   if (name !== agent.name) {
-    throw new WaymarkError('INVALID_ARGUMENT', 'This request state belongs to another tool.');
+    throw invalid('This request state belongs to another tool.');
   }
   const subject = { agent, operation: 'runTurn', sessionId, snapshotId } as const;
   const open = await openAgentCall(mcp.serverContext, request.c, subject);
-  const snapshot = await agent.getSnapshot({ snapshotId }, open.options);
-  if (!snapshot) throw notFound('snapshot', snapshotId);
+  const stored = await agent.getSnapshot({ snapshotId }, open.options);
+  const snapshot = found(stored, 'snapshot', snapshotId);
   const questions = await questionsOf(agent, snapshotId, snapshot.interrupts);
   if (questions.some(({ key }) => !Object.hasOwn(inputResponses, key))) {
     const result = inputRequired(mcp, { agent, sessionId, snapshotId, questions }, open.caller);

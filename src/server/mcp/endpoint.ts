@@ -80,13 +80,9 @@ async function answerRequest(
   }
   const handle = Object.hasOwn(methods, method) ? methods[method] : undefined;
   if (!handle || (handle.only !== undefined && handle.only !== era.kind)) {
-    throw new RpcError(
-      codes.methodNotFound,
-      `There is no method ${JSON.stringify(method.slice(0, 64))}.`,
-      {
-        httpStatus: era.kind === 'modern' ? 404 : 200,
-      },
-    );
+    const message = `There is no method ${JSON.stringify(method.slice(0, 64))}.`;
+    const httpStatus = era.kind === 'modern' ? 404 : 200;
+    throw new RpcError(codes.methodNotFound, message, { httpStatus });
   }
   const result = await handle.run(mcp, request);
   return jsonResponse(resultMessage(id, inEra(mcp, era, result)), {
@@ -128,7 +124,7 @@ export const methods: Readonly<Record<string, Method>> = {
         protocolVersion: isLegacyVersion(protocolVersion) ? protocolVersion : newest,
         capabilities: capabilitiesOf(mcp, 'legacy'),
         serverInfo: mcp.info,
-        ...instructionsOf(mcp),
+        instructions: mcp.options.instructions,
       };
     },
   },
@@ -138,7 +134,8 @@ export const methods: Readonly<Record<string, Method>> = {
     async run(mcp) {
       const supportedVersions = [modernVersion, ...legacyVersions];
       const capabilities = capabilitiesOf(mcp, 'modern');
-      return { supportedVersions, capabilities, ...instructionsOf(mcp), ...fresh };
+      const { instructions } = mcp.options;
+      return { supportedVersions, capabilities, instructions, ...fresh };
     },
   },
   'tools/list': {
@@ -163,7 +160,3 @@ export const methods: Readonly<Record<string, Method>> = {
 
 /** Modern lists say how long they can be kept: they may differ for each caller, and change with a deployment. */
 const fresh = { ttlMs: 0, cacheScope: 'private' } as const;
-
-function instructionsOf({ options: { instructions } }: McpServer): Fields {
-  return instructions === undefined ? {} : { instructions };
-}

@@ -7,8 +7,7 @@ export const codes = { ...rpcCodes, headerMismatch: -32_020, unsupportedVersion:
 
 /** An error of the server in the form of the protocol. */
 export function fromErrorBody({ status, message, details }: ErrorBody): RpcError {
-  const data = { status, ...(details !== undefined && { details }) };
-  return new RpcError(codeOf(status), message, { data, status });
+  return new RpcError(codeOf(status), message, { data: { status, details }, status });
 }
 
 const id = v.union([v.string(), v.number()]);

@@ -1,10 +1,11 @@
 import * as v from 'valibot';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
-import { WaymarkError } from '../../core/error.ts';
+import type { WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
 import type { Output } from '../../protocol/turn.ts';
 import type { Caller } from '../http/auth.ts';
+import { invalid } from '../http/errors.ts';
 import type { Fields } from '../http/json-rpc.ts';
 import { type Question as OpenQuestion, questionsOf as openQuestions } from '../http/question.ts';
 import { canBeAsked, type McpRequest, type McpServer, peerOf } from './mcp-server.ts';
@@ -53,8 +54,7 @@ function toElicitation({ key, message, form, accept, decline }: OpenQuestion): Q
 }
 
 function notAnAnswer(key: string): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     `The answer to ${key} does not fit its form. Answer with { action: "accept", content } where content fits requestedSchema, or decline.`,
   );
 }

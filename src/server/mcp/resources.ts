@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import type { Agent } from '../../agent/spec/agent.ts';
+import { defined } from '../../core/json/json.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Artifact, State } from '../../protocol/state.ts';
@@ -21,15 +22,10 @@ export async function listResources(mcp: McpServer, request: McpRequest): Promis
   const { at, rest } = parseCursor(cursor);
   const agent = agents[at];
   if (!agent) return { resources: [] };
-  const { options } = await openAgentCall(mcp.serverContext, request.c, {
-    agent,
-    operation: 'listSessions',
-  });
-  const page = await agent.listSessions({
-    ...options,
-    limit: pageSize,
-    ...(rest !== '' && { cursor: rest }),
-  });
+  const subject = { agent, operation: 'listSessions' } as const;
+  const { options } = await openAgentCall(mcp.serverContext, request.c, subject);
+  const place = defined({ cursor: rest || undefined });
+  const page = await agent.listSessions({ ...options, limit: pageSize, ...place });
   const next = page.next === undefined ? at + 1 : at;
   return {
     resources: page.items.flatMap(({ sessionId, headId, title, updatedAt }) =>
@@ -42,7 +38,7 @@ export async function listResources(mcp: McpServer, request: McpRequest): Promis
             annotations: { lastModified: updatedAt },
           },
     ),
-    ...(next < agents.length && { nextCursor: `${next}:${page.next ?? ''}` }),
+    nextCursor: next < agents.length ? `${next}:${page.next ?? ''}` : undefined,
   };
 }
 

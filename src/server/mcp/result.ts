@@ -30,12 +30,7 @@ export function toolResult(
     ...(hasFailed
       ? { isError: true }
       : {
-          structuredContent: {
-            sessionId,
-            ...(snapshotId !== undefined && { snapshotId }),
-            ...(finishReason && { finishReason }),
-            ...answer(output, text),
-          },
+          structuredContent: { sessionId, snapshotId, finishReason, output: answer(output, text) },
         }),
   };
 }
@@ -50,17 +45,13 @@ export function wordsResult(words: string, output: Output): Fields {
   const { sessionId, snapshotId, finishReason } = output;
   return {
     content: [textBlock(words), placeBlock(output)],
-    structuredContent: {
-      sessionId,
-      ...(snapshotId !== undefined && { snapshotId }),
-      ...(finishReason && { finishReason }),
-    },
+    structuredContent: { sessionId, snapshotId, finishReason },
   };
 }
 
-function answer({ output, finishReason }: Output, text: string): { readonly output?: Json } {
-  if (output !== undefined) return { output };
-  return finishReason === 'interrupted' || text === '' ? {} : { output: text };
+function answer({ output, finishReason }: Output, text: string): Json | undefined {
+  if (output !== undefined) return output;
+  return finishReason === 'interrupted' || text === '' ? undefined : text;
 }
 
 function failureText(error: Output['error']): string {

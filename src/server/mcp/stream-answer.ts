@@ -6,14 +6,7 @@ import {
   resultMessage,
   toRpcError,
 } from '../http/json-rpc.ts';
-import {
-  acquireStreamSlot,
-  type StreamFormat,
-  sseEvent,
-  sseHeaders,
-  sseKeepAlive,
-  wantsEvents,
-} from '../stream/stream-response.ts';
+import { sseFormat, sseJson, wantsEvents, withStreamSlot } from '../stream/stream-response.ts';
 import { inEra, type McpRequest, type McpServer } from './mcp-server.ts';
 import { fromErrorBody } from './messages.ts';
 
@@ -28,11 +21,7 @@ export interface StreamIo {
 /** The messages before a response, and its result. */
 export type Messages = AsyncGenerator<readonly Fields[], Fields>;
 
-const format: StreamFormat<Fields> = {
-  encode: (message) => sseEvent({ event: 'message', data: JSON.stringify(message) }),
-  keepAlive: sseKeepAlive,
-  headers: sseHeaders,
-};
+const format = sseFormat<Fields>((message) => sseJson(message, 'message'));
 
 /**
  * Answers a request that takes a while: as a stream where the client takes one, with signs of life while nothing happens.
@@ -45,19 +34,14 @@ export async function streamAnswer(
 ): Promise<Response> {
   const { serverContext } = mcp;
   const { c } = request;
-  const slot = acquireStreamSlot(serverContext, c);
-  try {
+  return await withStreamSlot(serverContext, c, async (slot) => {
     const isStream = wantsEvents(c);
     const messages = untilResponse(mcp, request, start({ reader: slot.signal, isStream }));
     if (isStream) return slot.respond(messages, format);
     let last: Fields = {};
     for await (const batch of messages) last = batch.at(-1) ?? last;
-    slot.leave();
     return jsonResponse(last);
-  } catch (error) {
-    slot.leave();
-    throw error;
-  }
+  });
 }
 
 async function* untilResponse(

@@ -1,22 +1,24 @@
 import * as v from 'valibot';
-import type { Agent } from '../../agent/spec/agent.ts';
 import { toResume } from '../../api/interrupts.ts';
-import type { LoadedSnapshot, WireTypes } from '../../api/types.ts';
 import { raceSignal } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { findJson } from '../../generate/output/find-json.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
-import { textOf } from '../../protocol/messages.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
 import type { Init, Input, Output } from '../../protocol/turn.ts';
+import { outputIn } from '../http/agent-info.ts';
 import { short } from '../http/errors.ts';
 import { type Fields, RpcError } from '../http/json-rpc.ts';
-import { structuredOutput } from '../http/question.ts';
 import { type OpenCall, openAgentCall } from '../http/server-context.ts';
-import { type ChainEnd, chainEnd, isInterrupted } from '../http/turn-chain.ts';
-import { startRun } from '../stream/turn.ts';
+import {
+  type Chain,
+  continueChain,
+  isInterrupted,
+  readChain,
+  startChain,
+  stateOfChain,
+} from '../stream/turn-chain.ts';
 import {
   inEra,
   type McpRequest,
@@ -56,20 +58,9 @@ export async function startTask(
   { era }: McpRequest,
   call: OpenCall & { readonly init: Init; readonly input: Input },
 ): Promise<Fields> {
-  const { agent, caller, options, init, input } = call;
-  const { id } = await startRun(serverContext, call, init, input);
-  const root = await agent.getSnapshot({ snapshotId: id }, options);
-  if (!root) throw new WaymarkError('INTERNAL', 'The run that was started is not in the store.');
-  const task = {
-    agent,
-    caller,
-    options,
-    taskId: toTaskId(agent, id),
-    root,
-    tip: root,
-    isLeft: false,
-  };
-  const described = describeTask(task, era.kind);
+  const chain = await startChain(serverContext, call, call.init, call.input);
+  const taskId = `${call.agent.name}:${chain.root.snapshotId}`;
+  const described = describeTask({ ...call, ...chain, taskId }, era.kind);
   return era.kind === 'modern' ? { resultType: 'task', ...described } : { task: described };
 }
 
@@ -89,14 +80,13 @@ export const taskMethods: Readonly<Record<string, Method>> = {
       const { taskId, inputResponses } = parseShape(updateParams, request.params, 'request');
       const task = await openTask(mcp, request, taskId, 'runTurn');
       const { tip, agent } = task;
-      const { sessionId, snapshotId, interrupts } = tip;
+      const { snapshotId, interrupts } = tip;
       const questions = isInterrupted(tip) ? await questionsOf(agent, snapshotId, interrupts) : [];
       const answers = questions.flatMap(({ key, answer }) =>
         Object.hasOwn(inputResponses, key) ? (answer(inputResponses[key]) ?? []) : [],
       );
       if (questions.length === 0 || answers.length < questions.length) throw notAsked(questions);
-      const init = { sessionId, ifHead: snapshotId };
-      await startRun(mcp.serverContext, task, init, { resume: toResume(answers) });
+      await continueChain(mcp.serverContext, task, { resume: toResume(answers) });
       return {};
     },
   },
@@ -136,20 +126,9 @@ async function detailsOf(mcp: McpServer, request: McpRequest, task: Task): Promi
   return { error: { code: codes.refused, message, data: { status } } };
 }
 
-type Snapshot = LoadedSnapshot<WireTypes>;
-
-/**
- * A background run as a task. Its id names the run; what it has come to is read from the snapshots, so that any process on
- * the same store can tell, also after the one that started it was killed.
- */
-interface Task extends OpenCall, ChainEnd {
+/** A background run as a task. Its id names the run. */
+interface Task extends OpenCall, Chain {
   readonly taskId: string;
-  /** The run that began it. */
-  readonly root: Snapshot;
-}
-
-function toTaskId({ name }: Agent, snapshotId: string): string {
-  return `${name}:${snapshotId}`;
 }
 
 /** Finds a task of this caller; that of another owner is unknown. */
@@ -163,37 +142,23 @@ async function openTask(
   const agent = [...mcp.offered().values()].find((each) => each.name === name);
   if (!agent || !isSnapshotId(snapshotId)) throw unknownTask(taskId);
   const open = await openAgentCall(mcp.serverContext, c, { agent, operation, snapshotId });
-  const root = await agent.getSnapshot({ snapshotId }, open.options);
-  if (!root) throw unknownTask(taskId);
-  return { ...open, taskId, root, ...(await chainEnd(agent, root, open.options)) };
+  const chain = await readChain(agent, snapshotId, open.options);
+  if (!chain) throw unknownTask(taskId);
+  return { ...open, ...chain, taskId };
 }
 
 /** The output of the last run. */
 async function outputOf({ agent, tip }: Task): Promise<Output> {
   const output = outputOfSnapshot(tip);
   if (tip.status === 'aborted') return { ...output, snapshotId: tip.snapshotId };
-  if (!(await structuredOutput(agent))) return output;
-  // A snapshot has the text of the answer only.
-  const value = findJson(textOf(output.message));
+  const value = await outputIn(agent, output.message);
   return value === undefined ? output : { ...output, output: value };
 }
 
 /** The word of the protocol for the status of a task. */
-function statusOf({ tip, isLeft }: Pick<Task, 'tip' | 'isLeft'>): string {
-  switch (tip.status) {
-    case 'pending':
-    // Its worker has died; another one takes over.
-    case 'expired':
-      return 'working';
-    case 'succeeded':
-      if (isInterrupted(tip)) return isLeft ? 'cancelled' : 'input_required';
-      // It was stopped, and kept its partial answer.
-      return tip.finishReason === 'aborted' ? 'cancelled' : 'completed';
-    case 'failed':
-      return 'failed';
-    case 'aborted':
-      return 'cancelled';
-  }
+function statusOf(task: Task): string {
+  const state = stateOfChain(task);
+  return state === 'waiting' ? 'input_required' : state;
 }
 
 /** Milliseconds after which a client may ask again. */
@@ -261,7 +226,6 @@ async function* answered(
   const questions = await questionsOf(agent, tip.snapshotId, tip.interrupts);
   const answers = yield* askUser(mcp, request, questions, io);
   if (!answers) return false;
-  const init = { sessionId: tip.sessionId, ifHead: tip.snapshotId };
-  await startRun(mcp.serverContext, task, init, { resume: toResume(answers) });
+  await continueChain(mcp.serverContext, task, { resume: toResume(answers) });
   return true;
 }

@@ -3,8 +3,8 @@ import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import { finishReason } from '../../protocol/turn.ts';
+import { structuredOutput } from '../http/agent-info.ts';
 import type { Fields } from '../http/json-rpc.ts';
-import { structuredOutput } from '../http/question.ts';
 import type { Era } from './era.ts';
 
 /** The arguments of a tool. */
@@ -43,8 +43,8 @@ export async function describeTool(name: string, agent: Agent, { kind }: Era): P
     outputSchema: outputSchemaOf(isTransformed(agent) ? {} : await structuredOutput(agent)),
     annotations: { title: agent.name, openWorldHint: true },
     // Since 2026-07-28 the server decides which calls are tasks.
-    ...(kind === 'legacy' &&
-      agent.metadata.detachable && { execution: { taskSupport: 'optional' } }),
+    execution:
+      kind === 'legacy' && agent.metadata.detachable ? { taskSupport: 'optional' } : undefined,
   };
 }
 
@@ -76,11 +76,5 @@ function nested(schema: JsonSchema): { readonly inner: Fields; readonly definiti
   if ($id !== undefined || JSON.stringify(schema).includes('"$ref":"#"')) {
     return { inner: {}, definitions: {} };
   }
-  return {
-    inner,
-    definitions: {
-      ...($defs !== undefined && { $defs }),
-      ...(definitions !== undefined && { definitions }),
-    },
-  };
+  return { inner, definitions: { $defs, definitions } };
 }

@@ -3,6 +3,8 @@ import { listAllWaiting } from '../../agent/define/waiting.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { UsageQuery } from '../../api/agent-api.ts';
 import { isWaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
+import { contentOf } from '../http/agent-info.ts';
 import { ownerOf } from '../http/auth.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import {
@@ -33,7 +35,7 @@ export const agentOperations = {
   getAgent: operation({
     summary: 'One agent.',
     answer: { description: 'The agent.', schema: 'AgentInfo' },
-    run: async ({ agent }) => ({ ...describeAgent(agent), ...(await insideOf(agent)) }),
+    run: async ({ agent }) => ({ ...describeAgent(agent), ...(await contentOf(agent)) }),
   }),
 
   getUsage: operation({
@@ -48,7 +50,7 @@ export const agentOperations = {
     subject: (c) => ({ sessionId: c.req.query('session') }),
     run({ agent, options, query: { session, ...rest } }) {
       // The agent checks what the query says.
-      const query = { ...(session !== undefined && { sessionId: session }), ...rest } as UsageQuery;
+      const query = defined({ sessionId: session, ...rest }) as UsageQuery;
       return agent.getUsage({ ...options, ...query });
     },
   }),
@@ -96,17 +98,8 @@ export const agentOperations = {
   }),
 };
 
-// A prompt may need values that only a call has; then the description leaves out its content.
-async function insideOf(agent: Agent): Promise<object> {
-  try {
-    return (await internalsOf(agent).spec.describe?.()) ?? {};
-  } catch {
-    return {};
-  }
-}
-
 function describeAgent({ name, description, metadata }: Agent): object {
-  return { name, ...(description !== undefined && { description }), metadata };
+  return { name, description, metadata };
 }
 
 // Agents that this caller may not list are left out.

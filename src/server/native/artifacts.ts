@@ -70,32 +70,23 @@ export function bytesResponse(request: Request, content: ArtifactBytes, name: st
     'content-type': contentType,
     'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(name.toWellFormed())}`,
   };
-  if (isKnown(request.headers.get('if-none-match'), etag)) {
-    return new Response(null, { status: 304, headers });
-  }
+  const respond = (status: number, more: Record<string, string> = {}, range?: Range): Response =>
+    new Response(range ? streamed(content, range) : null, {
+      status,
+      headers: { ...headers, ...more },
+    });
+  if (isKnown(request.headers.get('if-none-match'), etag)) return respond(304);
   const ifRange = request.headers.get('if-range');
   const asked = ifRange === null || ifRange === etag ? request.headers.get('range') : null;
   const range = rangeOf(asked, length);
-  if (range === undefined) {
-    return new Response(streamed(content, [0, length]), {
-      headers: { ...headers, 'content-length': String(length) },
-    });
-  }
-  if (range === 'outside') {
-    return new Response(null, {
-      status: 416,
-      headers: { ...headers, 'content-range': `bytes */${length}` },
-    });
-  }
+  if (range === undefined) return respond(200, { 'content-length': String(length) }, [0, length]);
+  if (range === 'outside') return respond(416, { 'content-range': `bytes */${length}` });
   const [from, to] = range;
-  return new Response(streamed(content, range), {
-    status: 206,
-    headers: {
-      ...headers,
-      'content-range': `bytes ${from}-${to - 1}/${length}`,
-      'content-length': String(to - from),
-    },
-  });
+  const about = {
+    'content-range': `bytes ${from}-${to - 1}/${length}`,
+    'content-length': String(to - from),
+  };
+  return respond(206, about, range);
 }
 
 type Range = readonly [from: number, to: number];

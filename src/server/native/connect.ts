@@ -11,7 +11,7 @@ import type { ClientFrame } from '../../protocol/frames.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import { checkJsonText, isLongText, topLevelString } from '../http/body.ts';
-import { toWireError } from '../http/errors.ts';
+import { invalid, toWireError } from '../http/errors.ts';
 import { logFault } from '../http/log.ts';
 import { checkCall, findAgent, type ServerContext, type Subject } from '../http/server-context.ts';
 import { cursorFeed, type FeedBatch, isTurnEnd, toPublicOutput } from '../stream/feed.ts';
@@ -194,7 +194,7 @@ class SocketConnection implements FrameHandler {
     const { agent: name, request } = this.#options;
     const caller = this.#caller ?? {};
     if (this.#authorization !== frame.authorization && !request.headers.has('authorization')) {
-      throw new WaymarkError('INVALID_ARGUMENT', 'The authorization of the init is ambiguous.');
+      throw invalid('The authorization of the init is ambiguous.');
     }
     const agent = findAgent(this.#serverContext.app, name);
     const { sessionId, snapshotId } = frame.init ?? {};
@@ -333,7 +333,7 @@ function operationOf(frame: ClientFrame): 'runTurn' | 'steer' | 'abort' | undefi
 function withAuthorization(request: Request, authorization: string | undefined): Request {
   if (authorization === undefined || request.headers.has('authorization')) return request;
   if (!/^[\x20-\x7e]+$/.test(authorization)) {
-    throw new WaymarkError('INVALID_ARGUMENT', 'authorization must be printable ASCII.');
+    throw invalid('authorization must be printable ASCII.');
   }
   const headers = new Headers(request.headers);
   headers.set('authorization', authorization);

@@ -1,10 +1,9 @@
 import { likely } from '../../core/closest.ts';
-import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import { clientFrame } from '../../protocol/frames.ts';
 import { steerRequest, turnRequest } from '../../protocol/requests.ts';
 import { init, input } from '../../protocol/turn.ts';
-import { short } from '../http/errors.ts';
+import { invalid, short } from '../http/errors.ts';
 
 interface Shape {
   readonly entries: Readonly<Record<string, unknown>>;
@@ -28,7 +27,7 @@ export function checkFields(
     const guess =
       meant === undefined ? `The fields are: ${known.join(', ')}.` : `Did you mean "${meant}"?`;
     const hint = Object.hasOwn(hints, name) ? hints[name] : guess;
-    throw new WaymarkError('INVALID_ARGUMENT', `Unknown field ${short(name)} of ${what}. ${hint}`);
+    throw invalid(`Unknown field ${short(name)} of ${what}. ${hint}`);
   }
 }
 
@@ -64,7 +63,7 @@ function checkPlaces(body: Json): void {
   checkFields(body.input, input, '`input`', texts);
   const said = isJsonObject(body.input) ? body.input.message : body.input;
   if (typeof said === 'string') {
-    throw new WaymarkError('INVALID_ARGUMENT', `The message is not an object. ${textHint}`);
+    throw invalid(`The message is not an object. ${textHint}`);
   }
 }
 

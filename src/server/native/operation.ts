@@ -1,9 +1,10 @@
 import type { InferOutput, ObjectEntries, ObjectSchema } from 'valibot';
-import { WaymarkError } from '../../core/error.ts';
+import type { Json } from '../../core/json/json.ts';
+import { defined } from '../../core/json/json.ts';
 import { checkMessagePage, type MessageOptions } from '../../protocol/message-page.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { readBody } from '../http/body.ts';
-import { short } from '../http/errors.ts';
+import { invalid, short } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import type { Described, Parameter } from '../http/openapi.ts';
 import {
@@ -33,10 +34,12 @@ type Values<Q extends Query> = {
 type Shape = ObjectSchema<ObjectEntries, any>;
 
 /** A body as it was sent: JSON has no fields without a value. */
-export type Sent<Body> = { readonly [Field in keyof Body]: Exclude<Body[Field], undefined> };
+type Sent<Body> = { readonly [Field in keyof Body]: Exclude<Body[Field], undefined> };
 
 /** A call that was authorized. */
 interface Call<Body, Q extends Query> extends OpenCall {
+  readonly serverContext: ServerContext;
+  readonly c: RequestContext;
   readonly sessionId: string;
   readonly snapshotId: string;
   readonly body: Body;
@@ -53,6 +56,8 @@ interface Definition<Body extends Shape, Q extends Query> extends Omit<Described
     readonly what: string;
     /** @default true */
     readonly required?: boolean;
+    /** Refuses what its shape ignores. @default refuses unknown fields */
+    readonly check?: (value: Json) => void;
   };
   /** The session or snapshot that the call is about, besides those of its path. */
   subject?(c: RequestContext, body: InferOutput<Body>): Subject;
@@ -74,7 +79,7 @@ export function operation<Body extends Shape, Q extends Query = Readonly<Record<
         expected &&
         (await readBody(c, expected.shape, {
           what: expected.what.replace(/^an? /, ''),
-          check: (value) => checkFields(value, expected.shape, expected.what),
+          check: expected.check ?? ((value) => checkFields(value, expected.shape, expected.what)),
           ...serverContext,
         }));
       const call = await openCall(serverContext, c, name, {
@@ -84,6 +89,8 @@ export function operation<Body extends Shape, Q extends Query = Readonly<Record<
       });
       const answer = await run({
         ...call,
+        serverContext,
+        c,
         sessionId: session ?? '',
         snapshotId: snapshot ?? '',
         body: body as Sent<InferOutput<Body>>,
@@ -127,10 +134,7 @@ function readFlag(value: string | undefined, name: string): boolean {
     case '1':
       return true;
     default:
-      throw new WaymarkError(
-        'INVALID_ARGUMENT',
-        `${name} must be true or false, not ${short(value)}.`,
-      );
+      throw invalid(`${name} must be true or false, not ${short(value)}.`);
   }
 }
 
@@ -143,10 +147,7 @@ const limit: QueryParameter<number | undefined> = {
     if (given === undefined) return undefined;
     const items = Number(given);
     if (Number.isInteger(items) && items >= 1 && items <= maxItems) return items;
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      `limit must be a whole number from 1 to ${maxItems}, not ${short(given)}.`,
-    );
+    throw invalid(`limit must be a whole number from 1 to ${maxItems}, not ${short(given)}.`);
   },
 };
 
@@ -193,7 +194,7 @@ const usualPage = 50;
 /** The option of a read that asks for a page of messages. */
 export function messagesOf({ last, before }: Values<typeof messagePage>): MessageOptions {
   if (last === undefined && before === undefined) return {};
-  const messages = { last: last ?? usualPage, ...(before !== undefined && { before }) };
+  const messages = { last: last ?? usualPage, ...defined({ before }) };
   checkMessagePage(messages);
   return { messages };
 }

@@ -1,5 +1,5 @@
 import { sessionChange } from '../../protocol/requests.ts';
-import { notFound } from '../http/errors.ts';
+import { found, notFound } from '../http/errors.ts';
 import { flag, messagePage, messagesOf, operation, page, text } from './operation.ts';
 
 const session = { description: 'The session.', schema: 'Session' } as const;
@@ -29,9 +29,8 @@ export const sessionOperations = {
     query: messagePage,
     answer: session,
     async run({ agent, sessionId, options, query }) {
-      const found = await agent.getSession(sessionId, { ...options, ...messagesOf(query) });
-      if (!found) throw notFound('session', sessionId);
-      return found;
+      const how = { ...options, ...messagesOf(query) };
+      return found(await agent.getSession(sessionId, how), 'session', sessionId);
     },
   }),
 
@@ -58,9 +57,7 @@ export const sessionOperations = {
     answer: { description: 'The snapshot.', schema: 'Snapshot' },
     async run({ agent, sessionId, options, query }) {
       const how = { ...options, ...messagesOf(query) };
-      const snapshot = await agent.getSnapshot({ sessionId }, how);
-      if (!snapshot) throw notFound('session', sessionId);
-      return snapshot;
+      return found(await agent.getSnapshot({ sessionId }, how), 'session', sessionId);
     },
   }),
 
@@ -73,12 +70,12 @@ export const sessionOperations = {
     },
     answer: { description: 'A page of snapshots.', schema: 'SnapshotPage' },
     async run({ agent, sessionId, options, query }) {
-      const found = await agent.listSnapshots(sessionId, { ...options, ...query });
+      const listed = await agent.listSnapshots(sessionId, { ...options, ...query });
       // An empty page may be that of a session without snapshots, or of none.
-      if (found.items.length > 0) return found;
-      const isThere = await agent.getSession(sessionId, { ...options, ...least });
-      if (!isThere) throw notFound('session', sessionId);
-      return found;
+      if (listed.items.length === 0) {
+        found(await agent.getSession(sessionId, { ...options, ...least }), 'session', sessionId);
+      }
+      return listed;
     },
   }),
 };

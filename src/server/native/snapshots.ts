@@ -1,6 +1,6 @@
 import type { EditChange } from '../../api/agent-api.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { isJsonObject, type Json } from '../../core/json/json.ts';
+import { defined, isJsonObject, type Json } from '../../core/json/json.ts';
 import {
   editRequest,
   forkRequest,
@@ -10,20 +10,12 @@ import {
   stateEdit,
   steerRequest,
 } from '../../protocol/requests.ts';
-import { readBody } from '../http/body.ts';
-import { notFound } from '../http/errors.ts';
+import { found, invalid } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { openCall, type ServerContext } from '../http/server-context.ts';
 import { requestIdOf, underRequestId } from '../stream/turn.ts';
 import { checkFields, checkSteerFields } from './known-fields.ts';
-import {
-  messagePage,
-  messagesOf,
-  type NativeOperation,
-  operation,
-  type Sent,
-  text,
-} from './operation.ts';
+import { messagePage, messagesOf, type NativeOperation, operation, text } from './operation.ts';
 
 const snapshot = { description: 'The snapshot.', schema: 'Snapshot' } as const;
 
@@ -38,10 +30,9 @@ export const snapshotOperations = {
     answer: snapshot,
     subject: (c) => ({ sessionId: c.req.query('sessionId') }),
     async run({ agent, snapshotId, options, query: { sessionId, ...messages } }) {
-      const lookup = { snapshotId, ...(sessionId !== undefined && { sessionId }) };
-      const found = await agent.getSnapshot(lookup, { ...options, ...messagesOf(messages) });
-      if (!found) throw notFound('snapshot', snapshotId);
-      return found;
+      const lookup = { snapshotId, ...defined({ sessionId }) };
+      const how = { ...options, ...messagesOf(messages) };
+      return found(await agent.getSnapshot(lookup, how), 'snapshot', snapshotId);
     },
   }),
 
@@ -81,49 +72,44 @@ export const snapshotOperations = {
     run: ({ agent, snapshotId, body, options }) => agent.fork(snapshotId, { ...options, ...body }),
   }),
 
-  edit: {
+  edit: operation({
     summary:
       'Saves a changed custom state or changed artifacts as a new snapshot, which becomes the head.',
-    body: { schema: 'EditRequest' },
+    body: { shape: editRequest, schema: 'EditRequest', what: 'an edit', check: checkEditFields },
     answer: snapshot,
-    async respond(serverContext, c) {
-      const snapshotId = c.req.param('snapshot') ?? '';
-      const check = checkEditFields;
-      const body = await readBody(c, editRequest, { what: 'edit', check, ...serverContext });
-      const { change, ...note } = body as Sent<typeof body>;
+    run({ serverContext, agent, caller, snapshotId, body, options }) {
+      const { change, ...note } = body;
       checkEditable(serverContext);
       checkOperations(change);
-      const { agent, caller, options } = await openCall(serverContext, c, 'edit', { snapshotId });
-      const by = caller.principal;
-      const how = { ...options, ...note, ...(by !== undefined && { by }) };
-      return jsonResponse(await agent.edit(snapshotId, change as EditChange, how));
+      const how = { ...options, ...note, ...defined({ by: caller.principal }) };
+      return agent.edit(snapshotId, change as EditChange, how);
     },
-  } satisfies NativeOperation,
+  }),
 
-  steer: {
+  steer: operation({
     summary: 'Adds a message to a running turn.',
-    body: { schema: 'SteerRequest' },
+    body: {
+      shape: steerRequest,
+      schema: 'SteerRequest',
+      what: 'a message',
+      check: checkSteerFields,
+    },
     answer: {
       description: 'Whether the turn will take it, or has taken it.',
       schema: 'SteerResult',
     },
-    async respond(serverContext, c) {
-      const snapshotId = c.req.param('snapshot') ?? '';
-      const check = checkSteerFields;
-      const body = await readBody(c, steerRequest, { what: 'message', check, ...serverContext });
+    run({ c, agent, snapshotId, body, options }) {
       const input = underRequestId(body.input, requestIdOf(c), body.requestId);
-      const { agent, options } = await openCall(serverContext, c, 'steer', { snapshotId });
-      return jsonResponse(await agent.steer(snapshotId, input, { ...options, remote: true }));
+      return agent.steer(snapshotId, input, { ...options, remote: true });
     },
-  } satisfies NativeOperation,
+  }),
 
   abort: operation({
     summary: 'Stops a run.',
     answer: { description: 'The status after the attempt.', schema: 'AbortResult' },
     async run({ agent, snapshotId, options }) {
       const status = await agent.abort(snapshotId, options);
-      if (status === undefined) throw notFound('snapshot', snapshotId);
-      return { snapshotId, status };
+      return { snapshotId, status: found(status, 'snapshot', snapshotId) };
     },
   }),
 };
@@ -139,8 +125,7 @@ function checkEditFields(body: Json): void {
 function checkOperations({ customPatch = [] }: StateEdit): void {
   const other = customPatch.find(({ op }) => !['add', 'remove', 'replace'].includes(op));
   if (other === undefined) return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     `A client cannot use "${other.op}" in a customPatch, only add, remove and replace.`,
   );
 }

@@ -4,6 +4,7 @@ import { letOthersRun } from '../../core/platform.ts';
 import { after, type Clock } from '../../core/time.ts';
 import { type ClientFrame, clientFrame, type ServerFrame } from '../../protocol/frames.ts';
 import { isLongText, parseInSteps, parseText, type TextOptions } from '../http/body.ts';
+import { invalid } from '../http/errors.ts';
 import type { ServerLimits } from '../http/limits.ts';
 import type { ServerContext } from '../http/server-context.ts';
 import { checkFrameFields } from './known-fields.ts';
@@ -203,7 +204,7 @@ export class FrameReader {
 
 function textOf(frame: string | undefined): string {
   if (frame !== undefined) return frame;
-  throw new WaymarkError('INVALID_ARGUMENT', 'Frames must be JSON texts.');
+  throw invalid('Frames must be JSON texts.');
 }
 
 /** Inputs that wait to be taken at most. */

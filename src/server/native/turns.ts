@@ -5,20 +5,19 @@ import { eventIdPattern, parseEventId } from '../../protocol/ids.ts';
 import { turnRequest } from '../../protocol/requests.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import { pieceOf } from '../../store/rules/event-body.ts';
-import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { logFault } from '../http/log.ts';
-import { openCall, openTurn, type RequestContext } from '../http/server-context.ts';
-import { type FeedEvent, runFeed, startingWith, throwFirstError } from '../stream/feed.ts';
+import { openCall, type RequestContext } from '../http/server-context.ts';
+import { type FeedEvent, runFeed } from '../stream/feed.ts';
 import {
-  acquireStreamSlot,
+  acceptedFeed,
+  type ReaderSeat,
   type StreamFormat,
   sseEvent,
-  sseHeaders,
-  sseKeepAlive,
-  waitForAcceptance,
+  sseFormat,
+  sseJson,
   wantsEvents,
+  withStreamSlot,
 } from '../stream/stream-response.ts';
 import { answerTurn, requestIdOf, underRequestId } from '../stream/turn.ts';
 import { checkTurnFields } from './known-fields.ts';
@@ -49,7 +48,7 @@ export const turnOperations = {
       const body = await readBody(c, turnRequest, { what: 'turn', check, ...serverContext });
       const { init } = body;
       const input = underRequestId(body.input, requestIdOf(c), body.requestId);
-      const call = await openTurn(serverContext, c, init);
+      const call = await openCall(serverContext, c, 'runTurn', init);
       return answerTurn(serverContext, c, call, {
         init,
         input,
@@ -80,23 +79,13 @@ export const turnOperations = {
     async respond(serverContext, c) {
       const snapshotId = c.req.param('snapshot') ?? '';
       const after = lastEventId(c);
-      const { agent, caller } = await openCall(serverContext, c, 'watch', { snapshotId });
-      const slot = acquireStreamSlot(serverContext, c, { own: false });
-      const feed = runFeed(agent, snapshotId, {
-        ...ownerOf(caller),
-        reader: slot.signal,
-        requestId: requestIdOf(c),
-        onFault: (error) => logFault(serverContext, error, c.get('logged')),
-        after,
-      });
-      const first = feed.next();
-      try {
-        await waitForAcceptance(serverContext, first.then(throwFirstError), 250);
-      } catch (error) {
-        slot.leave();
-        throw error;
-      }
-      return slot.respond(startingWith(first, feed), nativeFormat(c.req.url));
+      const call = await openCall(serverContext, c, 'watch', { snapshotId });
+      const respond = async (slot: ReaderSeat): Promise<Response> => {
+        const run = { runId: snapshotId, reader: slot.signal, requestId: requestIdOf(c), after };
+        const feed = await acceptedFeed(serverContext, runFeed(serverContext, c, call, run));
+        return slot.respond(feed, nativeFormat(c.req.url));
+      };
+      return await withStreamSlot(serverContext, c, respond, { own: false });
     },
   },
 
@@ -125,11 +114,7 @@ function lastEventId(c: RequestContext): EventId | undefined {
 /** The native dialect's stream: named events, each with its place in the run. */
 export function nativeFormat(url: string): StreamFormat<FeedEvent> {
   const shown = artifactForm(url);
-  return {
-    encode: (event) => encode(event, shown),
-    keepAlive: sseKeepAlive,
-    headers: sseHeaders,
-  };
+  return sseFormat((event) => encode(event, shown));
 }
 
 /** How a client takes edited artifacts: `?artifacts=patches` asks for the edit, otherwise it gets the whole artifact. */
@@ -148,9 +133,9 @@ function encode(event: FeedEvent, shown: (chunk: Chunk) => Chunk): string {
       return sseEvent({ event: 'reset', id, data: JSON.stringify(reset) });
     }
     case 'output':
-      return sseEvent({ event: 'output', data: JSON.stringify(event.output) });
+      return sseJson(event.output, 'output');
     case 'error':
-      return sseEvent({ event: 'error', data: JSON.stringify(event.error) });
+      return sseJson(event.error, 'error');
     default:
       return assertNever(event);
   }

@@ -1,6 +1,7 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { Json } from '../../core/json/json.ts';
+import { defined } from '../../core/json/json.ts';
 import { isName } from '../../protocol/ids.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
@@ -10,9 +11,10 @@ import { fromPlainState, hashState } from '../../session/session-state.ts';
 import type { Scope, SnapshotStore, Store } from '../../store/contract/store.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import { short } from '../http/errors.ts';
+import { hasStore } from '../http/served-app.ts';
 import type { OpenCall } from '../http/server-context.ts';
 import { badRequest, unknownId } from './errors.ts';
-import { fullStoreOf, hasStore, type OpenAiServer } from './openai-server.ts';
+import { fullStoreOf, type OpenAiServer } from './openai-server.ts';
 
 /**
  * A conversation: a session of the agent that answered first. Until then, and for its metadata, there is a record of it, because
@@ -30,7 +32,7 @@ export interface Conversation {
 const recordsName = 'openai:conversations';
 
 /** Where the records of conversations are: in the store of the first agent that can list sessions. */
-interface Records {
+export interface Records {
   readonly store: Store & Required<Pick<Store, 'timeline'>>;
   readonly scope: Scope;
 }
@@ -101,7 +103,10 @@ interface Seed {
 /** Adds messages of the caller to a session of the agent as a snapshot; gives its id. */
 export async function seedSession({ agent, caller }: OpenCall, seed: Seed): Promise<string> {
   const { spec, host } = internalsOf(agent);
-  if (spec.store === undefined) throw noStore(agent.name);
+  if (spec.store === undefined) {
+    const message = `The model "${agent.name}" stores nothing. Send store: false.`;
+    throw badRequest(message, { param: 'store' });
+  }
   const scope = { agent: spec.name, ...ownerOf(caller) };
   const initial = spec.initialState;
   return await saveMessages(spec.store, scope, seed, { newId: host.newId, initial });
@@ -117,13 +122,14 @@ export async function saveMessages(
   const snapshotId = newId();
   const before = parent?.state ?? (initial === undefined ? {} : { custom: initial });
   const state: State = { ...before, messages: [...(before.messages ?? []), ...messages] };
+  const asked = (state.messages ?? []).filter(({ role }) => role === 'user');
   const now = new Date(0).toISOString();
   await store.saveSnapshot(scope, snapshotId, () => ({
     snapshotId,
     sessionId: sessionId ?? newId(),
-    ...(parent && { parentId: parent.snapshotId }),
+    ...defined({ parentId: parent?.snapshotId }),
     index: parent ? parent.index + 1 : 0,
-    turnIndex: Math.max(0, countTurns(state.messages ?? []) - 1),
+    turnIndex: Math.max(0, asked.length - 1),
     event: 'turnEnd',
     status: 'succeeded',
     finishReason: 'stop',
@@ -135,12 +141,4 @@ export async function saveMessages(
     state,
   }));
   return snapshotId;
-}
-
-function countTurns(messages: readonly Message[]): number {
-  return messages.filter(({ role }) => role === 'user').length;
-}
-
-function noStore(name: string): Error {
-  return badRequest(`The model "${name}" stores nothing. Send store: false.`, { param: 'store' });
 }

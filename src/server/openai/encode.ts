@@ -7,12 +7,11 @@ import { toCallId, toItemId } from './ids.ts';
 import {
   callItem,
   type Item,
-  outputText,
-  summaryText,
   type TextKind,
   textItem,
   textOfItem,
   textPart,
+  texts,
 } from './items.ts';
 import {
   finalStatus,
@@ -196,7 +195,7 @@ export class ResponseEncoder {
     this.#close();
     const open = {
       kind,
-      id: this.#nextId(kind === 'message' ? 'msg' : 'rs'),
+      id: this.#nextId(texts[kind].idPrefix),
       index: this.#sent++,
       message: this.#message,
       text: '',
@@ -220,25 +219,20 @@ export class ResponseEncoder {
   }
 
   #pushText({ kind, id, index }: OpenText, what: 'delta' | 'done', fields: object): void {
-    const place = { item_id: id, output_index: index };
-    if (kind === 'message') {
-      const type = `response.output_text.${what}`;
-      this.#push(type, { ...place, content_index: 0, logprobs: [], ...fields });
-    } else {
-      const type = `response.reasoning_summary_text.${what}`;
-      this.#push(type, { ...place, summary_index: 0, ...fields });
-    }
+    const { event, place, more } = texts[kind];
+    this.#push(`${event}.${what}`, {
+      item_id: id,
+      output_index: index,
+      ...place,
+      ...more,
+      ...fields,
+    });
   }
 
   #pushPart({ kind, id, index, text }: OpenText, what: 'added' | 'done'): void {
-    const place = { item_id: id, output_index: index };
-    if (kind === 'message') {
-      const type = `response.content_part.${what}`;
-      this.#push(type, { ...place, content_index: 0, part: outputText(text) });
-    } else {
-      const type = `response.reasoning_summary_part.${what}`;
-      this.#push(type, { ...place, summary_index: 0, part: summaryText(text) });
-    }
+    const { partEvent, place, toPart } = texts[kind];
+    const part = toPart(text);
+    this.#push(`${partEvent}.${what}`, { item_id: id, output_index: index, ...place, part });
   }
 
   #call(interrupt: Interrupt): void {
@@ -261,9 +255,8 @@ export class ResponseEncoder {
 
   // Clients send items of this kind back unread, also those that know nothing of this server.
   #holdState(state: string): void {
-    const index = this.#sent;
+    const index = this.#sent++;
     const id = this.#nextId('rs');
-    this.#sent++;
     const item = { id, type: 'reasoning', summary: [], encrypted_content: state };
     this.#items.push(item);
     this.#push('response.output_item.added', { output_index: index, item });

@@ -7,39 +7,34 @@ import {
   type RequestContext,
   type ServerContext,
 } from '../http/server-context.ts';
-import {
-  createConversation,
-  createItems,
-  deleteConversation,
-  deleteItem,
-  getConversation,
-  getItem,
-  listItems,
-  updateConversation,
-} from './conversations.ts';
+import { conversationHandlers } from './conversations.ts';
 import { createResponse } from './create.ts';
-import { createOpenAiServer, type OpenAiServer } from './openai-server.ts';
-import { cancelResponse, deleteResponse, getResponse, listInputItems } from './responses.ts';
+import { createOpenAiServer, type Handler, type OpenAiServer } from './openai-server.ts';
+import { responseHandlers } from './responses.ts';
 import type { OpenAiRoute } from './routes.ts';
 
-const handlers: Readonly<
-  Record<OpenAiRoute, (openai: OpenAiServer, c: RequestContext) => Promise<Response>>
-> = {
-  listModels,
-  getModel,
+/** The agents as models. */
+const modelHandlers = {
+  async listModels(request) {
+    const { serverContext, c, caller } = request;
+    await checkCall(serverContext, { request: c.req.raw, caller, operation: 'listAgents' });
+    const data = request.agents().map((agent) => toModel(request, agent));
+    return jsonResponse({ object: 'list', data });
+  },
+
+  async getModel(request) {
+    const { serverContext, c } = request;
+    const agent = request.agent(c.req.param('model') ?? '');
+    await openAgentCall(serverContext, c, { agent, operation: 'getAgent' });
+    return jsonResponse(toModel(request, agent));
+  },
+} satisfies Partial<Record<OpenAiRoute, Handler>>;
+
+const handlers: Readonly<Record<OpenAiRoute, Handler>> = {
+  ...modelHandlers,
+  ...responseHandlers,
+  ...conversationHandlers,
   createResponse,
-  getResponse,
-  deleteResponse,
-  cancelResponse,
-  listInputItems,
-  createConversation,
-  getConversation,
-  updateConversation,
-  deleteConversation,
-  listItems,
-  createItems,
-  getItem,
-  deleteItem,
 };
 
 /** Answers a request to one of the routes. */
@@ -50,23 +45,7 @@ export function createEndpoints(
   options: OpenAiServerOptions,
 ): Endpoints {
   const openai = createOpenAiServer(serverContext, options);
-  return (route, c) => handlers[route](openai, c);
-}
-
-/** `GET /models`: the agents. */
-export async function listModels(openai: OpenAiServer, c: RequestContext): Promise<Response> {
-  const { serverContext } = openai;
-  const caller = c.get('caller');
-  await checkCall(serverContext, { request: c.req.raw, caller, operation: 'listAgents' });
-  const data = openai.agents().map((agent) => toModel(openai, agent));
-  return jsonResponse({ object: 'list', data });
-}
-
-/** `GET /models/:model`. */
-export async function getModel(openai: OpenAiServer, c: RequestContext): Promise<Response> {
-  const agent = openai.agent(c.req.param('model') ?? '');
-  await openAgentCall(openai.serverContext, c, { agent, operation: 'getAgent' });
-  return jsonResponse(toModel(openai, agent));
+  return (route, c) => handlers[route]({ ...openai, c, caller: c.get('caller') });
 }
 
 function toModel({ startedAt }: OpenAiServer, { name }: Agent): object {

@@ -1,6 +1,6 @@
 import { type ErrorBody, type Status, WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
-import { errorHeaders, httpStatusOf, toWireError } from '../http/errors.ts';
+import { errorHeaders, httpStatusOf, invalid, toWireError } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
 
 /** An error as clients of OpenAI read it. */
@@ -16,16 +16,12 @@ export function badRequest(
   message: string,
   { param, code = 'invalid_value' }: { readonly param?: string; readonly code?: string } = {},
 ): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', message, {
-    details: { code, ...(param !== undefined && { param }) },
-  });
+  return invalid(message, { details: { code, param } });
 }
 
 /** The error for an id that this caller does not have, whether or not another one has it. */
 export function unknownId(message: string, code: string, param?: string): WaymarkError {
-  return new WaymarkError('NOT_FOUND', message, {
-    details: { code, ...(param !== undefined && { param }) },
-  });
+  return new WaymarkError('NOT_FOUND', message, { details: { code, param } });
 }
 
 const types: Partial<Record<Status, string>> = {

@@ -1,3 +1,4 @@
+import { defined } from '../../core/json/json.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import { short } from '../http/errors.ts';
 import { badRequest } from './errors.ts';
@@ -13,9 +14,9 @@ export interface CallOutput {
 /** The content of a request's input. */
 export interface ReadInput {
   /** The response that the input itself continues, by its items. */
-  readonly snapshotId?: string;
+  readonly snapshotId?: string | undefined;
   /** The signed state that a client has held. */
-  readonly heldState?: string;
+  readonly heldState?: string | undefined;
   /** Messages of a conversation that this server does not know, before the user's new message. */
   readonly history: readonly Message[];
   /** The content of the user's new message; empty when there is none. */
@@ -48,15 +49,10 @@ export function readInput(input: string | readonly InputItem[]): ReadInput {
   }
   const { history, content } = splitMessages(messages);
   const asked = outputs.map(({ callId }) => snapshotOfCall(callId)).find((id) => id !== undefined);
-  const snapshotId = (last && snapshotOfOutput(last)) ?? asked;
-  return {
-    history,
-    content,
-    instructions,
-    outputs,
-    ...(heldState !== undefined && { heldState }),
-    ...(heldState === undefined && snapshotId !== undefined && { snapshotId }),
-  };
+  // The state says more than the items.
+  const snapshotId =
+    heldState === undefined ? ((last && snapshotOfOutput(last)) ?? asked) : undefined;
+  return { history, content, instructions, outputs, heldState, snapshotId };
 }
 
 /** Items of a conversation as messages. */
@@ -137,15 +133,19 @@ function messageOf(item: InputItem, at: string): Message {
       code: 'unsupported_value',
     });
   }
-  if (role === 'assistant') return { role: 'model', content: toParts(content ?? '', at) };
-  if (role === 'system' || role === 'developer') {
-    return { role: 'system', content: toParts(content ?? '', at) };
-  }
-  if (role === 'user') return { role: 'user', content: toParts(content ?? '', at) };
+  const known = Object.hasOwn(roles, role ?? '') ? roles[role ?? ''] : undefined;
+  if (known !== undefined) return { role: known, content: toParts(content ?? '', at) };
   throw badRequest('A message has the role user, assistant, system or developer.', {
     param: `${at}.role`,
   });
 }
+
+const roles: Readonly<Record<string, Message['role']>> = {
+  assistant: 'model',
+  system: 'system',
+  developer: 'system',
+  user: 'user',
+};
 
 function toParts(content: NonNullable<InputItem['content']>, at: string): Part[] {
   if (typeof content === 'string') return [{ text: content }];
@@ -188,6 +188,5 @@ function filePart({
 
 function media(url: string, otherwise?: string): Part {
   const [, type] = /^data:([\w.+-]+\/[\w.+-]+)/.exec(url) ?? [];
-  const contentType = type ?? otherwise;
-  return { media: { url, ...(contentType !== undefined && { contentType }) } };
+  return { media: { url, ...defined({ contentType: type ?? otherwise }) } };
 }

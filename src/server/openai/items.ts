@@ -2,6 +2,7 @@ import { interruptsOf } from '../../api/interrupts.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Message, Part, ToolResponsePart } from '../../protocol/message.ts';
 import { requestKey } from '../../protocol/messages.ts';
+import { turnsOf } from '../http/turns-of.ts';
 import { toCallId, toItemId } from './ids.ts';
 
 /** An item of a response or a conversation. */
@@ -11,8 +12,27 @@ export interface Item {
   readonly [field: string]: unknown;
 }
 
-/** The kinds of text that a model answers with. */
-export type TextKind = 'message' | 'reasoning';
+/** The kinds of text that a model answers with: the names and fields under which clients know each. */
+export const texts = {
+  message: {
+    idPrefix: 'msg',
+    event: 'response.output_text',
+    partEvent: 'response.content_part',
+    place: { content_index: 0 },
+    more: { logprobs: [] },
+    toPart: (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] }),
+  },
+  reasoning: {
+    idPrefix: 'rs',
+    event: 'response.reasoning_summary_text',
+    partEvent: 'response.reasoning_summary_part',
+    place: { summary_index: 0 },
+    more: {},
+    toPart: (text: string) => ({ type: 'summary_text', text }),
+  },
+} as const;
+
+export type TextKind = keyof typeof texts;
 
 /** A text of the model as an item. */
 export function textItem(
@@ -21,19 +41,10 @@ export function textItem(
   text: string | undefined,
   status: 'in_progress' | 'completed' | 'incomplete' = 'completed',
 ): Item {
-  if (kind === 'reasoning') {
-    return { id, type: kind, summary: text === undefined ? [] : [summaryText(text)] };
-  }
-  const content = text === undefined ? [] : [outputText(text)];
-  return { id, type: kind, role: 'assistant', status, content };
-}
-
-export function outputText(text: string): object {
-  return { type: 'output_text', text, annotations: [], logprobs: [] };
-}
-
-export function summaryText(text: string): object {
-  return { type: 'summary_text', text };
+  const parts = text === undefined ? [] : [texts[kind].toPart(text)];
+  return kind === 'reasoning'
+    ? { id, type: kind, summary: parts }
+    : { id, type: kind, role: 'assistant', status, content: parts };
 }
 
 /** The text of an item of the model. */
@@ -48,13 +59,12 @@ export function callItem(
   callId: string,
   { toolName, input }: { readonly toolName: string; readonly input?: Json | undefined },
 ): Item {
-  const args = JSON.stringify(input ?? {});
   return {
     id,
     type: 'function_call',
     call_id: callId,
     name: toolName,
-    arguments: args,
+    arguments: JSON.stringify(input ?? {}),
     status: 'completed',
   };
 }
@@ -66,18 +76,8 @@ export interface TurnMessages {
 }
 
 /** The messages of a state by turns. Those after the last snapshot belong to `last`, the snapshot that is being read. */
-export function turnsOf(messages: readonly Message[], last: string): readonly TurnMessages[] {
-  const turns: TurnMessages[] = [];
-  let turn: Message[] = [];
-  for (const message of messages) {
-    turn.push(message);
-    const snapshotId = message.metadata?.snapshotId;
-    if (typeof snapshotId !== 'string') continue;
-    turns.push({ snapshotId, messages: turn });
-    turn = [];
-  }
-  if (turn.length > 0) turns.push({ snapshotId: last, messages: turn });
-  return turns;
+export function turnsIn(stored: readonly Message[], last: string): readonly TurnMessages[] {
+  return turnsOf(stored).map(({ messages, snapshotId = last }) => ({ messages, snapshotId }));
 }
 
 /** The input of a turn: messages, or the outputs of the function calls that the turn before it waited for. */
@@ -115,7 +115,7 @@ function answerItems({ snapshotId, messages }: TurnMessages): readonly Item[] {
     }
     if (message.role !== 'model') return [];
     return textsOf(message).map(({ kind, text }) =>
-      textItem(kind, toItemId(kind === 'message' ? 'msg' : 'rs', snapshotId, count++), text),
+      textItem(kind, toItemId(texts[kind].idPrefix, snapshotId, count++), text),
     );
   });
   const waiting = new Map(
@@ -157,17 +157,17 @@ function firstAnswer(messages: readonly Message[]): number {
 
 /** The texts of a message of the model; parts of one kind that follow each other are one text. */
 function textsOf({ content }: Message): { readonly kind: TextKind; readonly text: string }[] {
-  const texts: { kind: TextKind; text: string }[] = [];
+  const found: { kind: TextKind; text: string }[] = [];
   let isOpen = false;
   for (const part of content) {
     const next = textPart(part);
     if (next?.text === '') continue;
-    const last = texts.at(-1);
+    const last = found.at(-1);
     if (next && isOpen && last?.kind === next.kind) last.text += next.text;
-    else if (next) texts.push(next);
+    else if (next) found.push(next);
     isOpen = next !== undefined;
   }
-  return texts;
+  return found;
 }
 
 /** A part of an answer as a text that a client can see. */
@@ -184,7 +184,7 @@ function messageItem(id: string, { role, content }: Message): Item {
 }
 
 function answerContent(part: Part): object[] {
-  return 'text' in part ? [outputText(part.text)] : [];
+  return 'text' in part ? [texts.message.toPart(part.text)] : [];
 }
 
 function inputContent(part: Part): object[] {

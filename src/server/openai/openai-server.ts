@@ -7,10 +7,12 @@ import type { Message } from '../../protocol/message.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { type State, state as stateShape } from '../../protocol/state.ts';
 import type { Store } from '../../store/contract/store.ts';
+import type { Caller } from '../http/auth.ts';
 import { isLongText, parseInSteps, parseText } from '../http/body.ts';
 import { short } from '../http/errors.ts';
 import type { OpenAiServerOptions } from '../http/handler-options.ts';
 import { fromBase64Url, randomSecret, toBase64Url } from '../http/secret.ts';
+import { hasStore } from '../http/served-app.ts';
 import {
   type OpenCall,
   openAgentCall,
@@ -34,6 +36,15 @@ export interface OpenAiServer {
   held(agent: Agent): Agent;
 }
 
+/** One request of a client. */
+export interface OpenAiRequest extends OpenAiServer {
+  readonly c: RequestContext;
+  readonly caller: Caller;
+}
+
+/** Answers a request to one route. */
+export type Handler = (request: OpenAiRequest) => Promise<Response>;
+
 export function createOpenAiServer(
   serverContext: ServerContext,
   options: OpenAiServerOptions,
@@ -55,11 +66,6 @@ export function createOpenAiServer(
   };
 }
 
-/** Whether the sessions of an agent are in a store. */
-export function hasStore({ metadata }: Agent): boolean {
-  return metadata.stateManagement === 'server';
-}
-
 /** The store of an agent, if it can list sessions. */
 export function fullStoreOf(agent: Agent): (Store & Required<Pick<Store, 'timeline'>>) | undefined {
   const store = internalsOf(agent).spec.store;
@@ -73,16 +79,14 @@ export interface ResponseCall extends OpenCall {
 
 /** Finds the response that the path names. One of another owner is unknown. */
 export async function openResponse(
-  openai: OpenAiServer,
-  c: RequestContext,
+  { serverContext, agents, c, caller }: OpenAiRequest,
   operation: Operation,
 ): Promise<ResponseCall> {
   const id = c.req.param('response') ?? '';
   const snapshotId = snapshotOfResponse(id);
-  const { serverContext } = openai;
-  for (const agent of snapshotId === undefined ? [] : openai.agents().filter(hasStore)) {
-    if (snapshotId === undefined) break;
-    const sessionId = await serverContext.sessionOf(agent, snapshotId, c.get('caller'));
+  if (snapshotId === undefined) throw unknownResponse(id);
+  for (const agent of agents().filter(hasStore)) {
+    const sessionId = await serverContext.sessionOf(agent, snapshotId, caller);
     if (sessionId === undefined) continue;
     const open = await openAgentCall(serverContext, c, { agent, operation, snapshotId });
     return { ...open, snapshotId };
@@ -105,22 +109,12 @@ function createHeldAgents({
   const known = new WeakMap<Agent, Agent>();
   return (agent) => {
     const { spec, host } = internalsOf(agent);
-    if (spec.store === undefined && spec.clientState !== undefined) return agent;
+    const { store } = spec;
+    if (store === undefined && spec.clientState !== undefined) return agent;
+    const clientState = { secret, bindOwner: true, ...(store && { replayGuard: store }) };
     const twin =
       known.get(agent) ??
-      createAgent(
-        {
-          ...spec,
-          store: undefined,
-          turnStore: clientTurnStore,
-          clientState: {
-            secret,
-            bindOwner: true,
-            ...(spec.store && { replayGuard: spec.store }),
-          },
-        },
-        host,
-      );
+      createAgent({ ...spec, store: undefined, turnStore: clientTurnStore, clientState }, host);
     known.set(agent, twin);
     return twin;
   };

@@ -4,17 +4,19 @@ import {
   interruptsAtEnd,
   toResume,
 } from '../../api/interrupts.ts';
-import { isJsonObject, type Json, type JsonObject, toJson } from '../../core/json/json.ts';
+import { defined, type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
 import type { CallerToolInfo, Init, Input } from '../../protocol/turn.ts';
+import { toolsOf } from '../http/agent-info.ts';
 import { short } from '../http/errors.ts';
-import { decideApproval, toolsOf } from '../http/question.ts';
-import type { OpenCall, RequestContext } from '../http/server-context.ts';
+import { askedBy, decideApproval } from '../http/question.ts';
+import { hasStore } from '../http/served-app.ts';
+import type { OpenCall } from '../http/server-context.ts';
 import { requestIdOf } from '../stream/turn.ts';
 import { badRequest } from './errors.ts';
 import { toCallId } from './ids.ts';
 import { type CallOutput, type ReadInput, readInput } from './input.ts';
-import { hasStore, type OpenAiServer } from './openai-server.ts';
+import type { OpenAiRequest } from './openai-server.ts';
 import { type RequestEcho, requestMetadata, type StoredRequest } from './response.ts';
 import { checkAllowed, checkParameters, settingsOf } from './settings.ts';
 import type { CreateRequest, FunctionTool } from './shapes.ts';
@@ -31,8 +33,7 @@ export interface TurnRequest extends OpenCall {
 
 /** Reads a request, asks whether its caller may make it, and finds where the turn starts. */
 export async function openRequest(
-  openai: OpenAiServer,
-  c: RequestContext,
+  openai: OpenAiRequest,
   body: CreateRequest,
 ): Promise<TurnRequest> {
   checkParameters(body, openai.options);
@@ -46,7 +47,7 @@ export async function openRequest(
   const read = readInput(body.input ?? '');
   checkInput(openai, read);
   const isHeld = body.store === false || !hasStore(agent);
-  const start = await findStart(openai, c, { agent, body, read, isHeld });
+  const start = await findStart(openai, { agent, body, read, isHeld });
   // Asking for them may ask MCP servers.
   const { tool_choice: choice } = body;
   const isNamed = typeof choice === 'object' && choice !== null;
@@ -57,23 +58,18 @@ export async function openRequest(
   // A model that must not call tools is not told about those of the caller.
   const tools = choice === 'none' ? [] : given;
   const settings = await settingsOf(agent, body, read);
-  const echo = echoOf(body, start);
-  const requestId = requestIdOf(c);
-  const common = {
-    ...(tools.length > 0 && { tools: [...tools] }),
-    ...(settings && { settings }),
-    ...(requestId !== undefined && { requestId }),
-  };
+  const stored = { ...start.place, ...givenIn(body, storedFields) } as StoredRequest;
+  const text = body.text && { text: { format: { type: 'text' }, ...body.text } };
+  const echo = { ...stored, ...givenIn(body, ['tools', 'tool_choice', 'reasoning']), ...text };
+  const requestId = requestIdOf(openai.c);
+  const common = defined({ tools: tools.length > 0 ? [...tools] : undefined, settings, requestId });
   const { open, init } = start;
   if (read.outputs.length > 0) {
     const resume = toResume(await answersTo(start, read, own));
     return { ...open, init, input: { resume, ...common }, echo, isHeld };
   }
-  const message = {
-    role: 'user' as const,
-    content: [...read.content],
-    ...requestMetadata(storedEcho(echo)),
-  };
+  const metadata = requestMetadata(stored);
+  const message = { role: 'user' as const, content: [...read.content], ...defined({ metadata }) };
   return { ...open, init, input: { message, ...common }, echo, isHeld };
 }
 
@@ -85,7 +81,7 @@ function checkToolChoice(name: string, tools: readonly { readonly name: string }
   });
 }
 
-function checkInput({ options }: OpenAiServer, read: ReadInput): void {
+function checkInput({ options }: OpenAiRequest, read: ReadInput): void {
   const { content, outputs, history, instructions } = read;
   if (instructions.length > 0) checkAllowed(options, 'instructions', 'input');
   if (history.length > 0) checkAllowed(options, 'history', 'input');
@@ -108,67 +104,36 @@ async function answersTo(
   { outputs }: ReadInput,
   tools: readonly ToolInfo[],
 ): Promise<readonly InterruptAnswer[]> {
-  const { agent, options } = open;
   const { state, snapshotId, sessionId } = init;
-  if (state || (snapshotId === undefined && sessionId === undefined)) {
-    const interrupts = interruptsAtEnd(state?.messages ?? []);
-    return toAnswers(outputs, { interrupts, snapshotId: undefined, tools });
-  }
   const lookup = snapshotId === undefined ? { sessionId: sessionId ?? '' } : { snapshotId };
-  const snapshot = await agent.getSnapshot(lookup, options);
-  const interrupts = snapshot?.interrupts ?? [];
-  return toAnswers(outputs, { interrupts, snapshotId: snapshot?.snapshotId, tools });
-}
-
-/** The fields of the request that the response repeats. */
-function echoOf(body: CreateRequest, { place }: Start): RequestEcho {
-  const { metadata, instructions, temperature, top_p, max_output_tokens, background } = body;
-  const { tools, text, tool_choice: toolChoice, reasoning } = body;
-  return {
-    ...place,
-    ...(metadata && { metadata }),
-    ...(typeof instructions === 'string' && { instructions }),
-    ...(typeof temperature === 'number' && { temperature }),
-    ...(typeof top_p === 'number' && { top_p }),
-    ...(typeof max_output_tokens === 'number' && { max_output_tokens }),
-    ...(background === true && { background }),
-    ...(tools && { tools }),
-    ...(toolChoice && { tool_choice: toolChoice }),
-    ...(reasoning && { reasoning }),
-    ...(text && { text: { format: { type: 'text' }, ...text } }),
-  };
-}
-
-function storedEcho({
-  tools: _,
-  text: __,
-  tool_choice: ___,
-  reasoning: ____,
-  ...stored
-}: RequestEcho): StoredRequest {
-  return stored;
-}
-
-/** The interrupts that a client answers, and how. */
-interface AskedCalls {
-  readonly interrupts: readonly Interrupt[];
-  /** The snapshot that waits; absent where the client holds the state. */
-  readonly snapshotId: string | undefined;
-  /** The tools of the agent. */
-  readonly tools: readonly ToolInfo[];
-}
-
-/** The outputs of function calls as answers to interrupts. */
-function toAnswers(
-  outputs: readonly CallOutput[],
-  { interrupts, snapshotId, tools }: AskedCalls,
-): readonly InterruptAnswer[] {
+  const isHeld = state !== undefined || (snapshotId === undefined && sessionId === undefined);
+  const waiting = isHeld ? undefined : await open.agent.getSnapshot(lookup, open.options);
+  const interrupts = isHeld ? interruptsAtEnd(state?.messages ?? []) : (waiting?.interrupts ?? []);
   return outputs.map((given) => {
-    const interrupt = interrupts.find((each) => toCallId(snapshotId, each) === given.callId);
+    const interrupt = interrupts.find(
+      (each) => toCallId(waiting?.snapshotId, each) === given.callId,
+    );
     if (!interrupt) throw notAsked(given.callId);
     const tool = tools.find(({ name }) => name === interrupt.toolName);
     return answerTo(interrupt, tool, given);
   });
+}
+
+const storedFields = [
+  'metadata',
+  'instructions',
+  'temperature',
+  'top_p',
+  'max_output_tokens',
+  'background',
+] as const;
+
+/** The fields of the request that the response repeats. */
+function givenIn(body: CreateRequest, names: readonly (keyof CreateRequest)[]): object {
+  const given = names.filter(
+    (name) => body[name] !== false && (body[name] ?? undefined) !== undefined,
+  );
+  return Object.fromEntries(given.map((name) => [name, body[name]]));
 }
 
 function answerTo(
@@ -176,16 +141,12 @@ function answerTo(
   tool: ToolInfo | undefined,
   { callId, output }: CallOutput,
 ): InterruptAnswer {
-  // A tool of the caller, or one that only ever asks.
-  if (tool === undefined || tool.interrupt === true) {
-    return interrupt.respond(tool?.outputSchema ? parsed(output) : output);
-  }
-  const { metadata } = interrupt;
+  // A tool of the caller.
+  if (tool === undefined) return interrupt.respond(output);
+  const asked = askedBy(interrupt, tool);
+  if (asked.kind === 'output') return interrupt.respond(asked.schema ? parsed(output) : output);
   const value = parsed(output);
-  // The tool waits for data.
-  if (isJsonObject(metadata) && isJsonObject(metadata.schema)) {
-    return interrupt.approve({ resumed: value });
-  }
+  if (asked.kind === 'data') return interrupt.approve({ resumed: value });
   const decided = decideApproval(interrupt, value);
   if (decided) return decided;
   throw badRequest(
@@ -227,12 +188,7 @@ function callerToolsOf(
     }
     if (own.some((tool) => tool.name === name)) return [];
     const schema = parameters ?? { type: 'object', properties: {} };
-    return [
-      {
-        name,
-        ...(typeof description === 'string' && { description }),
-        inputSchema: toJson(schema, 'parameters') as JsonObject,
-      },
-    ];
+    const inputSchema = toJson(schema, 'parameters') as JsonObject;
+    return [{ name, ...defined({ description: description ?? undefined }), inputSchema }];
   });
 }

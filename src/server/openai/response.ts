@@ -31,10 +31,9 @@ export interface RequestEcho extends StoredRequest {
 }
 
 /** The metadata that a message of a request is stored with. */
-export function requestMetadata(request: StoredRequest): { readonly metadata?: JsonObject } {
-  return Object.keys(request).length === 0
-    ? {}
-    : { metadata: { [requestKey]: { ...request } as JsonObject } };
+export function requestMetadata(request: StoredRequest): JsonObject | undefined {
+  if (Object.keys(request).length === 0) return undefined;
+  return { [requestKey]: { ...request } as JsonObject };
 }
 
 /** The request that brought the message of a turn, if it was one of this protocol. */

@@ -1,12 +1,12 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { messageOf } from '../../core/error.ts';
-import { type JsonObject, jsonEqual, toJson } from '../../core/json/json.ts';
+import { defined, type JsonObject, jsonEqual, toJson } from '../../core/json/json.ts';
 import { untrustedSchema } from '../../core/schema/untrusted-schema.ts';
 import type { TurnSettings } from '../../protocol/turn.ts';
+import { structuredOutput } from '../http/agent-info.ts';
 import { short } from '../http/errors.ts';
 import type { OpenAiAllowance, OpenAiServerOptions } from '../http/handler-options.ts';
-import { structuredOutput } from '../http/question.ts';
 import { badRequest } from './errors.ts';
 import type { ReadInput } from './input.ts';
 import { type CreateRequest, createRequest, type ToolChoiceField } from './shapes.ts';
@@ -20,24 +20,22 @@ export async function settingsOf(
   body: CreateRequest,
   read: ReadInput,
 ): Promise<TurnSettings | undefined> {
-  const { temperature, top_p: topP, max_output_tokens: maxOutputTokens } = body;
+  const { temperature, top_p: topP, max_output_tokens: maxOutputTokens, reasoning } = body;
   const instructions = [body.instructions ?? '', ...read.instructions]
     .filter((text) => text !== '')
     .join('\n\n');
-  const config = {
-    ...(typeof temperature === 'number' && { temperature }),
-    ...(typeof topP === 'number' && { topP }),
-    ...(typeof maxOutputTokens === 'number' && { maxOutputTokens }),
-    ...(typeof body.reasoning?.effort === 'string' && { reasoning: body.reasoning.effort }),
-  };
-  const output = await outputOf(agent, body);
-  const toolChoice = toolChoiceOf(body.tool_choice);
-  const settings = {
-    ...(instructions !== '' && { instructions }),
-    ...(Object.keys(config).length > 0 && { config }),
-    ...(output && { output }),
-    ...(toolChoice !== undefined && { toolChoice }),
-  };
+  const config = defined({
+    temperature: temperature ?? undefined,
+    topP: topP ?? undefined,
+    maxOutputTokens: maxOutputTokens ?? undefined,
+    reasoning: reasoning?.effort ?? undefined,
+  });
+  const settings = defined({
+    instructions: instructions || undefined,
+    config: Object.keys(config).length > 0 ? config : undefined,
+    output: await outputOf(agent, body),
+    toolChoice: toolChoiceOf(body.tool_choice),
+  });
   if (Object.keys(settings).length === 0) return undefined;
   // The use of the model in a custom agent is not known.
   if (internalsOf(agent).spec.describe) return settings;

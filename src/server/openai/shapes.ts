@@ -112,13 +112,19 @@ export function pageOf(c: RequestContext, items: readonly Item[]): object {
   if (after !== undefined && from === 0) {
     throw unknownId(`There is no item ${short(after)} here.`, 'item_not_found', 'after');
   }
-  const data = sorted.slice(from, from + limit);
+  return listOf(sorted.slice(from, from + limit), from + limit < sorted.length);
+}
+
+/** A list of items as clients read it. */
+export function listOf(data: readonly Item[], isMore: boolean): object {
+  const [first] = data;
+  const last = data.at(-1);
   return {
     object: 'list',
     data,
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-    has_more: from + limit < sorted.length,
+    first_id: first?.id ?? null,
+    last_id: last?.id ?? null,
+    has_more: isMore,
   };
 }
 

@@ -2,12 +2,13 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Init } from '../../protocol/turn.ts';
 import { short } from '../http/errors.ts';
-import { type OpenCall, openAgentCall, type RequestContext } from '../http/server-context.ts';
+import { hasStore } from '../http/served-app.ts';
+import { type OpenCall, openAgentCall } from '../http/server-context.ts';
 import { findConversation, prepareSession, seedSession } from './conversation.ts';
 import { badRequest, unknownId } from './errors.ts';
 import { snapshotOfResponse, toResponseId } from './ids.ts';
 import type { ReadInput } from './input.ts';
-import { hasStore, type OpenAiServer, stateWith, toState } from './openai-server.ts';
+import { type OpenAiRequest, stateWith, toState } from './openai-server.ts';
 import type { StoredRequest } from './response.ts';
 import type { CreateRequest } from './shapes.ts';
 
@@ -27,12 +28,8 @@ interface StartRequest {
 }
 
 /** Finds where a turn starts, and asks whether its caller may start it there. */
-export async function findStart(
-  openai: OpenAiServer,
-  c: RequestContext,
-  request: StartRequest,
-): Promise<Start> {
-  if (request.isHeld) return await heldStart(openai, c, request);
+export async function findStart(openai: OpenAiRequest, request: StartRequest): Promise<Start> {
+  if (request.isHeld) return await heldStart(openai, request);
   const { body, read } = request;
   if (read.heldState !== undefined) {
     throw badRequest(
@@ -43,16 +40,15 @@ export async function findStart(
   const conversation =
     typeof body.conversation === 'string' ? body.conversation : body.conversation?.id;
   const previous = body.previous_response_id ?? undefined;
-  if (conversation === undefined) return await responseStart(openai, c, request, previous);
-  if (previous === undefined) return await conversationStart(openai, c, request, conversation);
+  if (conversation === undefined) return await responseStart(openai, request, previous);
+  if (previous === undefined) return await conversationStart(openai, request, conversation);
   throw badRequest('Send either conversation or previous_response_id, not both.', {
     param: 'previous_response_id',
   });
 }
 
 async function heldStart(
-  openai: OpenAiServer,
-  c: RequestContext,
+  openai: OpenAiRequest,
   { agent, body, read }: StartRequest,
 ): Promise<Start> {
   const why = hasStore(agent)
@@ -73,53 +69,34 @@ async function heldStart(
     );
   }
   const held = openai.held(agent);
-  const state = await startState(openai, c, held, read);
-  const open = await openAgentCall(openai.serverContext, c, {
-    agent: held,
-    operation: 'runTurn',
-    sessionId: state?.sessionId,
-  });
+  const { heldState, history } = read;
+  let state: State | undefined;
+  if (heldState !== undefined) state = await toState(heldState, openai.serverContext);
+  else if (history.length > 0) state = stateWith(held, history, openai.caller.principal);
+  const subject = { agent: held, operation: 'runTurn', sessionId: state?.sessionId } as const;
+  const open = await openAgentCall(openai.serverContext, openai.c, subject);
   return { open, init: state ? { state } : {}, place: {} };
 }
 
-async function startState(
-  { serverContext }: OpenAiServer,
-  c: RequestContext,
-  held: Agent,
-  { heldState, history }: ReadInput,
-): Promise<State | undefined> {
-  if (heldState !== undefined) return await toState(heldState, serverContext);
-  if (history.length === 0) return undefined;
-  return stateWith(held, history, c.get('caller').principal);
-}
-
 async function conversationStart(
-  openai: OpenAiServer,
-  c: RequestContext,
+  openai: OpenAiRequest,
   { agent }: StartRequest,
   conversation: string,
 ): Promise<Start> {
-  const open = await openAgentCall(openai.serverContext, c, {
-    agent,
-    operation: 'runTurn',
-    sessionId: conversation,
-  });
+  const subject = { agent, operation: 'runTurn', sessionId: conversation } as const;
+  const open = await openAgentCall(openai.serverContext, openai.c, subject);
   const found = await findConversation(openai, open.caller, conversation);
   await prepareSession(found, open, openai);
-  return {
-    open,
-    init: { sessionId: conversation },
-    place: { conversation: { id: conversation } },
-  };
+  const place = { conversation: { id: conversation } };
+  return { open, init: { sessionId: conversation }, place };
 }
 
 async function responseStart(
-  openai: OpenAiServer,
-  c: RequestContext,
+  openai: OpenAiRequest,
   { agent, read }: StartRequest,
   previous: string | undefined,
 ): Promise<Start> {
-  const { serverContext } = openai;
+  const { serverContext, c, caller } = openai;
   const snapshotId = previous === undefined ? read.snapshotId : snapshotOfResponse(previous);
   if (previous === undefined && snapshotId === undefined) {
     const open = await openAgentCall(serverContext, c, { agent, operation: 'runTurn' });
@@ -128,9 +105,7 @@ async function responseStart(
     return { open, init: { snapshotId: seeded }, place: {} };
   }
   const sessionId =
-    snapshotId === undefined
-      ? undefined
-      : await serverContext.sessionOf(agent, snapshotId, c.get('caller'));
+    snapshotId === undefined ? undefined : await serverContext.sessionOf(agent, snapshotId, caller);
   if (snapshotId === undefined || sessionId === undefined) {
     throw unknownId(
       `There is no response ${short(previous ?? toResponseId(snapshotId ?? ''))} of the model ${short(agent.name)} here.`,
@@ -139,9 +114,6 @@ async function responseStart(
     );
   }
   const open = await openAgentCall(serverContext, c, { agent, operation: 'runTurn', snapshotId });
-  return {
-    open,
-    init: { snapshotId },
-    place: { previous_response_id: toResponseId(snapshotId) },
-  };
+  const place = { previous_response_id: toResponseId(snapshotId) };
+  return { open, init: { snapshotId }, place };
 }

@@ -6,12 +6,7 @@ import { parseEventId } from '../../protocol/ids.ts';
 import type { Output } from '../../protocol/turn.ts';
 import { fromAnswer } from '../http/log.ts';
 import type { FeedBatch, FeedEvent } from '../stream/feed.ts';
-import {
-  type StreamFormat,
-  sseEvent,
-  sseHeaders,
-  sseKeepAlive,
-} from '../stream/stream-response.ts';
+import { sseFormat, sseJson } from '../stream/stream-response.ts';
 import { ResponseEncoder, type ResponseEvent, type TurnEnd } from './encode.ts';
 import { toOpenAiError } from './errors.ts';
 import { toResponseId } from './ids.ts';
@@ -19,11 +14,7 @@ import { fromState } from './openai-server.ts';
 import type { RequestEcho, ResponseObject } from './response.ts';
 
 /** Server-sent events as OpenAI's clients read them. */
-export const responseFormat: StreamFormat<ResponseEvent> = {
-  encode: (event) => sseEvent({ event: event.type, data: JSON.stringify(event) }),
-  keepAlive: sseKeepAlive,
-  headers: sseHeaders,
-};
+export const responseFormat = sseFormat<ResponseEvent>((event) => sseJson(event, event.type));
 
 /** The turn whose events become a response. */
 export interface EncodedTurn {
@@ -78,12 +69,8 @@ export class ResponseStream {
     // The client has left, or the server shuts down before the turn ends: name the response that it will be.
     const { status, message, details } = abortError(reader);
     const { snapshotId } = this.#encoder;
-    throw new WaymarkError(status, message, {
-      details:
-        snapshotId === undefined
-          ? details
-          : { retryAfter: 1, responseId: toResponseId(snapshotId) },
-    });
+    const named = snapshotId && { retryAfter: 1, responseId: toResponseId(snapshotId) };
+    throw new WaymarkError(status, message, { details: named ?? details });
   }
 
   async #encode(event: FeedEvent): Promise<readonly ResponseEvent[]> {
@@ -107,7 +94,7 @@ export class ResponseStream {
     if (isHeld) {
       const { state } = output;
       const interrupts = waits ? interruptsAtEnd(state?.messages ?? []) : [];
-      return { output, interrupts, ...(state && { heldState: fromState(state) }) };
+      return { output, interrupts, heldState: state && fromState(state) };
     }
     const { snapshotId = this.#encoder.snapshotId } = output;
     if (!waits || snapshotId === undefined) return { output, interrupts: [] };

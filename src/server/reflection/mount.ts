@@ -15,7 +15,7 @@ import {
   type Router,
   type ServerContext,
 } from '../http/server-context.ts';
-import { acquireStreamSlot, type StreamFormat } from '../stream/stream-response.ts';
+import { type StreamFormat, withStreamSlot } from '../stream/stream-response.ts';
 import { requestIdOf } from '../stream/turn.ts';
 import { findAction, listActions, type RunRequest } from './run-action.ts';
 
@@ -79,14 +79,15 @@ function mountReflection(router: Router, serverContext: ServerContext): void {
         return toReflectionError(error, traceId);
       };
       if (c.req.query('stream') === 'true') {
-        const slot = acquireStreamSlot(serverContext, c);
-        const run = active.begin(traceId, caller, slot.signal);
-        const lines = actionLines(
-          (onChunk) => action.run(request, { ...run, onChunk }),
-          traceId,
-          toError,
-        );
-        return slot.respond(ending(lines, run.end), lineFormat(headers));
+        return await withStreamSlot(serverContext, c, (slot) => {
+          const run = active.begin(traceId, caller, slot.signal);
+          const lines = actionLines(
+            (onChunk) => action.run(request, { ...run, onChunk }),
+            traceId,
+            toError,
+          );
+          return slot.respond(ending(lines, run.end), lineFormat(headers));
+        });
       }
       const run = active.begin(traceId, caller, c.req.raw.signal);
       try {

@@ -1,18 +1,17 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { Action, ActionDescriptor } from '../../core/action.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { toJson } from '../../core/json/json.ts';
-import { checkLookup } from '../../protocol/ids.ts';
+import { defined, toJson } from '../../core/json/json.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { init as initShape, input as inputShape } from '../../protocol/turn.ts';
 import {
+  abortGenkitRun,
   genkitAbort,
   genkitLookup,
+  readGenkitSnapshot,
   toGenkitChunk,
   toGenkitOutput,
-  toGenkitSnapshot,
-  toGenkitStatus,
 } from '../genkit/shapes.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import { short } from '../http/errors.ts';
@@ -83,28 +82,18 @@ function runnables(app: ServedApp, caller: Caller): Map<string, Runnable> {
 }
 
 function fromAction(action: Action): Runnable {
-  const { key, name, description, metadata, inputSchema, outputSchema } = action.descriptor;
+  const { streamSchema: _, ...descriptor } = action.descriptor;
   return {
-    descriptor: {
-      key,
-      name,
-      ...(description !== undefined && { description }),
-      ...(metadata && { metadata }),
-      ...(inputSchema && { inputSchema }),
-      ...(outputSchema && { outputSchema }),
-    },
+    descriptor,
     run: ({ input, context }, { signal, onChunk }) =>
-      action.run(input, { signal, context, ...(onChunk && { onChunk }) }),
+      action.run(input, { signal, context, ...defined({ onChunk }) }),
   };
 }
 
 // The agent itself goes through its own surface and not through its action, so that its owner counts here as everywhere.
 function fromAgent(agent: Agent, caller: Caller): readonly Runnable[] {
   const { name, description, metadata } = agent;
-  const described = {
-    name,
-    ...(description !== undefined && { description }),
-  };
+  const described = { name, ...defined({ description }) };
   const owner = ownerOf(caller);
   return [
     {
@@ -138,13 +127,7 @@ function fromAgent(agent: Agent, caller: Caller): readonly Runnable[] {
       does: ({ input }) => ({ operation: 'getSnapshot', agent, ...subjectOf(input) }),
       async run({ input }, { signal }) {
         const { data } = parseShape(genkitLookup, { data: input }, 'lookup');
-        const { snapshotId, sessionId = '' } = data;
-        const snapshot = await agent.getSnapshot(checkLookup(data), { ...owner, signal });
-        if (snapshot) return toGenkitSnapshot(snapshot);
-        throw new WaymarkError(
-          'NOT_FOUND',
-          `There is no snapshot ${short(snapshotId ?? sessionId)}.`,
-        );
+        return await readGenkitSnapshot(agent, data, { ...owner, signal });
       },
     },
     {
@@ -152,8 +135,7 @@ function fromAgent(agent: Agent, caller: Caller): readonly Runnable[] {
       does: ({ input }) => ({ operation: 'abort', agent, ...subjectOf(input) }),
       async run({ input }, { signal }) {
         const { data } = parseShape(genkitAbort, { data: input }, 'abort');
-        const status = await agent.abort(data.snapshotId, { ...owner, signal });
-        return { snapshotId: data.snapshotId, ...(status && { status: toGenkitStatus(status) }) };
+        return await abortGenkitRun(agent, data.snapshotId, { ...owner, signal });
       },
     },
   ];
@@ -180,8 +162,6 @@ function companionCalls(agent: Agent): [string, NonNullable<Runnable['does']>][]
 function subjectOf(value: unknown): Subject {
   if (typeof value !== 'object' || value === null) return {};
   const { sessionId, snapshotId } = value as { sessionId?: unknown; snapshotId?: unknown };
-  return {
-    ...(typeof sessionId === 'string' && { sessionId }),
-    ...(typeof snapshotId === 'string' && { snapshotId }),
-  };
+  const textOf = (id: unknown): string | undefined => (typeof id === 'string' ? id : undefined);
+  return { sessionId: textOf(sessionId), snapshotId: textOf(snapshotId) };
 }

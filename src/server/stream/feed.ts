@@ -4,11 +4,14 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import { scopeOf } from '../../agent/spec/input.ts';
 import { outputOfRun } from '../../agent/turn/join.ts';
 import { type ErrorBody, isWaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import { toEventId } from '../../protocol/ids.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
 import type { Chunk, Output, Reset } from '../../protocol/turn.ts';
+import { ownerOf } from '../http/auth.ts';
 import { notFound, toWireError } from '../http/errors.ts';
-import { fromAnswer } from '../http/log.ts';
+import { fromAnswer, logFault } from '../http/log.ts';
+import type { OpenCall, RequestContext, ServerContext } from '../http/server-context.ts';
 
 /** An event of a turn for clients. `output` and `error` are final. */
 export type FeedEvent =
@@ -27,21 +30,23 @@ interface FollowOptions {
   readonly reader: AbortSignal;
   /** The request id of the turn: its output is then what the turn gave, which may be more than its snapshot tells. */
   readonly requestId?: string | undefined;
-  /** Hears what an `error` event does not say. */
-  readonly onFault?: (error: unknown) => void;
+  /** The last event that the reader has. */
+  readonly after?: string | undefined;
 }
 
-/** The events of a run from `after` on, and its output. Ends without a final event only when the reader has left. */
+/** The events of a run for a client, and its output. Ends without a final event only when the reader has left. */
 export async function* runFeed(
-  agent: Agent,
-  runId: string,
-  options: FollowOptions & { readonly after?: string | undefined },
+  serverContext: ServerContext,
+  c: RequestContext,
+  { agent, caller }: Pick<OpenCall, 'agent' | 'caller'>,
+  { runId, ...follow }: Omit<FollowOptions, 'owner'> & { readonly runId: string },
 ): AsyncGenerator<FeedBatch> {
   try {
-    for await (const event of watchRun(agent, runId, options)) yield [event];
+    const events = watchRun(agent, runId, { ...follow, ...ownerOf(caller) });
+    for await (const event of events) yield [event];
   } catch (error) {
-    if (options.reader.aborted) return;
-    options.onFault?.(error);
+    if (follow.reader.aborted) return;
+    logFault(serverContext, error, c.get('logged'));
     yield [{ type: 'error', error: toWireError(error) }];
   }
 }
@@ -50,14 +55,9 @@ export async function* runFeed(
 export async function* watchRun(
   agent: Agent,
   runId: string,
-  { after, reader, requestId, owner: of }: FollowOptions & { readonly after?: string | undefined },
+  { after, reader, requestId, owner }: FollowOptions,
 ): AsyncGenerator<FeedEvent> {
-  const options = {
-    ...(of !== undefined && { owner: of }),
-    signal: reader,
-    ...(after !== undefined && { after }),
-  };
-  for await (const event of agent.watch(runId, options)) {
+  for await (const event of agent.watch(runId, defined({ owner, signal: reader, after }))) {
     if (reader.aborted) return;
     switch (event.type) {
       case 'chunk':
@@ -69,7 +69,7 @@ export async function* watchRun(
       case 'end':
         yield {
           type: 'output',
-          output: (await given(agent, runId, of, requestId)) ?? outputOfSnapshot(event.snapshot),
+          output: (await given(agent, runId, owner, requestId)) ?? outputOfSnapshot(event.snapshot),
         };
         return;
     }

@@ -1,5 +1,6 @@
 import { isWaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
+import { found } from '../http/errors.ts';
 import type { OpenCall, ServerContext } from '../http/server-context.ts';
 import type { FeedBatch } from './feed.ts';
 
@@ -25,6 +26,16 @@ export async function runAfterStop(
     await agent.wait(running, options);
     return run();
   }
+}
+
+/** Stops the running turn of a session. */
+export async function stopRunning(
+  { agent, options }: OpenCall,
+  sessionId: string,
+): Promise<Response> {
+  const { running } = found(await agent.getSession(sessionId, options), 'session', sessionId);
+  if (running !== undefined) await agent.abort(running, options);
+  return new Response(null, { status: 204 });
 }
 
 function runningIn(error: unknown): string | undefined {

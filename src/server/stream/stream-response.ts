@@ -9,9 +9,10 @@ import {
   type NodeBindings,
   type RequestLine,
 } from '../http/connection.ts';
+import { invalid } from '../http/errors.ts';
 import { safetyHeaders } from '../http/json-response.ts';
 import type { RequestContext, ServerContext } from '../http/server-context.ts';
-import type { FeedEvent } from './feed.ts';
+import { type FeedBatch, startingWith, throwFirstError } from './feed.ts';
 import {
   FramePump,
   type FrameStreamEnd,
@@ -27,7 +28,7 @@ export interface StreamFormat<Event> {
 }
 
 /** A slot for one more client. */
-interface ReaderSeat {
+export interface ReaderSeat {
   /** Aborts when the client has disconnected, or the server shuts down. */
   readonly signal: AbortSignal;
   /** Responds with the events; the slot is released when they have ended. */
@@ -36,28 +37,33 @@ interface ReaderSeat {
     format: StreamFormat<Event>,
     options?: Pick<FrameStreamOptions<Event>, 'isGathered'>,
   ): Response;
-  /** Releases the slot when nothing is streamed after all. */
-  leave(): void;
 }
 
 /**
- * Takes a seat, or is `RESOURCE_EXHAUSTED` when there are too many readers. A reader of what others work on leaves as
- * soon as the server begins to shut down; one whose own turn runs may stay for a while.
+ * Takes a seat for a response, or is `RESOURCE_EXHAUSTED` when there are too many readers. The seat is released with the stream that
+ * `respond` begins, or at once if it begins none. A reader of what others work on leaves as soon as the server begins to shut
+ * down; one whose own turn runs may stay for a while.
  */
-export function acquireStreamSlot(
+export async function withStreamSlot<Result>(
   serverContext: ServerContext,
   c: RequestContext,
+  respond: (slot: ReaderSeat) => Result | Promise<Result>,
   { own = true }: { readonly own?: boolean } = {},
-): ReaderSeat {
+): Promise<Result> {
   if (c.req.method === 'HEAD') {
-    throw new WaymarkError('INVALID_ARGUMENT', 'Streams do not support HEAD. Use GET.');
+    throw invalid('Streams do not support HEAD. Use GET.');
   }
   const { lifetime, streams } = serverContext;
   const release = streams.take(c.get('caller').principal);
   const end = own ? lifetime.ending : lifetime.closing;
   // On a line of our own the signal of the request is not needed, and so not created.
   const link = c.env?.own ? linkLightly(end) : linkLightly(end, c.req.raw.signal);
-  return new Seat(serverContext, c, { link, release });
+  const seat = new Seat(serverContext, c, { link, release });
+  try {
+    return await respond(seat);
+  } finally {
+    if (!seat.isStreaming) seat.leave();
+  }
 }
 
 class Seat implements ReaderSeat {
@@ -94,6 +100,10 @@ class Seat implements ReaderSeat {
 
   get signal(): AbortSignal {
     return this.#link.signal;
+  }
+
+  get isStreaming(): boolean {
+    return this.#pump !== undefined;
   }
 
   leave(): void {
@@ -148,10 +158,7 @@ class Seat implements ReaderSeat {
     if (how === 'complete') cutWhenIdle(c.env, limits.stallTimeout);
     else this.#link.abort(new WaymarkError('CANCELLED', 'The reader has left.'));
     this.leave();
-    log({
-      level: how === 'stalled' || how === 'failed' ? 'warn' : 'info',
-      time: clock.now(),
-      msg: 'stream',
+    log(how === 'stalled' || how === 'failed' ? 'warn' : 'info', 'stream', {
       ...c.get('logged'),
       end: how,
       events: this.#sent,
@@ -201,9 +208,14 @@ export function waitForAcceptance(
   });
 }
 
-/** Whether an event ends its feed. */
-export function isFinal(event: FeedEvent): boolean {
-  return event.type === 'output' || event.type === 'error';
+/** A feed whose first batch was waited for a moment, so that a refusal can be told by the HTTP status. */
+export async function acceptedFeed(
+  serverContext: ServerContext,
+  feed: AsyncGenerator<FeedBatch>,
+): Promise<AsyncGenerator<FeedBatch>> {
+  const first = feed.next();
+  await waitForAcceptance(serverContext, first.then(throwFirstError), 250);
+  return startingWith(first, feed);
 }
 
 /** One event of a stream of server-sent events; `data` must hold no line break, as JSON never does. */
@@ -212,7 +224,7 @@ export function sseEvent({
   id,
   data,
 }: {
-  readonly event?: string;
+  readonly event?: string | undefined;
   readonly id?: string | undefined;
   readonly data: string;
 }): string {
@@ -221,8 +233,18 @@ export function sseEvent({
   return `${name}${place}data: ${data}\n\n`;
 }
 
-/** A comment, which readers skip: it keeps a silent line open. */
-export const sseKeepAlive = ': keep-alive\n\n';
+/** A value as one event. */
+export function sseJson(value: object, event?: string): string {
+  return sseEvent({ event, data: JSON.stringify(value) });
+}
+
+/** Server-sent events of a protocol. A comment, which readers skip, keeps a silent line open. */
+export function sseFormat<Event>(
+  encode: (event: Event) => string,
+  headers?: Readonly<Record<string, string>>,
+): StreamFormat<Event> {
+  return { encode, keepAlive: ': keep-alive\n\n', headers: { ...sseHeaders, ...headers } };
+}
 
 /** The headers of a stream that nothing in between may hold back, change or keep. */
 export const sseHeaders: Readonly<Record<string, string>> = {

@@ -3,15 +3,15 @@ import type { Agent, InvokeOptions } from '../../agent/spec/agent.ts';
 import { handled } from '../../core/async/promises.ts';
 import { abortError, linkSignals } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
-import type { JsonObject } from '../../core/json/json.ts';
+import { defined } from '../../core/json/json.ts';
 import type { Init, Input, Output } from '../../protocol/turn.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import { headerOf, type RequestLine } from '../http/connection.ts';
-import { toWireError } from '../http/errors.ts';
+import { invalid, toWireError } from '../http/errors.ts';
 import { fromAnswer, logFault } from '../http/log.ts';
-import type { OpenCall, RequestContext, ServerContext, TurnCall } from '../http/server-context.ts';
+import type { OpenCall, RequestContext, ServerContext } from '../http/server-context.ts';
 import { accepted, cursorFeed, type FeedBatch, type FeedEvent, toPublicOutput } from './feed.ts';
-import { acquireStreamSlot, type StreamFormat, waitForAcceptance } from './stream-response.ts';
+import { type StreamFormat, waitForAcceptance, withStreamSlot } from './stream-response.ts';
 
 /** A turn that a server runs, and its caller. */
 interface TurnOptions {
@@ -85,17 +85,7 @@ export function invokeOptions(
   init: Init | undefined,
   { principal, context }: Caller,
 ): InvokeOptions {
-  const { snapshotId, sessionId, state, from, ifHead } = init ?? {};
-  return {
-    remote: true,
-    ...(snapshotId !== undefined && { snapshotId }),
-    ...(sessionId !== undefined && { sessionId }),
-    ...(state !== undefined && { state }),
-    ...(from !== undefined && { from }),
-    ...(ifHead !== undefined && { ifHead }),
-    ...(principal !== undefined && { owner: principal }),
-    ...(context !== undefined && { context: context as JsonObject }),
-  };
+  return { ...defined({ ...init, owner: principal, context }), remote: true };
 }
 
 async function* turnEvents(
@@ -141,42 +131,20 @@ interface TurnAnswer<Event = FeedEvent> {
 export async function answerTurn<Event = FeedEvent>(
   serverContext: ServerContext,
   c: RequestContext,
-  { agent, caller }: TurnCall,
+  { agent, caller }: OpenCall,
   { stream, respond, decorate, ...answer }: TurnAnswer<Event>,
 ): Promise<Response> {
   if (answer.input.detach === true) await checkBackgroundRuns(serverContext, caller);
-  const release = serverContext.turns.take(caller.principal);
-  const slot = takeOrRelease(() => acquireStreamSlot(serverContext, c), release);
-  const turn = beginTurn(serverContext, c, {
-    ...answer,
-    agent,
-    caller,
-    reader: slot.signal,
-    release,
+  // Check capacity only: the slot is taken when the turn begins.
+  serverContext.turns.take(caller.principal)();
+  return await withStreamSlot(serverContext, c, async (slot) => {
+    const turn = beginTurn(serverContext, c, { ...answer, agent, caller, reader: slot.signal });
+    if (!stream) return respond(await outputOfTurn(turn, slot.signal));
+    await waitForAcceptance(serverContext, turn.accepted);
+    // Without a translation, the events of the feed are those of the protocol.
+    const events = decorate?.(turn.events) ?? (turn.events as AsyncIterable<never>);
+    return slot.respond(events, stream, { isGathered: true });
   });
-  try {
-    if (stream) {
-      await waitForAcceptance(serverContext, turn.accepted);
-      // Without a translation, the events of the feed are those of the protocol.
-      const events = decorate?.(turn.events) ?? (turn.events as AsyncIterable<never>);
-      return slot.respond(events, stream, { isGathered: true });
-    }
-    const output = await outputOfTurn(turn, slot.signal);
-    slot.leave();
-    return respond(output);
-  } catch (error) {
-    slot.leave();
-    throw error;
-  }
-}
-
-function takeOrRelease<T>(take: () => T, release: () => void): T {
-  try {
-    return take();
-  } catch (error) {
-    release();
-    throw error;
-  }
 }
 
 /** Starts a turn within the limits of its caller, and keeps the server's end waiting for it. */
@@ -186,17 +154,15 @@ export function beginTurn(
   {
     agent,
     caller,
-    release = serverContext.turns.take(caller.principal),
     stopWithReader = serverContext.options.onDisconnect === 'abort',
     ...turn
   }: Omit<TurnOptions, 'stopWithReader' | 'onFault'> & {
     readonly agent: Agent;
-    /** Gives back the caller's slot for a turn. @default one is taken */
-    readonly release?: () => void;
     /** @default as the option `onDisconnect` says */
     readonly stopWithReader?: boolean | undefined;
   },
 ): ServedTurn {
+  const release = serverContext.turns.take(caller.principal);
   const started = startTurn(agent, {
     ...turn,
     caller,
@@ -237,10 +203,8 @@ export async function startRun(
 ): Promise<{ readonly id: string }> {
   await checkBackgroundRuns(serverContext, caller);
   const { requestId, ...rest } = input;
-  const run = await agent.start(rest, {
-    ...invokeOptions(init, caller),
-    ...(requestId !== undefined && { requestId }),
-  });
+  const options = { ...invokeOptions(init, caller), ...defined({ requestId }) };
+  const run = await agent.start(rest, options);
   serverContext.options.waitUntil?.(agent.wait(run.id, ownerOf(caller)).catch(() => {}));
   return run;
 }
@@ -281,8 +245,7 @@ export function underRequestId(
   if (requestId === undefined) return input;
   const isSame = (other: string | undefined): boolean => other === undefined || other === requestId;
   if (isSame(inBody) && isSame(input.requestId)) return { ...input, requestId };
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     'The turn has several request ids. Send one, as the header Idempotency-Key or as requestId in the body.',
   );
 }

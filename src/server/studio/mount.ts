@@ -1,4 +1,5 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { invalid } from '../http/errors.ts';
 import { jsonResponse, safetyHeaders } from '../http/json-response.ts';
 import { requireLoopback } from '../http/origin.ts';
 import {
@@ -134,10 +135,7 @@ const mostItems = 200;
 function limitOf(text = String(mostItems)): number {
   const limit = Number(text);
   if (Number.isInteger(limit) && limit >= 1 && limit <= mostItems) return limit;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
-    `limit must be a whole number from 1 to ${mostItems}.`,
-  );
+  throw invalid(`limit must be a whole number from 1 to ${mostItems}.`);
 }
 
 function toFilter(c: RequestContext): (turn: RecordedTurn) => boolean {

@@ -5,7 +5,7 @@ import { isWaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time.ts';
 import { addSpanSink } from '../../core/trace.ts';
 import type { HandlerOptions } from '../http/handler-options.ts';
-import { describeError, type Log } from '../http/log.ts';
+import { describeError, type ServerLog } from '../http/log.ts';
 import type { ServedApp } from '../http/served-app.ts';
 import { readStudioFiles } from './files.ts';
 import { type MountStudio, mountStudio } from './mount.ts';
@@ -34,7 +34,7 @@ export async function openStudio(
     readonly app: ServedApp;
     readonly clock: Clock;
     readonly auth: HandlerOptions['auth'];
-    readonly log: Log;
+    readonly log: ServerLog;
     /** The folder for recorded spans; in memory without it. */
     readonly data: string | undefined;
   },
@@ -52,12 +52,7 @@ export async function openStudio(
       ? undefined
       : await openTraceFile(join(data, 'traces.jsonl'), {
           onProblem: (error) =>
-            log({
-              level: 'warn',
-              time: clock.now(),
-              msg: 'traces are no longer saved',
-              error: describeError(error),
-            }),
+            log('warn', 'traces are no longer saved', { error: describeError(error) }),
         });
   const spans = createSpanRecorder({
     clock,

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import type { Agent } from '../../agent/spec/agent.ts';
+import { defined } from '../../core/json/json.ts';
 import { jsonObject } from '../../protocol/json-value.ts';
 import type { RerunOptions, RerunRequest, RerunResult } from '../../replay/rerun.ts';
 import { ownerOf } from '../http/auth.ts';
@@ -36,14 +37,8 @@ export function mountRerun(router: Router, serverContext: ServerContext, rerun: 
     for (const operation of ['getSnapshot', 'fork', 'runTurn'] as const) {
       await checkCall(serverContext, { ...asked, operation });
     }
-    const changes = {
-      ...(model !== undefined && { model }),
-      ...(system !== undefined && { system }),
-      ...(config !== undefined && { config }),
-    };
-    const { signal } = c.req.raw;
-    return jsonResponse(
-      await rerun(agent, { ...rest, ...changes }, { signal, ...ownerOf(asked.caller) }),
-    );
+    const changed = { ...rest, ...defined({ model, system, config }) };
+    const options = { signal: c.req.raw.signal, ...ownerOf(asked.caller) };
+    return jsonResponse(await rerun(agent, changed, options));
   });
 }

@@ -1,4 +1,5 @@
 import type { TurnSpanContent } from '../../agent/turn/telemetry.ts';
+import { defined } from '../../core/json/json.ts';
 import type { SpanRecord } from '../../core/trace.ts';
 import { operations } from '../../core/trace-names.ts';
 import { textOf } from '../../protocol/messages.ts';
@@ -42,17 +43,15 @@ export function toStored(
   const text = toContentJson(content);
   const { response } = content as { response?: { usage?: { cost?: Cost } } };
   const cost = response?.usage?.cost;
-  return { ...(text !== undefined && { content: text }), ...(cost && { facts: { cost } }) };
+  return defined({ content: text, facts: cost && { cost } });
 }
 
 function turnFacts(content: TurnSpanContent): { content?: string; facts: SpanFacts } {
   const { input, ...rest } = content;
   const text = JSON.stringify(content);
   const hasInput = text.length <= maxInputLength;
-  return {
-    ...(hasInput && { content: text }),
-    facts: { turn: { ...rest, asked: askedOf(input), hasInput } },
-  };
+  const facts = { turn: { ...rest, asked: askedOf(input), hasInput } };
+  return { facts, ...defined({ content: hasInput ? text : undefined }) };
 }
 
 function askedOf({ message, resume }: Input): string {
@@ -115,11 +114,7 @@ function withLastMessages(content: unknown): unknown {
   const { messages, ...request } = content.request;
   if (!Array.isArray(messages)) return content;
   const omitted = Math.max(0, messages.length - maxMessages);
-  return {
-    ...content,
-    omitted,
-    request: { ...request, messages: messages.slice(omitted) },
-  };
+  return { ...content, omitted, request: { ...request, messages: messages.slice(omitted) } };
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -20,7 +20,7 @@ export interface KeptSpan {
   readonly endedAt?: number;
   readonly content?: string;
   /** Its content for lists. */
-  readonly facts?: SpanFacts;
+  readonly facts?: SpanFacts | undefined;
 }
 
 /** Where kept spans are stored, too. */
@@ -93,22 +93,13 @@ export function createSpanRecorder({
   for (const span of restored) keep(span);
   const restoredTraces = new Set(restored.map(({ span }) => span.traceId));
 
-  const tracesOf = (...sessionIds: readonly string[]): Set<string> => {
-    const ids = new Set<unknown>(sessionIds);
-    return new Set(
-      [...kept.values()]
-        .filter(({ span }) => ids.has(span.attributes[names.sessionId]))
-        .map(({ span }) => span.traceId),
-    );
+  const tracesOf = (isMeant: (span: KeptSpan['span']) => boolean): Set<string> => {
+    const spans = [...kept.values()].map(({ span }) => span);
+    return new Set(spans.filter(isMeant).map(({ traceId }) => traceId));
   };
   // Two owners may have sessions of the same id.
   const tracesOfOwner = (sessionId: string, owner: string | undefined): Set<string> =>
-    new Set(
-      [...kept.values()]
-        .filter(({ span }) => span.attributes[names.sessionId] === sessionId)
-        .filter(({ span }) => span.owner === owner)
-        .map(({ span }) => span.traceId),
-    );
+    tracesOf((span) => span.attributes[names.sessionId] === sessionId && span.owner === owner);
   const removeTraces = (traces: ReadonlySet<string>): void => {
     if (traces.size === 0) return;
     for (const [spanId, { span }] of kept) if (traces.has(span.traceId)) remove(spanId);
@@ -126,12 +117,8 @@ export function createSpanRecorder({
       const found = kept.get(span.spanId);
       open.delete(span.spanId);
       if (!found) return;
-      const ended = {
-        span,
-        startedAt: found.startedAt,
-        endedAt: clock.now(),
-        ...toStored(span, content),
-      };
+      const { startedAt } = found;
+      const ended = { span, startedAt, endedAt: clock.now(), ...toStored(span, content) };
       keep(ended);
       log?.append(ended, kept.values());
     },
@@ -170,10 +157,16 @@ export function createSpanRecorder({
       }
       return [...found.values()];
     },
-    sessionDeleted: (sessionId) => removeTraces(tracesOf(sessionId)),
+    sessionDeleted: (sessionId) =>
+      removeTraces(tracesOf(({ attributes }) => attributes[names.sessionId] === sessionId)),
     dropRestored(sessionIds) {
-      const traces = [...tracesOf(...sessionIds)];
-      removeTraces(new Set(traces.filter((traceId) => restoredTraces.has(traceId))));
+      const ids: ReadonlySet<unknown> = sessionIds;
+      removeTraces(
+        tracesOf(
+          ({ attributes, traceId }) =>
+            ids.has(attributes[names.sessionId]) && restoredTraces.has(traceId),
+        ),
+      );
     },
   };
 }
@@ -202,18 +195,23 @@ export interface RecordedTurn extends Partial<NonNullable<SpanFacts['turn']>> {
 }
 
 /** A recorded span with its times. */
-interface SpanWithFacts {
-  readonly span: Omit<SpanRecord, 'content'>;
-  readonly startedAt: number;
-  readonly endedAt?: number;
-  readonly facts?: SpanFacts | undefined;
-}
+type SpanWithFacts = Omit<KeptSpan, 'content'>;
 
 /** The turns among spans, with what was done in them, in the order of the spans. */
 function recordedTurns(spans: readonly SpanWithFacts[]): readonly RecordedTurn[] {
   const byId = new Map(spans.map((each) => [each.span.spanId, each.span]));
   const sums = new Map<string, Sum>();
-  for (const { span } of spans) if (isTurn(span)) sums.set(span.spanId, emptySum());
+  for (const { span } of spans) {
+    if (!isTurn(span)) continue;
+    const sum = {
+      models: new Set<string>(),
+      modelCalls: 0,
+      toolCalls: 0,
+      tokens: 0,
+      cost: undefined,
+    };
+    sums.set(span.spanId, sum);
+  }
   for (const each of spans) {
     // A sub-agent's work counts for the turns that it works for, too.
     for (const sum of sumsAbove(each.span, byId, sums)) count(sum, each);
@@ -230,10 +228,6 @@ interface Sum {
   toolCalls: number;
   tokens: number;
   cost: Cost | undefined;
-}
-
-function emptySum(): Sum {
-  return { models: new Set(), modelCalls: 0, toolCalls: 0, tokens: 0, cost: undefined };
 }
 
 function* sumsAbove(

@@ -103,35 +103,26 @@ async function callSource(
 function findSource(sources: readonly ToolSource[], name: string): ToolSource {
   const found = sources.find((source) => source.name === name);
   if (found) return found;
-  const short = name.slice(0, 64);
-  throw new WaymarkError(
-    'NOT_FOUND',
-    `There is no tool source "${short}". Name an agent or a source.`,
-  );
+  const message = `There is no tool source "${name.slice(0, 64)}". Name an agent or a source.`;
+  throw new WaymarkError('NOT_FOUND', message);
 }
 
 function describeSource(source: ToolSource): object {
-  const { name } = source;
   const connections = source.status?.().slice(-mostUsers).map(describeConnection);
-  return { name, ...(connections && { connections }) };
+  return { name: source.name, connections };
 }
 
 function describeConnection({ tools, lastError, ...status }: ToolSourceStatus): object {
-  return {
-    ...status,
-    ...(tools && { tools: tools.map(describeTool) }),
-    ...(lastError && {
-      lastError: {
-        at: new Date(lastError.at).toISOString(),
-        message: messageOf(lastError.error),
-        stack: errorText(lastError.error),
-      },
-    }),
+  const error = lastError && {
+    at: new Date(lastError.at).toISOString(),
+    message: messageOf(lastError.error),
+    stack: errorText(lastError.error),
   };
+  return { ...status, tools: tools?.map(describeTool), lastError: error };
 }
 
 function describeTool({ definition, metadata }: Tool): object {
   const { name, description, inputSchema } = definition;
   const mcp = metadata?.mcp as JsonObject | undefined;
-  return { name, description, inputSchema, ...(mcp?.annotations && { hints: mcp.annotations }) };
+  return { name, description, inputSchema, hints: mcp?.annotations };
 }

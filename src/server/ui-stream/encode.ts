@@ -1,9 +1,10 @@
 import { assertNever } from '../../core/error.ts';
 import type { Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
 import type { Chunk, FinishReason, ModelChunk, Output, Reset } from '../../protocol/turn.ts';
+import { toolCallId } from '../http/turns-of.ts';
 import type { FeedEvent } from '../stream/feed.ts';
 import { pendingRequests } from './input.ts';
-import { isDeclined, toolCallId, type UiChunk } from './shapes.ts';
+import { isDeclined, type UiChunk } from './shapes.ts';
 
 /**
  * Turns the events of one turn into the chunks that `useChat` reads, in the order that it insists on. `continues`: the turn
@@ -80,8 +81,7 @@ class UiEncoder {
     if (status !== undefined) this.#push({ type: 'data-status', data: status, transient: true });
     if (customPatch) this.#push({ type: 'data-customPatch', data: customPatch, transient: true });
     if (artifact) {
-      const id = artifact.name;
-      this.#push({ type: 'data-artifact', ...(id !== undefined && { id }), data: artifact });
+      this.#push({ type: 'data-artifact', id: artifact.name, data: artifact });
     }
   }
 
@@ -150,7 +150,7 @@ class UiEncoder {
     } else if (metadata?.error !== undefined) {
       this.#push({ type: 'tool-output-error', toolCallId: id, errorText: String(output) });
     } else {
-      const flag = preliminary ? { preliminary } : {};
+      const flag = { preliminary: preliminary || undefined };
       this.#push({ type: 'tool-output-available', toolCallId: id, output, ...flag });
     }
     if (!preliminary) this.#toolsDone = true;
@@ -168,7 +168,7 @@ class UiEncoder {
         type: 'tool-approval-request',
         approvalId: id,
         toolCallId: id,
-        ...(descriptor !== true && { approvalDescriptor: descriptor }),
+        approvalDescriptor: descriptor === true ? undefined : descriptor,
       });
     }
     if (error) this.#push({ type: 'error', errorText: error.message });
@@ -176,27 +176,18 @@ class UiEncoder {
       this.#endStep();
       this.#push({ type: 'abort' });
     }
-    this.#finish(finishReason, {
-      ...(snapshotId !== undefined && { snapshotId }),
-      ...(usage && { usage }),
-    });
+    this.#finish(finishReason, { snapshotId, usage });
   }
 
   // The message has the id of its snapshot, so that the page can restore it. One that is continued keeps its id: with another
   // id, the page would show it twice.
-  #start({
-    sessionId,
-    snapshotId,
-  }: {
-    sessionId?: string;
-    snapshotId?: string | undefined;
-  } = {}): void {
+  #start({ sessionId, snapshotId }: Partial<NonNullable<Chunk['turnStart']>> = {}): void {
     if (this.#started) return;
     this.#started = true;
     this.#push({
       type: 'start',
-      ...(snapshotId !== undefined && !this.#continues && { messageId: snapshotId }),
-      ...(sessionId !== undefined && { messageMetadata: { sessionId } }),
+      messageId: this.#continues ? undefined : snapshotId,
+      messageMetadata: sessionId === undefined ? undefined : { sessionId },
     });
   }
 

@@ -1,19 +1,14 @@
 import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { toJson } from '../../core/json/json.ts';
+import { defined, toJson } from '../../core/json/json.ts';
 import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
 import { isInterrupted } from '../../protocol/messages.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Init, Input, Resume } from '../../protocol/turn.ts';
-import { short } from '../http/errors.ts';
+import { invalid, short } from '../http/errors.ts';
+import { toolCallId } from '../http/turns-of.ts';
 import { toUiMessages } from './messages.ts';
-import {
-  snapshotAfter,
-  toolCallId,
-  type UiMessage,
-  type UiPart,
-  type UiRequest,
-} from './shapes.ts';
+import { snapshotAfter, type UiMessage, type UiPart, type UiRequest } from './shapes.ts';
 
 /** A turn as the UI asks for it. */
 export interface UiTurn {
@@ -46,7 +41,7 @@ export async function toTurn(
 
 function inputOf(message: UiMessage | undefined): Input {
   if (message?.role !== 'user') {
-    throw new WaymarkError('INVALID_ARGUMENT', 'The last message must be one of the user.');
+    throw invalid('The last message must be one of the user.');
   }
   return { message: { role: 'user', content: message.parts.flatMap(toPart) } };
 }
@@ -54,7 +49,7 @@ function inputOf(message: UiMessage | undefined): Input {
 function toPart({ type, text, url, mediaType }: UiPart): Part[] {
   if (type === 'text' && text !== undefined) return [{ text }];
   if (type === 'file' && url !== undefined) {
-    return [{ media: { url, ...(mediaType !== undefined && { contentType: mediaType }) } }];
+    return [{ media: { url, ...defined({ contentType: mediaType }) } }];
   }
   return [];
 }
@@ -131,10 +126,10 @@ function answersTo(state: State | undefined, parts: readonly UiPart[]): Resume {
     if (answer && 'toolResponse' in answer) respond.push(answer);
     else if (answer) restart.push(answer);
   }
-  return {
-    ...(respond.length > 0 && { respond }),
-    ...(restart.length > 0 && { restart }),
-  };
+  return defined({
+    respond: respond.length > 0 ? respond : undefined,
+    restart: restart.length > 0 ? restart : undefined,
+  });
 }
 
 function answerOf(
@@ -142,7 +137,7 @@ function answerOf(
   part: UiPart,
 ): ToolResponsePart | ToolRequestPart | undefined {
   const { name, ref } = toolRequest;
-  const named = { name, ...(ref !== undefined && { ref }) };
+  const named = { name, ...defined({ ref }) };
   const respond = (output: unknown): ToolResponsePart => ({
     toolResponse: { ...named, output: toJson(output ?? null, 'The output of a tool') },
   });
@@ -155,8 +150,7 @@ function answerOf(
       const { approved = false, reason } = part.approval ?? {};
       // Not an answer in place of the tool: it would have to fit the tool's output schema, and would look like a result.
       if (!approved) return { toolResponse: named, metadata: { declined: reason ?? true } };
-      const resumed = { approved, ...(reason !== undefined && { reason }) };
-      return { toolRequest, metadata: { resumed } };
+      return { toolRequest, metadata: { resumed: { approved, reason } } };
     }
     default:
       return undefined;

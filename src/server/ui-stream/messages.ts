@@ -1,6 +1,7 @@
-import type { Message, Part } from '../../protocol/message.ts';
+import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
 import { isInterrupted } from '../../protocol/messages.ts';
-import { isDeclined, toolCallId } from './shapes.ts';
+import { toolCallId, turnsOf } from '../http/turns-of.ts';
+import { isDeclined } from './shapes.ts';
 
 /** A message as `useChat` holds it. */
 export interface UiHistoryMessage {
@@ -8,7 +9,7 @@ export interface UiHistoryMessage {
   readonly role: 'user' | 'assistant';
   readonly parts: UiHistoryPart[];
   /** For an answer: the snapshot after it. */
-  readonly metadata?: { readonly snapshotId: string };
+  readonly metadata?: { readonly snapshotId: string } | undefined;
 }
 
 type UiHistoryPart = { type: string; [field: string]: unknown };
@@ -19,10 +20,9 @@ type UiHistoryPart = { type: string; [field: string]: unknown };
  */
 export function toUiMessages(messages: readonly Message[]): readonly UiHistoryMessage[] {
   const result: UiHistoryMessage[] = [];
-  let turn: Message[] = [];
-  const endTurn = (): void => {
-    if (turn.length === 0) return;
-    const snapshotId = snapshotOf(turn);
+  const begins = (message: Message, turn: readonly Message[]): boolean =>
+    message.role === 'user' && turn.some(({ role }) => role !== 'user');
+  for (const { messages: turn, snapshotId } of turnsOf(messages, begins)) {
     const before = result.at(-1);
     const continued = turn[0]?.role === 'tool' && before?.role === 'assistant' ? before : undefined;
     if (continued) result.pop();
@@ -36,22 +36,10 @@ export function toUiMessages(messages: readonly Message[]): readonly UiHistoryMe
       const metadata = snapshotId === undefined ? continued?.metadata : { snapshotId };
       const parts = [...(continued?.parts ?? [])];
       addAnswer(parts, answered);
-      result.push({ id, role: 'assistant', parts, ...(metadata && { metadata }) });
+      result.push({ id, role: 'assistant', parts, metadata });
     }
-    turn = [];
-  };
-  for (const message of messages) {
-    if (message.role === 'user' && turn.some(({ role }) => role !== 'user')) endTurn();
-    turn.push(message);
-    if (snapshotOf([message]) !== undefined) endTurn();
   }
-  endTurn();
   return result;
-}
-
-function snapshotOf(turn: readonly Message[]): string | undefined {
-  const id = turn.at(-1)?.metadata?.snapshotId;
-  return typeof id === 'string' ? id : undefined;
 }
 
 function addAnswer(parts: UiHistoryPart[], messages: readonly Message[]): void {
@@ -65,31 +53,27 @@ function addAnswer(parts: UiHistoryPart[], messages: readonly Message[]): void {
   }
 }
 
-function askTool(parts: UiHistoryPart[], part: Part & { toolRequest: { name: string } }): void {
-  const { toolRequest, metadata } = part as Extract<Part, { toolRequest: unknown }>;
+function askTool(parts: UiHistoryPart[], { toolRequest, metadata }: ToolRequestPart): void {
   const id = toolCallId(toolRequest);
-  const interrupted = isInterrupted({ metadata });
+  const isWaiting = isInterrupted({ metadata });
   parts.push({
     type: `tool-${toolRequest.name}`,
     toolCallId: id,
-    state: interrupted ? 'approval-requested' : 'input-available',
+    state: isWaiting ? 'approval-requested' : 'input-available',
     input: toolRequest.input ?? {},
-    ...(interrupted && { approval: { id, descriptor: metadata?.interrupt } }),
+    approval: isWaiting ? { id, descriptor: metadata?.interrupt } : undefined,
   });
 }
 
-function answerTool(parts: UiHistoryPart[], part: Extract<Part, { toolResponse: unknown }>): void {
+function answerTool(parts: UiHistoryPart[], part: ToolResponsePart): void {
   const { toolResponse, metadata } = part;
-  const asked = parts.findLast((other) => other.toolCallId === toolCallId(toolResponse));
-  const target = asked ?? {
-    type: `tool-${toolResponse.name}`,
-    toolCallId: toolCallId(toolResponse),
-  };
+  const id = toolCallId(toolResponse);
+  const asked = parts.findLast((other) => other.toolCallId === id);
+  const target = asked ?? { type: `tool-${toolResponse.name}`, toolCallId: id };
   if (!asked) parts.push(target);
   delete target.approval;
   if (isDeclined(part)) {
-    const approval = { id: toolCallId(toolResponse), approved: false };
-    Object.assign(target, { state: 'output-denied', approval });
+    Object.assign(target, { state: 'output-denied', approval: { id, approved: false } });
   } else if (metadata?.error === undefined) {
     Object.assign(target, { state: 'output-available', output: toolResponse.output ?? null });
   } else {

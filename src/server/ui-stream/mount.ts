@@ -1,9 +1,7 @@
 import type { State } from '../../protocol/state.ts';
-import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
-import { notFound } from '../http/errors.ts';
+import { found } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { logFault } from '../http/log.ts';
 import {
   openCall,
   type RequestContext,
@@ -11,14 +9,14 @@ import {
   type ServerContext,
 } from '../http/server-context.ts';
 import { type FeedEvent, runFeed } from '../stream/feed.ts';
-import { createViewers, runAfterStop } from '../stream/run-after-stop.ts';
+import { createViewers, runAfterStop, stopRunning } from '../stream/run-after-stop.ts';
 import {
-  acquireStreamSlot,
-  isFinal,
+  type ReaderSeat,
   type StreamFormat,
   sseEvent,
-  sseHeaders,
-  sseKeepAlive,
+  sseFormat,
+  sseJson,
+  withStreamSlot,
 } from '../stream/stream-response.ts';
 import { answerTurn, requestIdOf, underRequestId } from '../stream/turn.ts';
 import { createUiEncoder } from './encode.ts';
@@ -48,32 +46,26 @@ export function mountUiStream(router: Router, serverContext: ServerContext): voi
 
   router.get('/ui/:agent/:chat/stream', async (c) => {
     const sessionId = chatParam(c);
-    const { agent, caller, options } = await openCall(serverContext, c, 'watch', { sessionId });
-    const running = (await agent.getSession(sessionId, options))?.running;
-    if (running === undefined) return new Response(null, { status: 204 });
-    const slot = acquireStreamSlot(serverContext, c, { own: false });
-    const feed = runFeed(agent, running, {
-      ...ownerOf(caller),
-      reader: slot.signal,
-      onFault: (error) => logFault(serverContext, error, c.get('logged')),
-    });
-    return slot.respond(viewers.watching(feed), uiFormat());
+    const call = await openCall(serverContext, c, 'watch', { sessionId });
+    const runId = (await call.agent.getSession(sessionId, call.options))?.running;
+    if (runId === undefined) return new Response(null, { status: 204 });
+    const respond = (slot: ReaderSeat): Response => {
+      const feed = runFeed(serverContext, c, call, { runId, reader: slot.signal });
+      return slot.respond(viewers.watching(feed), uiFormat());
+    };
+    return await withStreamSlot(serverContext, c, respond, { own: false });
   });
 
   router.post('/ui/:agent/:chat/stop', async (c) => {
     const sessionId = chatParam(c);
-    const { agent, options } = await openCall(serverContext, c, 'abort', { sessionId });
-    const session = await agent.getSession(sessionId, options);
-    if (!session) throw notFound('session', sessionId);
-    if (session.running !== undefined) await agent.abort(session.running, options);
-    return new Response(null, { status: 204 });
+    const call = await openCall(serverContext, c, 'abort', { sessionId });
+    return await stopRunning(call, sessionId);
   });
 
   router.get('/ui/:agent/:chat/messages', async (c) => {
     const sessionId = chatParam(c);
     const { agent, options } = await openCall(serverContext, c, 'getSession', { sessionId });
-    const session = await agent.getSession(sessionId, options);
-    if (!session) throw notFound('session', sessionId);
+    const session = found(await agent.getSession(sessionId, options), 'session', sessionId);
     const state = session.state as State | undefined;
     return jsonResponse(toUiMessages(state?.messages ?? []));
   });
@@ -81,15 +73,12 @@ export function mountUiStream(router: Router, serverContext: ServerContext): voi
 
 function uiFormat(options: { readonly continues?: boolean } = {}): StreamFormat<FeedEvent> {
   const toChunks = createUiEncoder(options);
-  return {
-    encode(event) {
-      const frames = toChunks(event).map((chunk) => sseEvent({ data: JSON.stringify(chunk) }));
-      if (isFinal(event)) frames.push(sseEvent({ data: '[DONE]' }));
-      return frames.join('');
-    },
-    keepAlive: sseKeepAlive,
-    headers: { ...sseHeaders, 'x-vercel-ai-ui-message-stream': 'v1' },
+  const encode = (event: FeedEvent): string => {
+    const frames = toChunks(event).map((chunk) => sseJson(chunk));
+    const isFinal = event.type === 'output' || event.type === 'error';
+    return [...frames, ...(isFinal ? [sseEvent({ data: '[DONE]' })] : [])].join('');
   };
+  return sseFormat(encode, { 'x-vercel-ai-ui-message-stream': 'v1' });
 }
 
 function chatParam(c: RequestContext): string {

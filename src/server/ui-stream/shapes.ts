@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { isJsonObject } from '../../core/json/json.ts';
-import type { ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
+import type { ToolResponsePart } from '../../protocol/message.ts';
 import { openApiPaths } from '../http/openapi.ts';
 
 /** The parts of a UI message that say something to an agent; others are let through and ignored. */
@@ -44,11 +44,6 @@ export type UiChunk = { readonly type: string; readonly [field: string]: unknown
 export function snapshotAfter({ id, metadata }: UiMessage): string | undefined {
   const { snapshotId } = Object(metadata) as { readonly snapshotId?: unknown };
   return typeof snapshotId === 'string' ? snapshotId : id;
-}
-
-/** The id under which the UI knows a tool call. */
-export function toolCallId({ name, ref = name }: ToolRequestPart['toolRequest']): string {
-  return ref;
 }
 
 /** Whether a call was declined by the user, by an answer or by another message. */
