@@ -292,6 +292,7 @@ async function spendAll(
   let highest = 0;
   const limits = { owner: inMoney ? { cost: { USD: budget * 3 } } : { tokens: budget } };
   const isDead = [false, false];
+  let isOver = false;
   const processes = lines.map((line) => {
     const app = openApp({
       store: line,
@@ -308,7 +309,8 @@ async function spendAll(
         const used = Math.floor((maxOutputTokens * turn.part) / 100);
         billed += used;
         highest = Math.max(highest, billed);
-        if (turn.kind === 'dies') {
+        // A call that waited while its process was dead begins when the line is healed, and must not cut it again.
+        if (turn.kind === 'dies' && !isOver) {
           isDead[turn.process] = true;
           line.cut();
         }
@@ -344,6 +346,7 @@ async function spendAll(
       billed === 0 ? {} : { totalTokens: billed },
     );
   }
+  isOver = true;
   for (const line of lines) await line.heal();
   for (const { app } of processes) await app.close({ grace: 0 });
 }
