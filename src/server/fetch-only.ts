@@ -1,4 +1,3 @@
-import { invalid } from './http/errors.ts';
 // `waymark/server` for runtimes without Node's servers, such as Workers: the bundle has no `ws` and no HTTP server, and only the
 // protocols that the app imports.
 
@@ -10,6 +9,7 @@ import {
   createServerContext,
   type FetchHandler,
 } from './create-fetch.ts';
+import { invalid } from './http/errors.ts';
 import { type HandlerOptions, handlerOptionNames } from './http/handler-options.ts';
 import type { ServedApp } from './http/served-app.ts';
 

@@ -39,10 +39,10 @@ export class Lane {
     if (this.#asked.has(id)) return;
     this.#asked.add(id);
     this.close();
-    const { name, input = {} } = toolRequest;
+    const { name, input } = toolRequest;
     const call = { toolCallId: id };
     this.#push({ type: 'TOOL_CALL_START', toolCallName: name, parentMessageId, ...call });
-    this.#push({ type: 'TOOL_CALL_ARGS', delta: asText(input), ...call });
+    this.#push({ type: 'TOOL_CALL_ARGS', delta: asText(input ?? {}), ...call });
     this.#push({ type: 'TOOL_CALL_END', ...call });
   }
 

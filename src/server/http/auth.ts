@@ -1,7 +1,7 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import { markReported } from '../../agent/spec/error-reports.ts';
 import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
-import { defined, type JsonObject, toJson } from '../../core/json/json.ts';
+import { type JsonObject, toJson } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';
 import { isName } from '../../protocol/ids.ts';
 import type { Operation } from '../../protocol/routes.ts';
@@ -77,8 +77,11 @@ function parseIdentity(returned: unknown): Identity | undefined {
   if (returned === undefined || returned === null) return undefined;
   const { principal, context } = returned as Partial<Identity>;
   if (typeof principal === 'string' && isName(principal)) {
-    const json = context && (toJson(context, 'The context that `auth` returned') as JsonObject);
-    return { principal, ...defined({ context: json }) };
+    if (context === undefined) return { principal };
+    return {
+      principal,
+      context: toJson(context, 'The context that `auth` returned') as JsonObject,
+    };
   }
   const what =
     typeof returned !== 'object'

@@ -150,7 +150,7 @@ function answerOf(
       const { approved = false, reason } = part.approval ?? {};
       // Not an answer in place of the tool: it would have to fit the tool's output schema, and would look like a result.
       if (!approved) return { toolResponse: named, metadata: { declined: reason ?? true } };
-      return { toolRequest, metadata: { resumed: { approved, reason } } };
+      return { toolRequest, metadata: { resumed: defined({ approved, reason }) } };
     }
     default:
       return undefined;
