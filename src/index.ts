@@ -30,7 +30,7 @@ export type {
   TurnResult,
 } from './agent/spec/handler.ts';
 export type { Logger, TelemetryOptions } from './agent/spec/observability.ts';
-export type { AgentOptionsBase, CustomOf, Inferred, TitledState } from './agent/spec/options.ts';
+export type { AgentOptionsBase, CustomOf, Inferred } from './agent/spec/options.ts';
 export type {
   AgentLimits,
   ClientStateOptions,
@@ -56,7 +56,6 @@ export type {
 } from './api/agent-api.ts';
 export type { Answers, Interrupt, InterruptAnswer, ResumeInput } from './api/interrupts.ts';
 export type {
-  AnswerInput,
   CallerTool,
   OutputAccessors,
   SnapshotRef,
@@ -74,7 +73,6 @@ export type {
   IfHead,
   LoadedSession,
   LoadedSnapshot,
-  OutputError,
   OutputOf,
   RequestOptions,
   SessionOf,
@@ -106,10 +104,9 @@ export type {
   Engine,
   EngineAgent,
   EngineEnv,
-  EngineStatus,
   WorkOptions,
 } from './engine/engine.ts';
-export { type LocalEngine, type LocalEngineOptions, localEngine } from './engine/local-engine.ts';
+export { type LocalEngine, localEngine } from './engine/local-engine.ts';
 export type { Recovery } from './engine/recovery.ts';
 export type { WorkResult, WorkUntilIdleOptions } from './engine/work-until-idle.ts';
 export type { Price, PricedModel } from './generate/answer/price.ts';
@@ -124,13 +121,8 @@ export type {
 export type { GenerateChunk, GenerateStream } from './generate/generate-stream.ts';
 export type { LanguageModel, SpecificationVersion } from './generate/language-model/types.ts';
 export type { Middleware, ModelStep, ToolStep } from './generate/middleware/middleware.ts';
-export {
-  type FallbackOptions,
-  fallback,
-  type RetryOptions,
-  retry,
-} from './generate/middleware/retry.ts';
-export { type ApprovalRule, toolApproval } from './generate/middleware/tool-approval.ts';
+export { fallback, retry } from './generate/middleware/retry.ts';
+export { toolApproval } from './generate/middleware/tool-approval.ts';
 export {
   type Model,
   type ModelCall,
@@ -145,21 +137,15 @@ export {
   type ToolChoice,
   type ToolDefinition,
 } from './generate/model.ts';
-export type { OutputFormatName, OutputOptions, OutputSetting } from './generate/output/output.ts';
-export type { CompactOptions, Summarize, SummaryRequest } from './generate/prompt/history.ts';
+export type { OutputFormatName, OutputSetting } from './generate/output/output.ts';
+export type { CompactOptions, SummaryRequest } from './generate/prompt/history.ts';
 export {
   type HistoryScope,
   type HistorySelection,
   lastMessages,
-  type TokenCounter,
   tokenBudget,
 } from './generate/prompt/history.ts';
-export type {
-  Prompt,
-  PromptArgument,
-  PromptOptions,
-  RenderedPrompt,
-} from './generate/prompt/prompt.ts';
+export type { Prompt, PromptArgument, PromptOptions } from './generate/prompt/prompt.ts';
 export {
   type ResourceOptions,
   type ResourceRef,
@@ -178,7 +164,7 @@ export {
   userMessage,
 } from './generate/prompt/template.ts';
 export { callerTools } from './generate/tool/caller-tools.ts';
-export { type CloseReason, closeToolRequests } from './generate/tool/resume.ts';
+export { closeToolRequests } from './generate/tool/resume.ts';
 export {
   type InterruptOptions,
   interrupt,
@@ -192,7 +178,7 @@ export {
   type ToolReturn,
   type ToolState,
 } from './generate/tool/tool.ts';
-export type { InterruptDeadline, OnExpiry, ToolContext } from './generate/tool/tool-context.ts';
+export type { InterruptDeadline, ToolContext } from './generate/tool/tool-context.ts';
 export type {
   ToolRef,
   ToolSource,
@@ -248,21 +234,14 @@ export type {
   Resume,
   Usage,
 } from './protocol/turn.ts';
-export {
-  always,
-  never,
-  on,
-  onChange,
-  type SnapshotCandidate,
-  type SnapshotPolicy,
-} from './session/policy.ts';
+export { always, never, on, onChange, type SnapshotPolicy } from './session/policy.ts';
 export type {
   FileData,
   NewFile,
   OpenedFile,
   OpenFileOptions,
 } from './session/session.ts';
-export { currentSession, type DeepReadonly, type Recipe, type Session } from './session/session.ts';
+export { currentSession, type Session } from './session/session.ts';
 export type {
   QueueHandoff,
   RunRecord,
@@ -274,12 +253,7 @@ export type {
   Transaction,
 } from './store/contract/store.ts';
 export { type MemoryStoreOptions, memoryStore } from './store/memory/memory-store.ts';
-export type { FeedRun, FeedSource, WebhookFeed } from './webhook/feed.ts';
+export type { FeedSource, WebhookFeed } from './webhook/feed.ts';
 export type { Webhook, WebhookOptions } from './webhook/options.ts';
-export {
-  type SignedContent,
-  signWebhook,
-  verifyWebhook,
-  type WebhookSecret,
-} from './webhook/sign.ts';
+export { signWebhook, verifyWebhook, type WebhookSecret } from './webhook/sign.ts';
 export type { Webhooks } from './webhook/webhooks.ts';

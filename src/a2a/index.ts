@@ -1,2 +1,2 @@
 export { a2aAgentTool } from './agent-tool.ts';
-export type { A2aAgentToolOptions, A2aHeaders } from './options.ts';
+export type { A2aAgentToolOptions } from './options.ts';

@@ -3,7 +3,7 @@ import { checkOptions, type OptionNames } from '../core/options.ts';
 import { type Clock, systemClock } from '../core/time.ts';
 
 /** Headers of requests to a remote agent. */
-export type A2aHeaders = Readonly<Record<string, string>>;
+type A2aHeaders = Readonly<Record<string, string>>;
 
 /** Options of a tool that asks a remote agent. */
 export interface A2aAgentToolOptions {

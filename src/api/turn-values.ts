@@ -15,7 +15,7 @@ import {
 } from './interrupts.ts';
 
 /** The input of a turn that answers interrupts: what `approve`, `respond` or `decline` of an interrupt returned, or several of them. */
-export interface AnswerInput extends Omit<Input, 'resume'> {
+interface AnswerInput extends Omit<Input, 'resume'> {
   /** The answers. */
   readonly resume: InterruptAnswer | readonly InterruptAnswer[];
 }

@@ -48,7 +48,7 @@ export type ChunkOf<Types extends AgentTypes> = Omit<Chunk, 'status'> & {
 /**
  * Why a turn failed. In process it has the message and stack of the thrown error, and the thrown value as `cause`. As JSON, and from a server, it has the public message only.
  */
-export interface OutputError extends InferOutput<typeof errorBody> {
+interface OutputError extends InferOutput<typeof errorBody> {
   /** The thrown value; only in the process that ran the turn. */
   readonly cause?: unknown;
   /** The stack; only in the process that ran the turn. */

@@ -15,7 +15,6 @@ export type {
 } from '../api/agent-api.ts';
 export type { Answers, Interrupt, InterruptAnswer, ResumeInput } from '../api/interrupts.ts';
 export type {
-  AnswerInput,
   CallerTool,
   OutputAccessors,
   SnapshotRef,
@@ -69,13 +68,7 @@ export type {
 } from '../protocol/turn.ts';
 export type { SessionFilter, SnapshotListing } from '../store/contract/store.ts';
 export { type Client, client, createClient, type Typed } from './client.ts';
-export type {
-  ClientHeaders,
-  ClientOptions,
-  ReconnectOptions,
-  WebSocketClass,
-  WebSocketLike,
-} from './options.ts';
+export type { ClientOptions, ReconnectOptions, WebSocketLike } from './options.ts';
 export type {
   RemoteAgent,
   RemoteCallOptions,

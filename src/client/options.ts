@@ -3,7 +3,7 @@ import { checkNames, type OptionNames } from '../core/options.ts';
 import type { Clock } from '../core/time.ts';
 
 /** Headers of each request: a value, or a function that is called before every request (for tokens that expire). */
-export type ClientHeaders = HeadersInit | (() => HeadersInit | Promise<HeadersInit>);
+type ClientHeaders = HeadersInit | (() => HeadersInit | Promise<HeadersInit>);
 
 /** How a dropped stream reconnects. */
 export interface ReconnectOptions {
@@ -18,7 +18,7 @@ export interface ReconnectOptions {
 }
 
 /** The required interface of a WebSocket class; browsers and Node 22 have one. */
-export type WebSocketClass = new (url: string) => WebSocketLike;
+type WebSocketClass = new (url: string) => WebSocketLike;
 
 /** The required interface of a WebSocket. */
 export interface WebSocketLike {

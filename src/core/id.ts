@@ -5,7 +5,7 @@ import type { Clock } from './time.ts';
 export type NewId = () => string;
 
 /** Fills an array with random bytes. */
-export type FillRandom = (into: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>;
+type FillRandom = (into: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>;
 
 /** Creates a generator of time-ordered UUIDs (version 7). */
 export function createIds(clock: Clock, random: FillRandom = randomBytes): NewId {

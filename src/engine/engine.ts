@@ -91,7 +91,7 @@ export interface WorkOptions {
 }
 
 /** Queue depth and load, for health checks and metrics. */
-export interface EngineStatus {
+interface EngineStatus {
   /** The name of the engine. */
   readonly engine: string;
   /** Runs that this process is executing. */

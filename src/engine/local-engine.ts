@@ -2,7 +2,7 @@ import { type DeadLetter, type Engine, type EngineEnv, notAttached } from './eng
 import type { Recovery } from './recovery.ts';
 
 /** Options of the engine for a single process. */
-export interface LocalEngineOptions {
+interface LocalEngineOptions {
   /** How often the process of a run may die without progress before the run moves to the dead-letter queue. @default 3 */
   readonly attempts?: number;
 }

@@ -67,10 +67,10 @@ export interface McpUrl extends CommonOptions {
 }
 
 /** How requests to an MCP server are authorized. */
-export type McpAuth = AuthProvider | OAuthClientProvider;
+type McpAuth = AuthProvider | OAuthClientProvider;
 
 /** Headers of requests to an MCP server. */
-export type McpHeaders = Readonly<Record<string, string>>;
+type McpHeaders = Readonly<Record<string, string>>;
 
 /** How an MCP server is reached: a command to start, or a URL. */
 export type McpServer = McpCommand | McpUrl;

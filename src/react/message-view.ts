@@ -4,7 +4,7 @@ import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../protoc
 import { reasoningOf, requestKey, textOf } from '../protocol/messages.ts';
 
 /** A file of a message or of a tool's answer. */
-export interface FileView {
+interface FileView {
   /** Its address, or a `data:` URL. */
   readonly url: string;
   /** The media type, if it is known. */

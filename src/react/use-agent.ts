@@ -9,12 +9,12 @@ import type { AgentView } from './view.ts';
 type StoreOptions<Types extends AgentTypes> = Omit<AgentStoreOptions<Types>, 'agent'>;
 
 /** An agent that is at hand; a new one makes a new conversation, so keep it outside of the component. */
-export type UseAgentOptions<Types extends AgentTypes> = StoreOptions<Types> & {
+type UseAgentOptions<Types extends AgentTypes> = StoreOptions<Types> & {
   readonly agent: StoreAgent<Types>;
 };
 
 /** An agent by its server and name. */
-export type UseRemoteAgentOptions<Types extends AgentTypes> = StoreOptions<Types> &
+type UseRemoteAgentOptions<Types extends AgentTypes> = StoreOptions<Types> &
   ClientOptions & { readonly agent: string };
 
 /** The view, what can be done, and the store of both. */

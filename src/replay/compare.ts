@@ -9,7 +9,7 @@ import type { TurnSide } from './recorded-session.ts';
 import type { ToolCall } from './tool-calls.ts';
 
 /** The kind of a difference. `tokens`, `cost` and `time` count only with a tolerance. */
-export type DivergenceKind =
+type DivergenceKind =
   | 'toolCall'
   | 'toolResult'
   | 'custom'

@@ -8,7 +8,7 @@ import type { SessionExport } from '../session/export-session.ts';
 import type { Scope, SessionFilter, Store } from '../store/contract/store.ts';
 
 /** Sessions of a store. A session must pass all that is given. */
-export interface StoredSessions extends SessionFilter {
+interface StoredSessions extends SessionFilter {
   /** @default the app's store */
   readonly store?: Store;
   /** @default all agents of the app */

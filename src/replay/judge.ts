@@ -5,7 +5,7 @@ import { spoken, tokensOf } from './compare.ts';
 import type { ScoredTurn, Scorer } from './scorers.ts';
 
 /** Options of a judge. */
-export interface JudgeOptions {
+interface JudgeOptions {
   /** The name in reports. @default the criterion */
   readonly name?: string;
   /** The budget of the judge over all turns. After that, turns get the score 0 and the reason. @default no limit */

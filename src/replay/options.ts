@@ -20,7 +20,7 @@ export interface ReplayChanges extends PromptChanges {
 }
 
 /** How far a replay has come. */
-export interface ReplayProgress {
+interface ReplayProgress {
   /** Number of sessions so far. */
   readonly sessions: number;
   /** Number of turns so far. */
@@ -32,7 +32,7 @@ export interface ReplayProgress {
 }
 
 /** The budget of a replay, over all its turns and without scorers. When it is used up, the replay ends and says so. */
-export interface ReplayBudget {
+interface ReplayBudget {
   /** Maximum number of tokens. */
   readonly tokens?: number;
   /** By currency. */

@@ -134,7 +134,7 @@ function resolve(ref: ArtifactRef, turn: RecordedTurn): Artifact | undefined {
 }
 
 /** A tool call of a replay that a function of yours answers. */
-export interface StubbedCall {
+interface StubbedCall {
   /** The name of the tool. */
   readonly name: string;
   /** The input of the call. */
@@ -147,7 +147,7 @@ export interface StubbedCall {
  * How a tool is answered. `recorded`: as in the recording; a call that is not in it is not executed and gets an error. `live`: the
  * tool runs. A function answers in the place of the tool.
  */
-export type ToolMode = 'recorded' | 'live' | ((call: StubbedCall) => unknown);
+type ToolMode = 'recorded' | 'live' | ((call: StubbedCall) => unknown);
 
 /** One mode for all tools, or one for each; `*` is the mode of those that are not named. @default 'recorded' */
 export type ToolModes = 'recorded' | 'live' | Readonly<Record<string, ToolMode>>;

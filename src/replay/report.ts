@@ -14,7 +14,7 @@ export interface TurnScore {
 }
 
 /** Tokens, cost and time of one side of a turn. */
-export interface TurnCost {
+interface TurnCost {
   /** Number of tokens. */
   readonly tokens: number;
   /** Millionths by currency; absent where models have no price. */
@@ -65,7 +65,7 @@ export interface TurnReport {
 }
 
 /** The sums of one side. */
-export interface ReplayTotals extends TurnCost {}
+interface ReplayTotals extends TurnCost {}
 
 /** The result of a replay. */
 export interface ReplayReport {

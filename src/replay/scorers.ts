@@ -18,13 +18,10 @@ export interface ScoredTurn {
 }
 
 /** A score from 0 to 1, or whether the turn is right. */
-export type Verdict =
-  | number
-  | boolean
-  | { readonly score: number | boolean; readonly reason?: string };
+type Verdict = number | boolean | { readonly score: number | boolean; readonly reason?: string };
 
 /** Scores a replayed turn. */
-export type ScoreFunction = (turn: ScoredTurn) => Verdict | Promise<Verdict>;
+type ScoreFunction = (turn: ScoredTurn) => Verdict | Promise<Verdict>;
 
 /** A function, or a function with a name for the report. */
 export type Scorer = ScoreFunction | { readonly name: string; readonly score: ScoreFunction };
@@ -55,7 +52,7 @@ function toScore(verdict: Verdict): Omit<TurnScore, 'name'> {
 }
 
 /** The part of a turn that is scored. `output` is the structured output, or the text of an agent without one. */
-export type ScoredField = 'text' | 'output' | 'custom' | 'artifacts' | 'toolCalls' | 'finishReason';
+type ScoredField = 'text' | 'output' | 'custom' | 'artifacts' | 'toolCalls' | 'finishReason';
 
 /** 1 if the field is the same as recorded. */
 export function exact(field: ScoredField): Scorer {

@@ -1,5 +1,5 @@
 /** Options of a generated test. */
-export interface TestFileOptions {
+interface TestFileOptions {
   /** The session. */
   readonly sessionId: string;
   /** The name of the fixture, next to the test. */

@@ -3,14 +3,13 @@ export { a2aProtocol } from './a2a/mount.ts';
 export { aguiProtocol } from './agui/mount.ts';
 export type { FetchHandler } from './create-fetch.ts';
 export { handler } from './handler.ts';
-export type { Auth, Authorize, AuthorizeCall, Caller, Identity } from './http/auth.ts';
+export type { Auth, Authorize, AuthorizeCall, Caller } from './http/auth.ts';
 export type {
   A2aServerOptions,
   AguiServerOptions,
   AllowedOrigins,
   CorsOptions,
   HandlerOptions,
-  McpOAuthOptions,
   McpServerOptions,
   OpenAiAllowance,
   OpenAiServerOptions,

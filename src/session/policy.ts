@@ -4,7 +4,7 @@ import type { State } from '../protocol/state.ts';
 import { hashState, type SessionState, toPlainState } from './session-state.ts';
 
 /** A chance to make a snapshot, as a policy sees it. */
-export interface SnapshotCandidate<Custom = unknown> {
+interface SnapshotCandidate<Custom = unknown> {
   /** The event. */
   readonly event: SnapshotEvent;
   /** The state that would be kept; made when it is read. */

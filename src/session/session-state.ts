@@ -56,7 +56,7 @@ export function isSameState(a: SessionState, b: SessionState): boolean {
 }
 
 /** The parts of a state that its hash is computed from. */
-export interface HashedState extends Omit<SessionState, 'history'> {
+interface HashedState extends Omit<SessionState, 'history'> {
   /** The messages. */
   readonly history: Pick<History, 'chain'>;
 }

@@ -9,7 +9,7 @@ import { toPlainState } from './session-state.ts';
 import type { WorkingState } from './working-state.ts';
 
 /** A type of which nothing can be changed. */
-export type DeepReadonly<Value> = Value extends readonly (infer Item)[]
+type DeepReadonly<Value> = Value extends readonly (infer Item)[]
   ? number extends Value['length']
     ? readonly DeepReadonly<Item>[]
     : { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> }
@@ -18,7 +18,7 @@ export type DeepReadonly<Value> = Value extends readonly (infer Item)[]
     : Value;
 
 /** A change written on a draft, in place; it may also return the new document, as it must where there is none yet. */
-export type Recipe<Custom> = (draft: Custom) => Custom | undefined | void;
+type Recipe<Custom> = (draft: Custom) => Custom | undefined | void;
 
 /**
  * The session of a running turn. Values read from it are frozen and values passed to it are copied, so changing them

@@ -4,7 +4,7 @@ export type {
   Status,
   WaymarkErrorOptions,
 } from '../core/error.ts';
-export { createIds, type FillRandom, type NewId } from '../core/id.ts';
+export { createIds, type NewId } from '../core/id.ts';
 export { type Json, type JsonObject, toJson } from '../core/json/json.ts';
 export type { JsonPatch, JsonPatchOperation } from '../core/json/patch.ts';
 export type { Clock } from '../core/time.ts';
@@ -31,7 +31,6 @@ export {
 export {
   emptyState,
   fromPlainState,
-  type HashedState,
   hashState,
   isStateHash,
   type Marks,
@@ -130,7 +129,6 @@ export {
   decideLabel,
   decideRestore,
   type NamedFacts,
-  type RestoreDecision,
   refuseFork,
 } from './rules/decide-timeline.ts';
 export { accepted, type Decided, type SnapshotFact } from './rules/decision.ts';
@@ -142,14 +140,7 @@ export {
   taken,
 } from './rules/errors.ts';
 export { isAfter } from './rules/event-body.ts';
-export {
-  type AbortDecision,
-  decideAbort,
-  type HolderFact,
-  isExpired,
-  isHolder,
-  type Lease,
-} from './rules/holder.ts';
+export { decideAbort, type HolderFact, isExpired, isHolder } from './rules/holder.ts';
 export { pageOf } from './rules/page.ts';
 export {
   checkPolicy,
@@ -158,13 +149,7 @@ export {
   type Selection,
   selectVictims,
 } from './rules/retention.ts';
-export {
-  type FilteredSession,
-  matchesQuery,
-  passesFilter,
-  type SearchedSession,
-  searchTextOf,
-} from './rules/session-filter.ts';
+export { matchesQuery, passesFilter, searchTextOf } from './rules/session-filter.ts';
 export { checkLabel, checkMetadata, checkTitle } from './rules/size-limits.ts';
 export { spentInTurn } from './rules/spend.ts';
 export { anySuspects, pickRuns } from './rules/suspects.ts';

@@ -46,7 +46,7 @@ export interface ScriptedAnswer {
 }
 
 /** A tool call of a scripted answer. */
-export interface ScriptedToolCall {
+interface ScriptedToolCall {
   /** The name of the tool. */
   readonly name: string;
   /** The input of the call. */
@@ -61,7 +61,7 @@ export type ScriptStep =
   | ((request: ModelRequest, call: number) => ScriptedReply | Promise<ScriptedReply>);
 
 /** Replies by the last user message: the first matching pattern is used. */
-export interface ScriptPatterns {
+interface ScriptPatterns {
   /** Pairs of a regular expression and a reply, or a function of the match. */
   readonly patterns: readonly (readonly [
     RegExp,
@@ -77,7 +77,7 @@ export interface ScriptPatterns {
 }
 
 /** Options of a scripted model. */
-export interface ScriptedModelOptions {
+interface ScriptedModelOptions {
   /** @default 'scripted' */
   readonly name?: string;
   /** The clock for delays. @default systemClock */

@@ -12,7 +12,7 @@ import type { DeliverySlots } from './delivery-slots.ts';
 import type { Webhook, WebhookOptions } from './options.ts';
 
 /** Who a feed works for. */
-export interface FeedRun {
+interface FeedRun {
   /** The owner. */
   readonly owner: string | undefined;
   /** Aborts when the feed is stopped. */

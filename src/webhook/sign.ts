@@ -5,7 +5,7 @@ import { hmacSha256, timingSafeEqual } from '../core/platform.ts';
 export type WebhookSecret = string | readonly string[];
 
 /** The content that a signature covers. */
-export interface SignedContent {
+interface SignedContent {
   /** The same for every attempt to deliver an event. Receivers ignore an id that they have seen. */
   readonly id: string;
   /** Seconds since the epoch. */

@@ -40,7 +40,7 @@ export const agentOptionNames: OptionNames<AnyAgentOptions> = {
 export type Inferred<S> = S extends Schema ? InferSchema<S> : Json | undefined;
 
 /** The parts of a state that a title can use. */
-export interface TitledState<Custom> {
+interface TitledState<Custom> {
   /** The messages so far. */
   readonly messages: readonly Message[];
   /** The custom state. */

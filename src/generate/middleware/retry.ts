@@ -6,7 +6,7 @@ import type { ModelRef } from '../model.ts';
 import type { Middleware } from './middleware.ts';
 
 /** How often and how soon a model is asked again. */
-export interface RetryOptions {
+interface RetryOptions {
   /**
    * Total number of attempts.
    * @default 3
@@ -77,7 +77,7 @@ function retryAfterMs({ details }: WaymarkError): number {
 }
 
 /** When another model is asked. */
-export interface FallbackOptions {
+interface FallbackOptions {
   /**
    * Whether to try the next model after an error.
    * @default all errors except an invalid request or a stop

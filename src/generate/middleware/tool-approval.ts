@@ -6,7 +6,7 @@ import { type InterruptDeadline, requireApproval } from '../tool/tool-context.ts
 import type { Middleware } from './middleware.ts';
 
 /** Which tools need an approval: names, or a test of each request and its tool. */
-export type ApprovalRule =
+type ApprovalRule =
   | readonly string[]
   | ((request: ToolRequest, tool: Tool) => boolean | Promise<boolean>);
 

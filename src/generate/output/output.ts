@@ -171,7 +171,7 @@ function valuesOf(schema: JsonSchema | undefined): readonly unknown[] {
 }
 
 /** How an answer should be structured. */
-export interface OutputOptions<S extends Schema | undefined = Schema | undefined> {
+interface OutputOptions<S extends Schema | undefined = Schema | undefined> {
   /** The schema of the whole output; it determines the type of the output. */
   readonly schema?: S;
   /** @default depends on the schema: `array`, `enum` or `json`; without a schema `text` */

@@ -21,7 +21,7 @@ export type HistorySelection = (
 ) => readonly Message[] | Promise<readonly Message[]>;
 
 /** Counts the tokens of a message. */
-export type TokenCounter = (message: Message) => number;
+type TokenCounter = (message: Message) => number;
 
 /** Sends at most the last `count` messages, starting with a user message. If none of them is from the user, it goes further back. */
 export function lastMessages(count: number): HistorySelection {
@@ -220,7 +220,7 @@ export interface SummaryRequest {
 }
 
 /** Makes a summary. */
-export type Summarize = (request: SummaryRequest) => Promise<string>;
+type Summarize = (request: SummaryRequest) => Promise<string>;
 
 const task = systemMessage(
   'Sum up a conversation, so that it can be continued without its text. Keep names, numbers, decisions, open questions and results of tools. Answer with the summary only.',

@@ -63,7 +63,7 @@ export type PromptArgument<Input> = Input extends Schema
   : JsonObject | undefined;
 
 /** Generate options whose messages are made for one request and stored nowhere. */
-export interface RenderedPrompt<Output extends Schema | undefined = Schema | undefined>
+interface RenderedPrompt<Output extends Schema | undefined = Schema | undefined>
   extends GenerateSettings<Output> {
   /** The system prompt. */
   readonly system?: readonly Part[];

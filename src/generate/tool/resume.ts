@@ -186,7 +186,7 @@ function answered(named: Pick<ToolRequest, 'name' | 'ref'>): WaymarkError {
 }
 
 /** Why open requests are closed without an answer. */
-export type CloseReason = 'declined' | 'aborted' | 'expired';
+type CloseReason = 'declined' | 'aborted' | 'expired';
 
 const closings = {
   declined: 'Not answered: the user declined and went on with the next message.',

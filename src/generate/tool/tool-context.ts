@@ -39,7 +39,7 @@ export interface ToolContext {
 export const unrecorded: ToolContext['checkpoint'] = async (_, fn) => datesAsText(await fn());
 
 /** The fate of a tool call that gets no answer before its deadline. */
-export type OnExpiry = 'decline' | 'fail';
+type OnExpiry = 'decline' | 'fail';
 
 /** Until when a tool call waits for the answer of a person. Without `expiresIn` and `expiresAt` it waits forever. */
 export interface InterruptDeadline {

@@ -2,10 +2,10 @@ import { expect } from 'vitest';
 import type { ReplayReport, TurnReport } from '../report.ts';
 import { matchRecording } from './match-recording.ts';
 
-export { type MatchOptions, matchRecording } from './match-recording.ts';
+export { matchRecording } from './match-recording.ts';
 
 /** The actual value of `toMatchRecording`: a turn of a report, or a whole report. */
-export type Replayed = TurnReport | ReplayReport;
+type Replayed = TurnReport | ReplayReport;
 
 interface RecordingMatchers<Result> {
   /** No difference from the recording, apart from the kinds and paths that are ignored. */

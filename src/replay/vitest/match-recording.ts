@@ -3,7 +3,7 @@ import { isIgnored } from '../compare.ts';
 import type { ReplayReport, TurnReport } from '../report.ts';
 
 /** Options of {@link matchRecording}. */
-export interface MatchOptions {
+interface MatchOptions {
   /** Kinds and paths of differences that do not count, such as `text` or `/custom/updatedAt`. */
   readonly ignore?: readonly string[];
 }

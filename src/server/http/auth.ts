@@ -9,7 +9,7 @@ import { createRateLimit, type ServerLimits } from './limits.ts';
 import type { ServedApp } from './served-app.ts';
 
 /** Who is calling. */
-export interface Identity {
+interface Identity {
   /** The owner of the sessions that the client starts. It cannot see those of other owners. */
   readonly principal: string;
   /** Plain JSON, passed to tools and handlers as the call's context. It is stored with the run, so do not put secrets in it. */

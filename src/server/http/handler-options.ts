@@ -38,7 +38,7 @@ export interface McpServerOptions {
 }
 
 /** Where MCP clients get their tokens. */
-export interface McpOAuthOptions {
+interface McpOAuthOptions {
   /** The issuers of the tokens that `auth` accepts, such as `https://login.example.com`. */
   readonly authorizationServers: readonly string[];
   /** The scopes that a client should ask for. */

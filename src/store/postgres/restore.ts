@@ -15,7 +15,7 @@ import { checkSchema, loadPg } from './postgres-store.ts';
 // does that, and this restores the files that exist.
 
 /** The location of a store for a restore. */
-export interface PostgresBackupOptions {
+interface PostgresBackupOptions {
   /** The connection string of the database. */
   readonly connectionString: string;
   /** The schema of the store's tables. @default 'waymark' */

@@ -21,7 +21,7 @@ export interface NamedFacts<Key> {
 }
 
 /** A restore: the head moves to the snapshot. */
-export interface RestoreDecision<Run> {
+interface RestoreDecision<Run> {
   /** The expired attached run that gives way. */
   readonly displaced: Run | null;
   /** The head was not listed, and gets an index before the session leaves it. */

@@ -1,7 +1,7 @@
 import type { RunMode } from '../contract/store.ts';
 
 /** How long a claim lasts. */
-export interface Lease {
+interface Lease {
   /** The last heartbeat, in milliseconds. */
   readonly heartbeatAt: number;
   /** Milliseconds without a heartbeat after which it has expired. */
@@ -29,7 +29,7 @@ export function isHolder(run: Lease & { readonly mode: RunMode }, now: number): 
 }
 
 /** The effect of an abort on an open run: it ends with an aborted snapshot, or is asked to stop and reads as `status` until it does. */
-export type AbortDecision =
+type AbortDecision =
   | { readonly kind: 'ends' }
   | { readonly kind: 'stops'; readonly status: 'pending' | 'expired' };
 

@@ -6,7 +6,7 @@ import type { FinishReason } from '../../protocol/turn.ts';
 import type { SessionFilter } from '../contract/timeline-support.ts';
 
 /** The texts of a session that a query can match. */
-export interface SearchedSession {
+interface SearchedSession {
   /** The id. */
   readonly id: string;
   /** The title. */
@@ -18,7 +18,7 @@ export interface SearchedSession {
 }
 
 /** The facts that the filters of a list compare. */
-export interface FilteredSession {
+interface FilteredSession {
   /** Whether it has an open run. */
   readonly isRunning: boolean;
   /** Its head, if it has one. */

@@ -1,5 +1,5 @@
 export type { BackupReport } from '../backup.ts';
-export type { Encryption, EncryptionKey } from '../sql/content/cipher.ts';
+export type { Encryption } from '../sql/content/cipher.ts';
 export type { SqlStore } from '../sql/sql-store.ts';
 export { backupSqlite, restoreSqlite } from './backup.ts';
 export { type SqliteStoreOptions, sqliteStore } from './sqlite-store.ts';

@@ -19,7 +19,7 @@ import {
 } from './sealed-value.ts';
 
 /** 32 bytes, as such or as text in base64 or hexadecimal. */
-export type EncryptionKey = Uint8Array | string;
+type EncryptionKey = Uint8Array | string;
 
 /**
  * Encryption of stored content. `key` encrypts and decrypts; with `keys` the first one encrypts, and all of them decrypt, so
