@@ -1,8 +1,8 @@
 import type { Terminal } from './terminal.ts';
 
 /** One option of a command; {@link flag}, {@link option} and {@link number} make one. */
-export interface OptionSpec {
-  readonly type: 'string' | 'boolean' | 'number';
+export interface OptionSpec<Value = unknown> {
+  readonly type: 'string' | 'boolean';
   /** One letter, for `-o`. */
   readonly short?: string;
   /** Can be repeated. */
@@ -13,13 +13,15 @@ export interface OptionSpec {
   readonly about: string;
   /** Deletes data or skips a safeguard: never suggested for a mistyped option. */
   readonly destructive?: boolean;
-  /** The smallest number. */
-  readonly least?: number;
+  /** The values that the option takes, for the error about another one. */
+  readonly takes?: string;
+  /** Reads a value; `undefined` if it is not one of those. */
+  read?(text: string): Value | undefined;
 }
 
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
 
-type More = Pick<OptionSpec, 'short' | 'multiple' | 'destructive'>;
+type More = Omit<OptionSpec, 'type' | 'value' | 'about'>;
 
 /** An option without a value. */
 export function flag(about: string, more: More = {}) {
@@ -39,20 +41,32 @@ export function option<const Given extends More = object>(
 export function number(
   value: string,
   about: string,
-  more: Pick<OptionSpec, 'short' | 'least'> = {},
+  { least = 0, short }: { readonly least?: number; readonly short?: string } = {},
 ) {
-  return { type: 'number', value, about, least: 0, ...more } as const;
+  const read = (text: string): number | undefined => {
+    const given = text.trim() === '' ? Number.NaN : Number(text);
+    return Number.isSafeInteger(given) && given >= least ? given : undefined;
+  };
+  const letter = short === undefined ? {} : { short };
+  return option(value, about, { ...letter, takes: `a whole number, ${least} or more`, read });
 }
+
+/** For an option that takes one of a few words. */
+export function oneOf<const Word extends string>(takes: string, words: readonly Word[]) {
+  return { takes, read: (text: string) => words.find((word) => word === text) };
+}
+
+type ValueOf<Spec> = Spec extends { readonly type: 'boolean' }
+  ? boolean
+  : Spec extends { read(text: string): infer Value }
+    ? Exclude<Value, undefined>
+    : string;
 
 /** The parsed options, by name. */
 export type OptionValues<Specs extends OptionSpecs> = {
-  readonly [Name in keyof Specs]?: Specs[Name]['type'] extends 'boolean'
-    ? boolean
-    : Specs[Name]['type'] extends 'number'
-      ? number
-      : Specs[Name] extends { readonly multiple: true }
-        ? readonly string[]
-        : string;
+  readonly [Name in keyof Specs]?: Specs[Name] extends { readonly multiple: true }
+    ? readonly ValueOf<Specs[Name]>[]
+    : ValueOf<Specs[Name]>;
 };
 
 /** Options of every command. */

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { WaymarkError } from '../core/error.ts';
 import { flag, type OptionSpecs, type OptionValues } from './command.ts';
-import { usageError } from './parse-arguments.ts';
+import { UsageError } from './parse-arguments.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Options of every command that deletes. */
@@ -22,9 +22,8 @@ export function checkCanConfirm(
   command: string,
 ): void {
   if (options.yes || options['dry-run'] || interactive) return;
-  throw usageError(
+  throw new UsageError(
     'This command deletes data, and there is no terminal to ask for confirmation. Use --dry-run to see what would be deleted, and --yes to delete it.',
-    command,
   );
 }
 

@@ -1,28 +1,10 @@
 import { styleText } from 'node:util';
 
 /** The input and output of a command. */
-export interface Terminal {
-  /** Results, to the standard output. */
-  write(text: string): void;
-  /** A line of results. */
-  print(line?: string): void;
-  /** A line of information, to the standard error. */
-  note(line: string): void;
-  /** Shows progress on one line of a terminal; elsewhere does nothing. */
-  progress(text: string): void;
-  /** Whether the user can be asked: input and output are a terminal. */
-  readonly interactive: boolean;
-  readonly style: Style;
-  readonly input: NodeJS.ReadStream;
-  readonly output: NodeJS.WriteStream;
-  readonly cwd: string;
-  readonly env: NodeJS.ProcessEnv;
-  /** Calls the listener on Ctrl-C and SIGTERM, instead of ending the process. Returns a function that unsubscribes. */
-  onInterrupt(listener: () => void): () => void;
-}
+export type Terminal = ReturnType<typeof createTerminal>;
 
 /** The terminal of a process. */
-export function createTerminal(process: NodeJS.Process): Terminal {
+export function createTerminal(process: NodeJS.Process) {
   const { stdout, stderr, stdin, env } = process;
   let shown = 0;
   const clear = (): void => {
@@ -35,31 +17,37 @@ export function createTerminal(process: NodeJS.Process): Terminal {
     throw error;
   });
   return {
-    write(text) {
+    /** Results, to the standard output. */
+    write(text: string): void {
       clear();
       stdout.write(text);
     },
-    print(line = '') {
+    /** A line of results. */
+    print(line = ''): void {
       clear();
       stdout.write(`${line}\n`);
     },
-    note(line) {
+    /** A line of information, to the standard error. */
+    note(line: string): void {
       clear();
       stderr.write(`${line}\n`);
     },
-    progress(text) {
+    /** Shows progress on one line of a terminal; elsewhere does nothing. */
+    progress(text: string): void {
       if (!stderr.isTTY) return;
       clear();
       stderr.write(text);
       shown = text.length;
     },
+    /** Whether the user can be asked: input and output are a terminal. */
     interactive: stdin.isTTY === true && stdout.isTTY === true,
     style: createStyle(hasColours(stdout, env)),
-    input: stdin,
-    output: stdout,
+    input: stdin as NodeJS.ReadStream,
+    output: stdout as NodeJS.WriteStream,
     cwd: process.cwd(),
     env,
-    onInterrupt(listener) {
+    /** Calls the listener on Ctrl-C and SIGTERM, instead of ending the process. Returns a function that unsubscribes. */
+    onInterrupt(listener: () => void): () => void {
       process.on('SIGINT', listener);
       process.on('SIGTERM', listener);
       return () => {
@@ -70,28 +58,43 @@ export function createTerminal(process: NodeJS.Process): Terminal {
   };
 }
 
+/** Resolves at the first Ctrl-C or SIGTERM; the next one ends the process. */
+export function interrupted({ onInterrupt }: Pick<Terminal, 'onInterrupt'>): Promise<void> {
+  return new Promise((resolve) => {
+    const unsubscribe = onInterrupt(() => {
+      unsubscribe();
+      resolve();
+    });
+  });
+}
+
+/** Runs some work with a signal that Ctrl-C and SIGTERM abort. */
+export async function stoppable<Value>(
+  { onInterrupt }: Pick<Terminal, 'onInterrupt'>,
+  work: (signal: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const stop = new AbortController();
+  const unsubscribe = onInterrupt(() => stop.abort());
+  try {
+    return await work(stop.signal);
+  } finally {
+    unsubscribe();
+  }
+}
+
 function hasColours(stdout: NodeJS.WriteStream, env: NodeJS.ProcessEnv): boolean {
   if (env.NO_COLOR !== undefined && env.NO_COLOR !== '') return false;
   if (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== '0') return true;
   return stdout.isTTY === true && env.TERM !== 'dumb';
 }
 
-type Format = Parameters<typeof styleText>[0];
-
 /** Formats text for a terminal. */
-export interface Style {
-  dim(text: string): string;
-  bold(text: string): string;
-  accent(text: string): string;
-  good(text: string): string;
-  bad(text: string): string;
-  warn(text: string): string;
-}
+export type Style = ReturnType<typeof createStyle>;
 
 /** The styles of a terminal; without colours, text does not change. */
-export function createStyle(colours: boolean): Style {
+export function createStyle(colours: boolean) {
   const style =
-    (format: Format) =>
+    (format: Parameters<typeof styleText>[0]) =>
     (text: string): string =>
       colours ? styleText(format, text, { validateStream: false }) : text;
   return {

@@ -1,6 +1,6 @@
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { State } from '../../protocol/state.ts';
-import { nearest } from '../parse-arguments.ts';
+import { didYouMean } from '../parse-arguments.ts';
 import { readTimeline } from '../source/find.ts';
 import type { Terminal } from '../terminal.ts';
 import { oneLine, table, when } from '../text/format.ts';
@@ -87,8 +87,8 @@ export async function runSlash(line: string, call: Omit<SlashCall, 'rest'>): Pro
   const [, name = '', rest = ''] = /^\/(\S*)\s*(.*)$/s.exec(line.trim()) ?? [];
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command) return await command.run({ ...call, rest });
-  const near = nearest(name, [...Object.keys(commands), 'detach', 'stop', 'quit']);
-  const hint = near === undefined ? '' : ` Did you mean /${near}?`;
+  const known = [...Object.keys(commands), 'detach', 'stop', 'quit'];
+  const hint = didYouMean(name, known, (near) => `/${near}`);
   call.terminal.note(`There is no /${oneLine(name, 40)}.${hint} /help lists the commands.`);
 }
 

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
-import type { WaymarkError } from '../../core/error.ts';
 import { defineCommand, jsonOption } from '../command.ts';
-import { usageError } from '../parse-arguments.ts';
+import { UsageError } from '../parse-arguments.ts';
 import * as stores from '../source/open-store.ts';
 import { count } from '../text/format.ts';
 
@@ -16,20 +15,18 @@ export const backup = defineCommand({
   options: { ...stores.schemaOption, ...jsonOption },
   async run({ args: [spec = '', given = ''], options, terminal: { cwd } }) {
     const target = resolve(cwd, given);
-    const store = stores.parseStore(spec, cwd);
-    if (store.kind === 'postgres') throw byPgDump(options.schema ?? 'waymark', given);
-    const { sessions } = await stores.backUp(store, target);
+    const { backUp } = await stores.namedStore(spec, cwd);
+    if (backUp === undefined) {
+      const command = `pg_dump --format=custom --schema=${options.schema ?? 'waymark'} --schema=waymark_queue --file=${given} "$DATABASE_URL"`;
+      throw new UsageError(`A Postgres store is backed up with pg_dump: ${command}.`);
+    }
+    const { sessions } = await backUp(target);
     return {
       receipt: { sessions, target },
       text: `Backed up ${count(sessions, 'session')} to ${given}.`,
     };
   },
 });
-
-function byPgDump(schema: string, target: string): WaymarkError {
-  const command = `pg_dump --format=custom --schema=${schema} --schema=waymark_queue --file=${target} "$DATABASE_URL"`;
-  return usageError(`A Postgres store is backed up with pg_dump: ${command}.`, 'backup');
-}
 
 /** `waymark restore-backup` */
 export const restoreBackup = defineCommand({
@@ -45,8 +42,8 @@ export const restoreBackup = defineCommand({
   ],
   options: { ...stores.schemaOption, ...jsonOption },
   async run({ args: [given = '', spec = ''], options, terminal: { cwd } }) {
-    const store = stores.parseStore(spec, cwd);
-    const { sessions } = await stores.restoreBackup(store, resolve(cwd, given), options.schema);
+    const { restore } = await stores.namedStore(spec, cwd);
+    const { sessions } = await restore(resolve(cwd, given), options.schema);
     return { receipt: { sessions }, text: `Restored ${count(sessions, 'session')} to ${spec}.` };
   },
 });

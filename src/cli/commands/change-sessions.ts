@@ -1,5 +1,5 @@
 import { flag, option } from '../command.ts';
-import { usageError } from '../parse-arguments.ts';
+import { UsageError } from '../parse-arguments.ts';
 import { findSession, findSnapshot } from '../source/find.ts';
 import { agentsCommand } from '../source/open-agents.ts';
 import { oneLine } from '../text/format.ts';
@@ -65,7 +65,7 @@ export const label = agentsCommand({
   options: { remove: flag('Remove the label', { destructive: true }) },
   check({ args: [, text], options }) {
     if ((text === undefined) !== (options.remove === true)) {
-      throw usageError('Give a label, or --remove.', 'label');
+      throw new UsageError('Give a label, or --remove.');
     }
   },
   async run({ args: [given = '', text], options, agents }) {
@@ -91,7 +91,7 @@ export const rename = agentsCommand({
   options: { remove: flag('Remove the title', { destructive: true }) },
   check({ args: [, title], options }) {
     if ((title === undefined) !== (options.remove === true)) {
-      throw usageError('Give a title, or --remove.', 'rename');
+      throw new UsageError('Give a title, or --remove.');
     }
   },
   async run({ args: [given = '', title], options, agents }) {

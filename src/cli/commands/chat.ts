@@ -1,7 +1,7 @@
 import { ChatLoop } from '../chat/chat-loop.ts';
 import { Conversation } from '../chat/conversation.ts';
 import { defineCommand, jsonOption, option } from '../command.ts';
-import { usageError } from '../parse-arguments.ts';
+import { UsageError } from '../parse-arguments.ts';
 import type { AgentAccess } from '../source/agent-access.ts';
 import { agentsOptions, type OpenAgents, openAgents, pickAgent } from '../source/open-agents.ts';
 import type { Terminal } from '../terminal.ts';
@@ -29,9 +29,8 @@ export const chat = defineCommand({
     const [given, said] = args;
     const isText = said === undefined && given !== undefined && /\s/.test(given);
     if (options.json && said === undefined && !isText) {
-      throw usageError(
+      throw new UsageError(
         '--json works with a single message only: waymark chat <agent> <message> --json.',
-        'chat',
       );
     }
     const open = await openAgents(options, terminal, 'running');

@@ -2,7 +2,7 @@ import type { SessionInfo } from '../../protocol/session.ts';
 import type { Scope } from '../../store/contract/store.ts';
 import { jsonOption } from '../command.ts';
 import { checkCanConfirm, confirmDeletion, deletionOptions } from '../confirm-deletion.ts';
-import { usageError } from '../parse-arguments.ts';
+import { UsageError } from '../parse-arguments.ts';
 import {
   findStoredSession,
   type OpenStore,
@@ -32,12 +32,11 @@ export const erase = storeCommand({
   options: { ...deletionOptions, ...scopeOptions, ...jsonOption },
   check({ args: [given], options, terminal }) {
     if (given === undefined && options.owner === undefined) {
-      throw usageError('Name a session, or an owner with --owner.', 'erase');
+      throw new UsageError('Name a session, or an owner with --owner.');
     }
     if (given === undefined && options.agent !== undefined) {
-      throw usageError(
+      throw new UsageError(
         '--owner without a session deletes the sessions of all agents: leave out --agent.',
-        'erase',
       );
     }
     checkCanConfirm(options, terminal, 'erase');

@@ -10,7 +10,7 @@ import { type RedactText, redactExport, toTestFile } from '../../replay/index.ts
 import type { SessionExport } from '../../session/export-session.ts';
 import type { Scope } from '../../store/contract/store.ts';
 import { flag, jsonOption, option } from '../command.ts';
-import { usageError } from '../parse-arguments.ts';
+import { UsageError } from '../parse-arguments.ts';
 import { findAgentsFile } from '../source/load-app.ts';
 import {
   findStoredSession,
@@ -51,10 +51,10 @@ export const exportCommand = storeCommand({
   },
   check({ args, options }) {
     if ((args.length === 0) === (options.all !== true)) {
-      throw usageError('Name a session, or use --all.', 'export');
+      throw new UsageError('Name a session, or use --all.');
     }
     if (options['as-test'] !== undefined && options.out !== undefined) {
-      throw usageError('Use either --as-test or --out, not both.', 'export');
+      throw new UsageError('Use either --as-test or --out, not both.');
     }
   },
   async run({ args: [given], options, terminal, ...open }) {
@@ -115,7 +115,7 @@ async function loadTransform(
   if (file === undefined) return undefined;
   const module = (await import(pathToFileURL(resolve(cwd, file)).href)) as { default?: unknown };
   if (typeof module.default === 'function') return module.default as RedactText;
-  throw usageError(`${file} has no default export that is a function.`, 'export');
+  throw new UsageError(`${file} has no default export that is a function.`);
 }
 
 /** The sessions to export: the given one, or all. */
@@ -154,7 +154,7 @@ export const importCommand = storeCommand({
     const imported: string[] = [];
     for await (const document of documentsOf(path, terminal)) {
       if (sessionId !== undefined && imported.length > 0) {
-        throw usageError('--session works with a file of one session only.', 'import');
+        throw new UsageError('--session works with a file of one session only.');
       }
       const scope = scopeOf(options.agent ?? document.session.agent, owner);
       const target = sessionId === undefined ? {} : { sessionId };

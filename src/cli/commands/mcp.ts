@@ -1,17 +1,17 @@
 import { createInterface } from 'node:readline';
-import type { HandlerOptions } from '../../server/http/handler-options.ts';
+import { defined } from '../../core/json/json.ts';
 import { jsonLines } from '../../server/http/log.ts';
-import { defineCommand, jsonOption, option } from '../command.ts';
-import { addServer, listServers, testServer } from '../mcp/try-servers.ts';
-import { findAgentsFile, loadApp } from '../source/load-app.ts';
-import { loadHandler } from '../source/load-server.ts';
+import { defineCommand, option } from '../command.ts';
+import { addServer, listServers, testServer, tryOptions } from '../mcp/try-servers.ts';
+import { loadApp } from '../source/load-app.ts';
+import { orExplain } from '../source/load-server.ts';
 import type { Terminal } from '../terminal.ts';
 
-const subcommands: Readonly<Record<string, typeof addServer>> = {
-  add: addServer,
-  list: listServers,
-  test: testServer,
-};
+const subcommands = new Map<string | undefined, typeof addServer>([
+  ['add', addServer],
+  ['list', listServers],
+  ['test', testServer],
+]);
 
 /** `waymark mcp` */
 export const mcp = defineCommand({
@@ -34,79 +34,52 @@ export const mcp = defineCommand({
       multiple: true,
     }),
     owner: option('id', 'The owner of the sessions [none]'),
-    config: option('file', 'The file for "add", "list" and "test" [mcp.json]'),
-    env: option('name=value', 'An environment variable for the command of "add"; can be repeated', {
-      multiple: true,
-    }),
-    header: option('name:value', 'A header for the URL of "add" and "test"; can be repeated', {
-      multiple: true,
-    }),
-    ...jsonOption,
+    ...tryOptions,
   },
   async run({ args, options, terminal }) {
-    const subcommand = subcommands[args[0] ?? ''];
-    if (subcommand) {
-      const { config, env, header, json } = options;
-      return subcommand({ args: args.slice(1), config, env, header, json, terminal });
-    }
-    await serveMcpLines({
-      file: args[0],
-      owner: options.owner,
-      agents: options.agent,
-      terminal,
-    });
+    const [first, ...rest] = args;
+    const subcommand = subcommands.get(first);
+    if (subcommand) return await subcommand({ args: rest, options, terminal });
+    return await serveLines(first, options, terminal);
   },
 });
 
-/** The arguments of `waymark mcp`. */
-interface ServeLinesOptions {
-  readonly file: string | undefined;
-  readonly owner: string | undefined;
-  /** The names of the agents to offer. */
-  readonly agents: readonly string[] | undefined;
-  readonly terminal: Terminal;
-}
-
 /** Offers the agents of a file to the MCP client that started this process, until it closes the standard input. */
-async function serveMcpLines(options: ServeLinesOptions): Promise<void> {
-  const { file, terminal } = options;
+async function serveLines(
+  file: string | undefined,
+  { agent: agents, owner }: { readonly agent?: readonly string[]; readonly owner?: string },
+  { cwd, input, output, onInterrupt }: Terminal,
+): Promise<void> {
   // The standard output belongs to the protocol: what agents print goes to the standard error.
   for (const name of ['log', 'info', 'debug'] as const) console[name] = console.error;
-  const path = findAgentsFile(file, terminal.cwd);
   const stopping = new AbortController();
-  const unsubscribe = terminal.onInterrupt(() => {
+  const unsubscribe = onInterrupt(() => {
     stopping.abort();
-    terminal.input.destroy();
+    input.destroy();
   });
-  const { app, serverOptions } = await loadApp(path, terminal.cwd, 'running');
+  const { app, serverOptions } = await loadApp(file, cwd, 'running');
+  const { limits, mcp } = serverOptions;
+  const log = jsonLines((line) => void process.stderr.write(line));
   try {
-    const { handler, serveLines } = await loadHandler();
-    const fetch = handler(app, handlerOptions(options, serverOptions));
-    await serveLines(fetch, {
-      lines: createInterface({ input: terminal.input, crlfDelay: Number.POSITIVE_INFINITY }),
-      write: (line) => void terminal.output.write(line),
+    const [{ handler }, stdio] = await orExplain(() =>
+      Promise.all([import('../../server/handler.ts'), import('../../server/mcp/stdio.ts')]),
+    );
+    const fetch = handler(app, {
+      ...defined({ limits }),
+      mcp: { ...(typeof mcp === 'object' && mcp), ...defined({ agents }) },
+      log: (entry) => void (entry.level !== 'info' && log(entry)),
+      compress: false,
+      reflection: false,
+      // The client is a process of the user who runs this one: there is only one user.
+      ...(owner !== undefined && { auth: () => ({ principal: owner }) }),
+    });
+    await stdio.serveLines(fetch, {
+      lines: createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }),
+      write: (line) => void output.write(line),
       signal: stopping.signal,
     });
   } finally {
     unsubscribe();
     await app.close({ grace: 5000 });
   }
-}
-
-const log = jsonLines((line) => void process.stderr.write(line));
-
-function handlerOptions(
-  { owner, agents }: ServeLinesOptions,
-  served: HandlerOptions = {},
-): HandlerOptions {
-  const { limits, mcp } = served;
-  return {
-    mcp: { ...(typeof mcp === 'object' && mcp), ...(agents && { agents }) },
-    log: (entry) => void (entry.level !== 'info' && log(entry)),
-    compress: false,
-    reflection: false,
-    ...(limits && { limits }),
-    // The client is a process of the user who runs this one: there is only one user.
-    ...(owner !== undefined && { auth: () => ({ principal: owner }) }),
-  };
 }

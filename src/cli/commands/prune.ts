@@ -2,7 +2,7 @@ import { systemClock } from '../../core/time.ts';
 import type { PruneReport, RetentionPolicy, Scope } from '../../store/contract/store.ts';
 import { flag, jsonOption, number, type OptionValues, option } from '../command.ts';
 import { checkCanConfirm, confirmDeletion, deletionOptions } from '../confirm-deletion.ts';
-import { usageError } from '../parse-arguments.ts';
+import { UsageError } from '../parse-arguments.ts';
 import {
   findStoredSession,
   type OpenStore,
@@ -50,7 +50,7 @@ export const prune = storeCommand({
   check({ options, terminal }) {
     policyOf(options);
     if (options.owner !== undefined && options.agent === undefined) {
-      throw usageError('--owner needs --agent.', 'prune');
+      throw new UsageError('--owner needs --agent.');
     }
     checkCanConfirm(options, terminal, 'prune');
   },
@@ -84,11 +84,11 @@ function policyOf({
   'drop-sessions': dropSessions,
 }: OptionValues<typeof pruneOptions>): RetentionPolicy {
   if (age === undefined && keepLast === undefined) {
-    throw usageError('Say what to delete: --older-than, --keep-last or both.', 'prune');
+    throw new UsageError('Say what to delete: --older-than, --keep-last or both.');
   }
   const olderThan = age === undefined ? undefined : durationMs(age);
   if (age !== undefined && olderThan === undefined) {
-    throw usageError(`--older-than takes a time such as 12h, 30d or 8w, not "${age}".`, 'prune');
+    throw new UsageError(`--older-than takes a time such as 12h, 30d or 8w, not "${age}".`);
   }
   return {
     ...(olderThan !== undefined && { olderThan }),
@@ -114,7 +114,7 @@ async function keptSessions(
 ): Promise<Pick<RetentionPolicy, 'keepSessions'>> {
   if (keep === undefined) return {};
   if (scope === undefined) {
-    throw usageError('--keep-session needs --agent, so that the id can be checked.', 'prune');
+    throw new UsageError('--keep-session needs --agent, so that the id can be checked.');
   }
   const found = await Promise.all(keep.map((id) => findStoredSession(open, scope, id)));
   return { keepSessions: found.map(({ session }) => session.sessionId) };
@@ -156,7 +156,7 @@ function showPreview(
   terminal: Terminal,
 ): void {
   if (preview === undefined) {
-    if (isDryRun) throw usageError(uncounted, 'prune');
+    if (isDryRun) throw new UsageError(uncounted);
     if (!json) terminal.print(uncounted);
   } else if (!json) terminal.print(previewText(preview));
   else if (isDryRun) {

@@ -11,7 +11,7 @@ import {
 } from '../../replay/index.ts';
 import { defineCommand, flag, number, type OptionValues, option } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { usageError } from '../parse-arguments.ts';
+import { UsageError } from '../parse-arguments.ts';
 import { closeApp, findAgentsFile, loadApp } from '../source/load-app.ts';
 import { scopeOptions } from '../source/open-store.ts';
 import type { Terminal } from '../terminal.ts';
@@ -61,9 +61,9 @@ export const replay = defineCommand({
   options,
   check({ options: { report = 'text', mode = 'turns' } }) {
     if (!['json', 'text'].includes(report))
-      throw usageError(`--report takes json or text, not "${report}".`, 'replay');
+      throw new UsageError(`--report takes json or text, not "${report}".`);
     if (!['turns', 'conversation'].includes(mode))
-      throw usageError('--mode takes turns or conversation.', 'replay');
+      throw new UsageError('--mode takes turns or conversation.');
   },
   async run({ args, options: given, terminal }) {
     const sessions = sourceOf(args, given);
@@ -110,11 +110,11 @@ function sourceOf(args: readonly string[], given: Options): SessionSource {
   const { all, query, limit, agent, owner } = given;
   if (args.length > 0) {
     if (all || query !== undefined)
-      throw usageError('Name sessions, or use --all or --query, not both.', 'replay');
+      throw new UsageError('Name sessions, or use --all or --query, not both.');
     return args;
   }
   if (!all && query === undefined && agent === undefined)
-    throw usageError('Name sessions or files, or use --all, --query or --agent.', 'replay');
+    throw new UsageError('Name sessions or files, or use --all, --query or --agent.');
   return {
     ...(query !== undefined && { query }),
     ...(limit !== undefined && { limit }),
@@ -157,7 +157,7 @@ function toolModes(given: readonly string[]): Record<string, 'recorded' | 'live'
     const at = each.lastIndexOf('=');
     const mode = each.slice(at + 1);
     if (mode !== 'recorded' && mode !== 'live')
-      throw usageError(`--tools takes recorded, live or name=mode, not "${each}".`, 'replay');
+      throw new UsageError(`--tools takes recorded, live or name=mode, not "${each}".`);
     modes[at < 0 ? '*' : each.slice(0, at)] = mode;
   }
   return modes;
@@ -166,7 +166,7 @@ function toolModes(given: readonly string[]): Record<string, 'recorded' | 'live'
 function overMaximum(max: string): (report: ReplayReport) => boolean {
   const [, amount, percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(max) ?? [];
   if (amount === undefined)
-    throw usageError(`--max takes a number or a percentage such as 5%, not "${max}".`, 'replay');
+    throw new UsageError(`--max takes a number or a percentage such as 5%, not "${max}".`);
   return ({ divergent, turns }) =>
     divergent > (percent === '%' ? (turns.length * Number(amount)) / 100 : Number(amount));
 }

@@ -1,9 +1,12 @@
 import { WaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import { isLoopback } from '../../server/http/origin.ts';
 import type { ServeOptions } from '../../server/serve.ts';
 import { defineCommand, flag, number, option } from '../command.ts';
-import { findAgentsFile, loadApp, shownPath } from '../source/load-app.ts';
-import { parsePort, startServer } from '../source/load-server.ts';
+import { readValue } from '../parse-arguments.ts';
+import { loadApp } from '../source/load-app.ts';
+import { port, startServer } from '../source/load-server.ts';
+import { interrupted } from '../terminal.ts';
 import { count } from '../text/format.ts';
 
 /** `waymark serve` */
@@ -18,6 +21,7 @@ export const serve = defineCommand({
     file: option('path', 'The file that exports the app; same as the argument', { short: 'f' }),
     port: option('number', 'The port to listen on [the PORT environment variable, or 3000]', {
       short: 'p',
+      ...port,
     }),
     host: option(
       'address',
@@ -27,25 +31,17 @@ export const serve = defineCommand({
     work: flag('Also process background runs [on]; --no-work leaves them to "waymark worker"'),
   },
   async run({ args, options, terminal }) {
-    const path = findAgentsFile(options.file ?? args[0], terminal.cwd);
-    const shown = shownPath(path, terminal.cwd);
-    const grace = options.drain ?? 10_000;
-    const port = portOf(options.port, terminal.env.PORT);
-    const stopped = new Promise<void>((resolve) => {
-      const unsubscribe = terminal.onInterrupt(() => {
-        unsubscribe();
-        resolve();
-      });
-    });
-    const use = options.work === false ? 'reading' : 'running';
-    const { app, serverOptions = {} } = await loadApp(path, terminal.cwd, use);
+    const { host, drain: grace = 10_000, work = true } = options;
+    const { PORT } = terminal.env;
+    const given = options.port ?? (PORT ? readValue('PORT', port, PORT) : undefined);
+    const stopped = interrupted(terminal);
+    const { app, shown, serverOptions } = await loadApp(
+      options.file ?? args[0],
+      terminal.cwd,
+      work ? 'running' : 'reading',
+    );
     try {
-      const serving: ServeOptions = {
-        ...serverOptions,
-        ...(options.host !== undefined && { host: options.host }),
-        ...(port !== undefined && { port }),
-        grace,
-      };
+      const serving: ServeOptions = { ...serverOptions, ...defined({ host, port: given }), grace };
       checkAuth(serving, shown);
       const server = await startServer(app, serving);
       terminal.note(
@@ -63,11 +59,6 @@ export const serve = defineCommand({
 
 const withoutAuth =
   'There is no authentication: only this machine can connect, and all callers share all sessions. To accept other machines, export `serverOptions` with `auth`; see docs/serving-and-auth.md.';
-
-function portOf(given: string | undefined, env: string | undefined): number | undefined {
-  if (given !== undefined) return parsePort(given, 'serve');
-  return env === undefined || env === '' ? undefined : parsePort(env, 'serve', 'PORT');
-}
 
 function checkAuth({ auth, host = '127.0.0.1' }: ServeOptions, shown: string): void {
   if (auth !== undefined && typeof auth !== 'function') {

@@ -1,7 +1,9 @@
+import { defined } from '../../core/json/json.ts';
 import type { Fault } from '../../store/contract/store.ts';
 import { jsonOption, option } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { storeCommand } from '../source/open-store.ts';
+import { stoppable } from '../terminal.ts';
 import { count, oneLine, progressBar } from '../text/format.ts';
 
 /** `waymark verify` */
@@ -19,8 +21,6 @@ export const verify = storeCommand({
     ...jsonOption,
   },
   async run({ options: { from, json }, terminal, maintenance }) {
-    const stop = new AbortController();
-    const forget = terminal.onInterrupt(() => stop.abort());
     let checked = 0;
     let cursor = from;
     const found: Fault[] = [];
@@ -30,19 +30,30 @@ export const verify = storeCommand({
     };
     const printJson = (more: object): void =>
       terminal.print(JSON.stringify({ checked, faults: found, from, ...more }, null, 2));
-    try {
-      const faults = await maintenance.verify({
-        signal: stop.signal,
-        ...(cursor !== undefined && { cursor }),
-        onProgress(done, progress) {
-          checked = done;
-          cursor = progress.cursor;
-          terminal.progress(progressBar('Checking', done, progress.total));
-        },
-        onFault: show,
-      });
-      // A store of your own may not report them one by one.
-      for (const fault of faults.slice(found.length)) show(fault);
+    return await stoppable(terminal, async (signal) => {
+      try {
+        const faults = await maintenance.verify({
+          signal,
+          ...defined({ cursor }),
+          onProgress(done, progress) {
+            checked = done;
+            cursor = progress.cursor;
+            terminal.progress(progressBar('Checking', done, progress.total));
+          },
+          onFault: show,
+        });
+        // A store of your own may not report them one by one.
+        for (const fault of faults.slice(found.length)) show(fault);
+      } catch (error) {
+        if (signal.aborted) {
+          if (json) printJson({ cursor });
+          const so = found.length === 0 ? '' : ` Found ${countFaults(found)} so far.`;
+          if (cursor !== undefined) {
+            terminal.note(`Stopped.${so} To continue, add --from ${cursor}.`);
+          } else if (so !== '') terminal.note(`Stopped.${so}`);
+        }
+        throw error;
+      }
       if (json) printJson({});
       else {
         const what = from === undefined ? 'the store' : 'the rest of the store';
@@ -50,18 +61,7 @@ export const verify = storeCommand({
         if (from !== undefined) terminal.note(onlyTheRest);
       }
       return found.length === 0 ? exitCode.ok : exitCode.failed;
-    } catch (error) {
-      if (stop.signal.aborted) {
-        if (json) printJson({ cursor });
-        const so = found.length === 0 ? '' : ` Found ${countFaults(found)} so far.`;
-        if (cursor !== undefined) {
-          terminal.note(`Stopped.${so} To continue, add --from ${cursor}.`);
-        } else if (so !== '') terminal.note(`Stopped.${so}`);
-      }
-      throw error;
-    } finally {
-      forget();
-    }
+    });
   },
 });
 

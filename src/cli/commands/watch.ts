@@ -1,11 +1,11 @@
 import type { WatchEvent } from '../../api/types.ts';
+import { defined } from '../../core/json/json.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import { option } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import type { AgentAccess } from '../source/agent-access.ts';
 import { findSnapshot } from '../source/find.ts';
 import { agentsCommand } from '../source/open-agents.ts';
-import type { Terminal } from '../terminal.ts';
+import { stoppable, type Terminal } from '../terminal.ts';
 import { oneLine } from '../text/format.ts';
 import { ChunkPrinter } from '../text/message-text.ts';
 
@@ -20,63 +20,33 @@ export const watch = agentsCommand({
   options: { after: option('event', 'Continue after this event, such as 1.42') },
   use: 'running',
   async run({ args: [given = ''], options, terminal, agents, sourceArguments }) {
-    const over = new AbortController();
-    const forget = terminal.onInterrupt(() => over.abort());
-    try {
+    const { after, json } = options;
+    const printer = new ChunkPrinter(terminal);
+    let last = after;
+    return await stoppable(terminal, async (signal) => {
       const { agent, snapshot } = await findSnapshot(agents, given, options.agent);
       const { snapshotId } = snapshot;
-      const seen = await follow(agent, snapshotId, {
-        terminal,
-        json: options.json === true,
-        signal: over.signal,
-        after: options.after,
-      });
-      if (seen.end !== undefined) return seen.end ? exitCode.ok : exitCode.failed;
-      const after = seen.last === undefined ? '' : ` --after ${seen.last}`;
+      let succeeded: boolean | undefined;
+      try {
+        for await (const event of agent.watch(snapshotId, { signal, ...defined({ after }) })) {
+          if (event.type === 'end') succeeded = event.snapshot.status === 'succeeded';
+          else last = event.id;
+          if (json) terminal.print(JSON.stringify(event));
+          else show(event, printer, terminal);
+        }
+      } catch (error) {
+        if (!signal.aborted) throw error;
+      }
+      printer.end();
+      if (succeeded !== undefined) return succeeded ? exitCode.ok : exitCode.failed;
+      const more = last === undefined ? '' : ` --after ${last}`;
       terminal.note(
-        `The run continues. To watch it again: waymark watch ${snapshotId}${after}${sourceArguments}`,
+        `The run continues. To watch it again: waymark watch ${snapshotId}${more}${sourceArguments}`,
       );
       return exitCode.interrupted;
-    } finally {
-      forget();
-    }
+    });
   },
 });
-
-/** The last event that was read, and whether the run succeeded if it ended. */
-interface Followed {
-  readonly last: string | undefined;
-  readonly end: boolean | undefined;
-}
-
-async function follow(
-  agent: AgentAccess,
-  snapshotId: string,
-  options: {
-    readonly terminal: Terminal;
-    readonly json: boolean;
-    readonly signal: AbortSignal;
-    readonly after: string | undefined;
-  },
-): Promise<Followed> {
-  const { terminal, json, signal, after } = options;
-  const printer = new ChunkPrinter(terminal);
-  let last = after;
-  let end: boolean | undefined;
-  try {
-    const events = agent.watch(snapshotId, { signal, ...(after !== undefined && { after }) });
-    for await (const event of events) {
-      if (event.type === 'end') end = event.snapshot.status === 'succeeded';
-      else last = event.id;
-      if (json) terminal.print(JSON.stringify(event));
-      else show(event, printer, terminal);
-    }
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
-  printer.end();
-  return { last, end };
-}
 
 function show(event: WatchEvent, printer: ChunkPrinter, { style }: Terminal): void {
   if (event.type === 'chunk') printer.print(event.chunk as Chunk);

@@ -1,6 +1,8 @@
 import { WaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import { defineCommand, number, option } from '../command.ts';
-import { closeApp, findAgentsFile, loadApp, shownPath } from '../source/load-app.ts';
+import { closeApp, loadApp } from '../source/load-app.ts';
+import { interrupted } from '../terminal.ts';
 
 /** `waymark worker` */
 export const worker = defineCommand({
@@ -25,19 +27,20 @@ export const worker = defineCommand({
     drain: number('ms', 'How long running turns may take to finish [10000]'),
   },
   async run({ args, options, terminal }) {
-    const path = findAgentsFile(options.file ?? args[0], terminal.cwd);
     const { slots, drain: grace = 10_000, 'until-idle': timeout } = options;
     const agents = options.agents?.split(',').map((name) => name.trim());
-    const limits = { ...(slots !== undefined && { slots }), ...(agents && { agents }) };
-    const shown = shownPath(path, terminal.cwd);
+    const limits = defined({ slots, agents });
     // The engine starts below, with these options, and not as soon as the app is loaded.
-    const { app } = await loadApp(path, terminal.cwd, 'reading');
+    const { app, shown } = await loadApp(options.file ?? args[0], terminal.cwd, 'reading');
     try {
       for (const name of agents ?? []) app.agent(name);
       if (timeout === undefined && app.engine.dispatcher === undefined) {
-        throw noQueue(shown, app.engine.name);
+        throw new WaymarkError(
+          'FAILED_PRECONDITION',
+          `The app in ${shown} has no queue: its engine "${app.engine.name}" runs background work in the process that accepted it, so a worker has nothing to do. Set \`engine: pgBossEngine({ pool })\` of waymark/pg-boss, or start the app with "waymark serve".`,
+        );
       }
-      const ended = terminationOf();
+      const ended = interrupted(terminal);
       if (timeout === undefined) {
         app.engine.start(limits);
         terminal.note(
@@ -58,17 +61,3 @@ export const worker = defineCommand({
     await app.close({ grace });
   },
 });
-
-function noQueue(shown: string, engine: string): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
-    `The app in ${shown} has no queue: its engine "${engine}" runs background work in the process that accepted it, so a worker has nothing to do. Set \`engine: pgBossEngine({ pool })\` of waymark/pg-boss, or start the app with "waymark serve".`,
-  );
-}
-
-function terminationOf(): Promise<void> {
-  return new Promise((resolve) => {
-    process.once('SIGTERM', () => resolve());
-    process.once('SIGINT', () => resolve());
-  });
-}

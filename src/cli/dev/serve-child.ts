@@ -4,8 +4,8 @@ import { dirname, join, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { messageOf, toErrorBody } from '../../core/error.ts';
 import { packageRoot } from '../package-root.ts';
-import { type ServedFile, type ServeFileOptions, serveFile } from './serve-file.ts';
-import type { ChildMessage, ParentMessage } from './supervise.ts';
+import { type ServeFileOptions, serveFile } from './serve-file.ts';
+import type { ChildMessage } from './supervise.ts';
 
 /** Serves a file under a supervisor, and reports to it. Ends when the supervisor asks for it, or is gone. */
 export async function serveChild(options: ServeFileOptions): Promise<void> {
@@ -13,18 +13,15 @@ export async function serveChild(options: ServeFileOptions): Promise<void> {
   // Ctrl-C reaches the whole process group; the supervisor handles it.
   process.on('SIGINT', () => {});
   const told = Promise.withResolvers<void>();
-  process.on('message', ({ type }: ParentMessage) => type === 'close' && told.resolve());
+  // The supervisor sends one message: that this process is to close.
+  process.on('message', () => told.resolve());
   process.on('disconnect', () => told.resolve());
   onFileLoaded(resolve(options.cwd, options.path), (path) => tell({ type: 'loaded', path }));
-  let file: ServedFile | undefined;
-  try {
-    file = await serveFile(options);
-    tell({ type: 'serving', served: file.served });
-  } catch (error) {
+  const file = await serveFile(options).catch((error: unknown) => {
     const stack = error instanceof Error ? causeOf(error).stack : undefined;
-    const body = { ...toErrorBody(error), message: messageOf(error) };
-    tell({ type: 'failed', error: body, ...(stack !== undefined && { stack }) });
-  }
+    tell({ type: 'failed', error: { ...toErrorBody(error), message: messageOf(error) }, stack });
+  });
+  if (file) tell({ type: 'serving', served: file.served });
   await told.promise;
   await file?.close();
 }

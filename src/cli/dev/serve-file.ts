@@ -18,7 +18,7 @@ export interface ServeFileOptions {
   readonly cwd: string;
   readonly host: string;
   /** Absent: 3000, or a free port when that is in use. */
-  readonly port?: number;
+  readonly port: number | undefined;
   /** Takes a line for each failure; with `verbose`, also for each request. */
   readonly log: (line: string) => void;
   readonly verbose: boolean;
@@ -31,70 +31,53 @@ export interface Served {
   /** The default port was in use. */
   readonly isOtherPort: boolean;
   readonly studio: boolean;
-  readonly agents: readonly { readonly name: string; readonly description?: string }[];
+  readonly agents: readonly { readonly name: string; readonly description: string | undefined }[];
   /** The kinds of store in use; empty: sessions are not stored. */
   readonly stores: readonly string[];
-  readonly modelNote?: string;
-}
-
-/** A running server over a file. */
-export interface ServedFile {
-  readonly served: Served;
-  close(): Promise<void>;
+  readonly modelNote: string | undefined;
 }
 
 /** Loads a file and serves its app. */
-export async function serveFile(options: ServeFileOptions): Promise<ServedFile> {
-  const { app, modelNote } = await loadApp(options.path, options.cwd, 'running');
+export async function serveFile(options: ServeFileOptions) {
+  const { path, cwd, host, port } = options;
+  const { app, modelNote } = await loadApp(path, cwd, 'running');
   const agents = app.agents();
   app.subscribeToErrors?.((error, info) => options.log(reportText(error, info)));
   const studio = studioFolder();
-  const server = await listen(options, (port) =>
+  const listen = (at: number): Promise<RunningServer> =>
     startServer(app, {
-      host: options.host,
-      port,
+      host,
+      port: at,
       grace: 1_000,
       log: toLines(options),
-      ...(studio !== undefined && {
-        studio,
-        studioData: join(options.cwd, '.waymark', 'studio'),
-      }),
-    }),
-  ).catch(async (error: unknown) => {
-    await app.close({ grace: 0 });
-    throw error;
-  });
+      ...(studio !== undefined && { studio, studioData: join(cwd, '.waymark', 'studio') }),
+    });
+  const server = await listen(port ?? defaultPort)
+    .catch(async (error: unknown) => {
+      if (port === undefined && isPortInUse(error)) return await listen(0);
+      throw error;
+    })
+    .catch(async (error: unknown) => {
+      await app.close({ grace: 0 });
+      throw error;
+    });
   const stores = new Set(agents.map(({ metadata }) => metadata.store ?? ''));
+  const served: Served = {
+    url: server.url,
+    port: server.port,
+    isOtherPort: port === undefined && server.port !== defaultPort,
+    studio: studio !== undefined,
+    agents: agents.map(({ name, description }) => ({ name, description })),
+    stores: [...stores].filter((name) => name !== ''),
+    modelNote,
+  };
   return {
-    served: {
-      url: server.url,
-      port: server.port,
-      isOtherPort: options.port === undefined && server.port !== defaultPort,
-      studio: studio !== undefined,
-      agents: agents.map(({ name, description }) =>
-        description === undefined ? { name } : { name, description },
-      ),
-      stores: [...stores].filter((name) => name !== ''),
-      ...(modelNote !== undefined && { modelNote }),
-    },
-    async close() {
+    served,
+    async close(): Promise<void> {
       await server.close();
       await closeApp(app);
     },
   };
-}
-
-async function listen(
-  { port }: ServeFileOptions,
-  serve: (port: number) => Promise<RunningServer>,
-): Promise<RunningServer> {
-  if (port !== undefined) return await serve(port);
-  try {
-    return await serve(defaultPort);
-  } catch (error) {
-    if (isPortInUse(error)) return await serve(0);
-    throw error;
-  }
 }
 
 function toLines({ log, verbose }: ServeFileOptions): (entry: LogEntry) => void {

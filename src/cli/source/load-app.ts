@@ -8,21 +8,13 @@ import { systemClock, waitAtMost } from '../../core/time.ts';
 import type { ServeOptions } from '../../server/serve.ts';
 import { oneLine, safe } from '../text/format.ts';
 
-/** An app, loaded from a file. */
-export interface LoadedApp {
-  readonly app: App;
-  /** A note of the file about its model, for the screen. */
-  readonly modelNote?: string | undefined;
-  /** The options that `waymark serve` passes to the server, such as `auth`. */
-  readonly serverOptions?: ServeOptions | undefined;
-}
-
 /** The purpose of loading an app. One that only reads does not take over unfinished runs. */
 export type AppUse = 'reading' | 'running';
 
-/** Loads a file that exports `app`, and checks the app with `ready()`. */
-export async function loadApp(path: string, cwd: string, use: AppUse): Promise<LoadedApp> {
+/** Loads the app that a file exports, or one of the usual files, and checks it with `ready()`. */
+export async function loadApp(file: string | undefined, cwd: string, use: AppUse) {
   if (use === 'reading') process.env.WAYMARK_RECOVER = '0';
+  const path = findAgentsFile(file, cwd);
   const shown = shownPath(path, cwd);
   if (/\.[mc]?tsx?$/.test(path) && !process.features.typescript) {
     throw new WaymarkError(
@@ -42,8 +34,12 @@ export async function loadApp(path: string, cwd: string, use: AppUse): Promise<L
   const { modelNote, serverOptions } = module;
   return {
     app,
+    /** The path of the file, for messages. */
+    shown,
+    /** A note of the file about its model, for the screen. */
     modelNote: typeof modelNote === 'string' ? modelNote : undefined,
-    serverOptions: typeof serverOptions === 'object' ? (serverOptions ?? undefined) : undefined,
+    /** The options that `waymark serve` passes to the server, such as `auth`. */
+    serverOptions: (typeof serverOptions === 'object' ? (serverOptions ?? {}) : {}) as ServeOptions,
   };
 }
 

@@ -1,7 +1,6 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { ServedApp } from '../../server/http/served-app.ts';
 import type { RunningServer, ServeOptions } from '../../server/serve.ts';
-import { usageError } from '../parse-arguments.ts';
 
 /** Starts a server. Missing packages and a port in use are errors that say what to do. */
 export async function startServer(app: ServedApp, options: ServeOptions): Promise<RunningServer> {
@@ -28,21 +27,8 @@ export function isPortInUse(error: unknown): boolean {
   return isListed || code === 'EADDRINUSE';
 }
 
-/** The parts of the server that need no port. */
-export async function loadHandler(): Promise<
-  Pick<typeof import('../../server/handler.ts'), 'handler'> &
-    Pick<typeof import('../../server/mcp/stdio.ts'), 'serveLines'>
-> {
-  return await orExplain(async () => {
-    const [{ handler }, { serveLines }] = await Promise.all([
-      import('../../server/handler.ts'),
-      import('../../server/mcp/stdio.ts'),
-    ]);
-    return { handler, serveLines };
-  });
-}
-
-async function orExplain<T>(load: () => Promise<T>): Promise<T> {
+/** Loads a part of the server; missing packages are an error that says what to install. */
+export async function orExplain<T>(load: () => Promise<T>): Promise<T> {
   try {
     return await load();
   } catch (cause) {
@@ -57,8 +43,9 @@ async function orExplain<T>(load: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Parses a port; `source` names where it comes from in the error. */
-export function parsePort(text: string, command: string, source = '--port'): number {
-  if (/^\d+$/.test(text.trim()) && Number(text) <= 65_535) return Number(text);
-  throw usageError(`${source} takes a port from 0 to 65535, not "${text}".`, command);
-}
+/** For an option or a variable with a port. */
+export const port = {
+  takes: 'a port from 0 to 65535',
+  read: (text: string) =>
+    /^\d+$/.test(text.trim()) && Number(text) <= 65_535 ? Number(text) : undefined,
+};

@@ -8,19 +8,25 @@ import {
   openingCommand,
   option,
 } from '../command.ts';
-import { usageError } from '../parse-arguments.ts';
+import { UsageError } from '../parse-arguments.ts';
 import type { Terminal } from '../terminal.ts';
 import { type AgentAccess, localAgent } from './agent-access.ts';
-import { type AppUse, closeApp, findAgentsFile, loadApp, showErrors } from './load-app.ts';
+import { type AppUse, closeApp, loadApp, showErrors } from './load-app.ts';
 
 /** Where agents run: in this process, loaded from a file, or on a server. */
 export const agentsOptions = {
   file: option('file', 'The file that exports the app [agents.ts, src/agents.ts, …]', {
     short: 'f',
   }),
-  url: option('url', 'The address of a running server, instead of a file', { short: 'u' }),
+  url: option('url', 'The address of a running server, instead of a file', {
+    short: 'u',
+    takes: 'an address such as http://127.0.0.1:3000',
+    read: (text: string) => (URL.canParse(text) ? text : undefined),
+  }),
   header: option('name: value', 'A request header, such as "authorization: Bearer …"', {
     multiple: true,
+    takes: '"name: value"',
+    read: (text: string) => splitPair(text, ':'),
   }),
   owner: option('id', 'Use the sessions of this owner [those without an owner]'),
 };
@@ -65,14 +71,14 @@ export async function openAgents(
 ): Promise<OpenAgents> {
   const { file, url, owner } = options;
   if (url !== undefined) {
-    if (file !== undefined) throw usageError('Use either --file or --url, not both.');
+    if (file !== undefined) throw new UsageError('Use either --file or --url, not both.');
     if (owner !== undefined)
-      throw usageError(
+      throw new UsageError(
         '--owner works with --file only. A server takes the owner from your credentials: use --header.',
       );
     return await openServer(url, options.header ?? []);
   }
-  const { app, modelNote } = await loadApp(findAgentsFile(file, cwd), cwd, use);
+  const { app, modelNote } = await loadApp(file, cwd, use);
   showErrors(app, note, options.debug === true);
   return {
     agents: app.agents().map((agent) => localAgent(agent, owner, app.store)),
@@ -84,19 +90,21 @@ export async function openAgents(
   };
 }
 
-async function openServer(url: string, headers: readonly string[]): Promise<OpenAgents> {
-  if (!URL.canParse(url))
-    throw usageError(`--url takes an address such as http://127.0.0.1:3000, not "${url}".`);
+async function openServer(
+  url: string,
+  headers: readonly (readonly [string, string])[],
+): Promise<OpenAgents> {
   const { createClient } = await import('../../client/client.ts');
-  const client = createClient({ url, headers: headers.map(toHeader), reconnect: { attempts: 3 } });
+  const client = createClient({
+    url,
+    headers: headers.map(([name, value]) => [name, value]),
+    reconnect: { attempts: 3 },
+  });
   const known = await client.agents().catch(notAuthenticated);
   return {
     agents: known.map(({ name }) => client.agent(name)),
     // Values may be secret.
-    sourceArguments: [
-      ` --url ${url}`,
-      ...headers.map((each) => ` --header "${toHeader(each)[0]}: …"`),
-    ].join(''),
+    sourceArguments: ` --url ${url}${headers.map(([name]) => ` --header "${name}: …"`).join('')}`,
     close: async () => {},
   };
 }
@@ -108,10 +116,10 @@ function notAuthenticated(error: unknown): never {
   throw new WaymarkError(status, `${message} ${hint}`, { details, cause: error });
 }
 
-function toHeader(text: string): [string, string] {
-  const at = text.indexOf(':');
-  if (at < 1) throw usageError(`--header takes "name: value", not "${text}".`);
-  return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
+/** A text such as `name: value` as its two parts. */
+export function splitPair(text: string, separator: string): [string, string] | undefined {
+  const at = text.indexOf(separator);
+  return at < 1 ? undefined : [text.slice(0, at).trim(), text.slice(at + 1).trim()];
 }
 
 /** The agents that `--agent` leaves. */
@@ -132,5 +140,5 @@ export function pickAgent(agents: readonly AgentAccess[], name: string | undefin
   }
   const [first, ...others] = agents;
   if (first && others.length === 0) return first;
-  throw usageError(`Name an agent: ${names}.`);
+  throw new UsageError(`Name an agent: ${names}.`);
 }

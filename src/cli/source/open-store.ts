@@ -18,10 +18,10 @@ import {
   openingCommand,
   option,
 } from '../command.ts';
-import { usageError } from '../parse-arguments.ts';
+import { UsageError } from '../parse-arguments.ts';
 import type { Terminal } from '../terminal.ts';
 import { allPages, lookUpSession, noSession, type SessionReader } from './find.ts';
-import { closeApp, findAgentsFile, loadApp } from './load-app.ts';
+import { closeApp, loadApp } from './load-app.ts';
 
 /** Names a store, for the commands that work on a whole store. */
 export const storeOptions = {
@@ -80,12 +80,16 @@ async function openStore(
   canCreate = false,
 ): Promise<OpenStore> {
   if (spec !== undefined) {
-    if (file !== undefined) throw usageError('Use either --file or --store, not both.');
-    const store = await createStore(spec, cwd, canCreate);
+    if (file !== undefined) throw new UsageError('Use either --file or --store, not both.');
+    const { create, exists, shown } = await namedStore(spec, cwd);
+    // A mistyped path must not become a new, empty store.
+    if (!exists && !canCreate)
+      throw new WaymarkError('NOT_FOUND', `There is no store at ${shown}.`);
+    const store: Store = create();
     await store.open?.();
     return withParts(store, [], async () => await store.close?.());
   }
-  const { app } = await loadApp(findAgentsFile(file, cwd), cwd, 'reading');
+  const { app } = await loadApp(file, cwd, 'reading');
   const close = (): Promise<void> => closeApp(app);
   const { store } = app;
   if (store === undefined || !('name' in store)) {
@@ -108,49 +112,56 @@ function withParts(store: Store, agents: readonly string[], close: () => Promise
   );
 }
 
-async function createStore(spec: string, cwd: string, canCreate: boolean): Promise<Store> {
-  const named = parseStore(spec, cwd);
-  // A mistyped path must not become a new, empty store.
-  if (named.kind !== 'postgres' && !canCreate && !existsSync(named.path)) {
-    throw new WaymarkError('NOT_FOUND', `There is no store at ${named.shown}.`);
-  }
-  switch (named.kind) {
-    case 'sqlite':
-      return (await import('../../store/sqlite/index.ts')).sqliteStore(named.path);
-    case 'file':
-      return (await import('../../store/file/index.ts')).fileStore(named.path);
-    case 'postgres': {
-      const { connectionString } = named;
-      return (await import('../../store/postgres/index.ts')).postgresStore({ connectionString });
-    }
-  }
-}
+/** The operations on a store of each kind, which work on its path or address. */
+const kinds = {
+  async sqlite(path: string) {
+    const { backupSqlite, restoreSqlite, sqliteStore } = await import(
+      '../../store/sqlite/index.ts'
+    );
+    return {
+      create: () => sqliteStore(path),
+      backUp: (target: string) => backupSqlite(path, target),
+      restore: (source: string) => restoreSqlite(source, path),
+    };
+  },
+  async file(path: string) {
+    const { backupFiles, fileStore, restoreFiles } = await import('../../store/file/index.ts');
+    return {
+      create: () => fileStore(path),
+      backUp: (target: string) => backupFiles(path, target),
+      restore: (source: string) => restoreFiles(source, path),
+    };
+  },
+  async postgres(connectionString: string) {
+    const { postgresStore, restorePostgres } = await import('../../store/postgres/index.ts');
+    return {
+      create: () => postgresStore({ connectionString }),
+      backUp: undefined,
+      restore: (source: string, schema = 'waymark') =>
+        restorePostgres(source, { connectionString, schema }),
+    };
+  },
+};
 
-/** A store, as named on the command line. */
-type NamedStore =
-  | { readonly kind: 'sqlite' | 'file'; readonly path: string; readonly shown: string }
-  | { readonly kind: 'postgres'; readonly connectionString: string };
-
-/** Parses the name of a store: `sqlite:<path>`, `file:<folder>` or `postgres:<url>`. */
-export function parseStore(spec: string, cwd: string): NamedStore {
-  const at = spec.indexOf(':');
-  const [kind, where] = at < 0 ? [spec, ''] : [spec.slice(0, at), spec.slice(at + 1)];
-  if (where === '') throw badStore(spec);
-  switch (kind) {
-    case 'sqlite':
-    case 'file':
-      return { kind, path: resolve(cwd, where), shown: where };
-    case 'postgres':
-    case 'postgresql':
-      // Both `postgres:postgres://…` and the plain address.
-      return { kind: 'postgres', connectionString: where.startsWith('//') ? spec : where };
-    default:
-      throw badStore(spec);
+/** A store that is named as `sqlite:<path>`, `file:<folder>` or `postgres:<url>`. */
+export async function namedStore(spec: string, cwd: string) {
+  const [, kind = '', where = ''] = /^([^:]*):(.+)$/s.exec(spec) ?? [];
+  if (kind === 'sqlite' || kind === 'file') {
+    const path = resolve(cwd, where);
+    const exists = existsSync(path);
+    return { kind, exists, shown: where, ...(await kinds[kind](path)) };
   }
-}
-
-function badStore(spec: string): WaymarkError {
-  return usageError(
+  if (/^postgres(ql)?$/.test(kind)) {
+    // Both `postgres:postgres://…` and the plain address.
+    const address = where.startsWith('//') ? spec : where;
+    return {
+      kind: 'postgres' as const,
+      exists: true,
+      shown: spec,
+      ...(await kinds.postgres(address)),
+    };
+  }
+  throw new UsageError(
     `Name a store as sqlite:<path>, file:<folder> or postgres:<url>, not "${spec}".`,
   );
 }
@@ -168,7 +179,7 @@ export function scopesOf(
 ): Scope[] {
   if (agent !== undefined) return [scopeOf(agent, owner)];
   if (agents.length > 0) return agents.map((each) => scopeOf(each, owner));
-  throw usageError('A store does not list its agents. Name one with --agent, or use --file.');
+  throw new UsageError('A store does not list its agents. Name one with --agent, or use --file.');
 }
 
 /** The sessions of an agent that belong to an owner, or to none. */
@@ -218,13 +229,13 @@ export async function rehearse<Result>(
   cwd: string,
   work: (maintenance: MaintenanceSupport) => Promise<Result>,
 ): Promise<Result | undefined> {
-  const store = parseStore(spec, cwd);
-  if (store.kind === 'postgres') return undefined;
+  const { kind, backUp } = await namedStore(spec, cwd);
+  if (backUp === undefined) return undefined;
   const folder = await mkdtemp(join(tmpdir(), 'waymark-dry-run-'));
   const copy = join(folder, 'copy');
   try {
-    await backUp(store, copy);
-    const open = await openStore({ store: `${store.kind}:${copy}` }, { cwd });
+    await backUp(copy);
+    const open = await openStore({ store: `${kind}:${copy}` }, { cwd });
     try {
       return await work(open.maintenance);
     } finally {
@@ -232,33 +243,5 @@ export async function rehearse<Result>(
     }
   } finally {
     await rm(folder, { recursive: true, force: true });
-  }
-}
-
-/** Copies a store to a file or folder. */
-export async function backUp(
-  { kind, path }: Exclude<NamedStore, { kind: 'postgres' }>,
-  target: string,
-): Promise<{ readonly sessions: number }> {
-  if (kind === 'sqlite')
-    return (await import('../../store/sqlite/index.ts')).backupSqlite(path, target);
-  return (await import('../../store/file/index.ts')).backupFiles(path, target);
-}
-
-/** Creates a store from its copy. */
-export async function restoreBackup(
-  store: NamedStore,
-  source: string,
-  schema: string | undefined,
-): Promise<{ readonly sessions: number }> {
-  switch (store.kind) {
-    case 'sqlite':
-      return (await import('../../store/sqlite/index.ts')).restoreSqlite(source, store.path);
-    case 'file':
-      return (await import('../../store/file/index.ts')).restoreFiles(source, store.path);
-    case 'postgres': {
-      const where = { connectionString: store.connectionString, ...(schema && { schema }) };
-      return (await import('../../store/postgres/index.ts')).restorePostgres(source, where);
-    }
   }
 }
