@@ -14,6 +14,13 @@ export const runnable: readonly string[] = versions.filter((version) =>
   ['gz', 'br'].some((ending) => existsSync(new URL(`${version}/stores.mjs.${ending}`, stores))),
 );
 
+/** Whether a version left a store of a kind. */
+export function hasFixture(release: string, kind: string): boolean {
+  return ['gz', 'br'].some((ending) =>
+    existsSync(new URL(`${release}/${kind}.expected.json.${ending}`, stores)),
+  );
+}
+
 /** A fixture of a release, unpacked. */
 export function fixture(release: string, name: string): Buffer {
   const larger = new URL(`${release}/${name}.br`, stores);

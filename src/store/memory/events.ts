@@ -9,6 +9,7 @@ export function eventSupport(tables: Tables): EventSupport {
       appendTo(tables, currentRun(tables, ref), events);
     },
     async read(scope, runId, { after, limit }) {
+      tables.refresh?.snapshot(scope, runId);
       forgetOldEvents(tables);
       const log = tables.events.get(runId);
       if (log === undefined) {

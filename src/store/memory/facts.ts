@@ -6,6 +6,7 @@ import type { NamedFacts } from '../rules/decide-timeline.ts';
 import type { SnapshotFact } from '../rules/decision.ts';
 import type { HolderFact } from '../rules/holder.ts';
 import {
+  findRequest,
   findRun,
   findSession,
   findSnapshot,
@@ -65,7 +66,7 @@ export function claimFacts(
   const session = findSession(tables, scope, sessionId);
   return {
     now,
-    requests: requests.map(({ key }) => requestFact(tables, tables.requests.get(key))),
+    requests: requests.map(({ key }) => requestFact(tables, findRequest(tables, key))),
     isTaken: isUsed(tables, runId),
     session: session === undefined ? null : sessionFact(session, now),
     from: from === 'head' || from === null ? null : fromFact(tables, scope, from.snapshotId),

@@ -2,7 +2,6 @@ import { createSha256 } from '../../core/platform.ts';
 import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { FileHolder, FileSupport, OpenFile, Scope } from '../contract/store.ts';
-import { notHeld } from '../rules/errors.ts';
 import {
   damagedFile,
   fileHoldMs,
@@ -10,7 +9,7 @@ import {
   missingFile,
   neededPieces,
 } from '../rules/file-pieces.ts';
-import type { FileTable, SnapshotRow, Tables } from './tables.ts';
+import { currentRun, type FileTable, type SnapshotRow, type Tables } from './tables.ts';
 
 interface KeptFile {
   readonly size: number;
@@ -41,9 +40,7 @@ export class MemoryFiles implements FileTable {
   ): Promise<{ hash: string; size: number }> {
     const tables = this.#tables();
     const check = (): void => {
-      if (run !== undefined && tables.runs.get(run.runId)?.attempt !== run.attempt) {
-        throw notHeld(run.runId, run.attempt);
-      }
+      if (run !== undefined) currentRun(tables, run);
     };
     check();
     const sum = createSha256();

@@ -5,7 +5,7 @@ import {
   type RequestRecord,
   requestTtl,
 } from '../contract/store.ts';
-import type { RequestRow, RunRow, Tables } from './tables.ts';
+import { findRequest, type RequestRow, type RunRow, type Tables } from './tables.ts';
 
 /** Notes that keys belong to a run. */
 export function addRequests(
@@ -27,7 +27,7 @@ export function endRequests(
   if (outcome === undefined) return;
   const receipt = toJson(outcome.receipt, 'The receipt of a request');
   for (const key of outcome.keys) {
-    const known = tables.requests.get(key);
+    const known = findRequest(tables, key);
     if (known !== undefined && known.runId !== runId) continue;
     put(tables, key, {
       session,
@@ -43,7 +43,7 @@ export function endRequests(
 export function replaceReceipt(tables: Tables, runId: string, outcome: RequestOutcome): void {
   const receipt = toJson(outcome.receipt, 'The receipt of a request');
   for (const key of outcome.keys) {
-    const known = tables.requests.get(key);
+    const known = findRequest(tables, key);
     if (known?.runId === runId) put(tables, key, { ...known, at: tables.clock.now(), receipt });
   }
 }
@@ -51,7 +51,7 @@ export function replaceReceipt(tables: Tables, runId: string, outcome: RequestOu
 /** A request as others see it. */
 export function readRequest(tables: Tables, key: string): RequestRecord | undefined {
   forgetOldRequests(tables);
-  const found = tables.requests.get(key);
+  const found = findRequest(tables, key);
   if (found === undefined) return undefined;
   const { runId, session, receipt } = found;
   return { runId, sessionId: session.id, ...(receipt === undefined ? {} : { receipt }) };

@@ -37,6 +37,7 @@ import {
   findRun,
   findSession,
   findSnapshot,
+  heldRun,
   inboxOf,
   inScope,
   leaveInbox,
@@ -52,9 +53,9 @@ export function runSupport(tables: Tables): Required<Omit<RunSupport, 'transacti
   return {
     claim: async (scope, request) => claim(tables, scope, request),
     load: async (scope, lookup) => loadState(tables, scope, lookup),
-    async heartbeat({ runId, attempt }) {
-      const run = tables.runs.get(runId);
-      if (run?.attempt !== attempt) return 'lost';
+    async heartbeat(ref) {
+      const run = heldRun(tables, ref);
+      if (run === undefined) return 'lost';
       run.heartbeatAt = now();
       if (run.stopping) return 'stop';
       return run.inbox.length > 0 ? 'steered' : 'held';
@@ -75,6 +76,7 @@ export function runSupport(tables: Tables): Required<Omit<RunSupport, 'transacti
     getRequest: async (key) => readRequest(tables, key),
     handOver: async (ref) => handOver(tables, ref),
     async attachPartial({ runId, attempt }, { state, stateHash, usage, totals }) {
+      tables.refresh?.run(runId);
       const row = tables.snapshots.get(runId);
       if (row?.status !== 'aborted' || row.partialFrom !== attempt) return;
       tables.files.check(row.session.scope, state, () => row.state);

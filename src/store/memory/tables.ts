@@ -146,8 +146,19 @@ export interface RequestRow {
   readonly receipt?: Json;
 }
 
+/** Brings rows up to date before they are looked for. */
+export interface Refresh {
+  session(scope: Scope, sessionId: string): void;
+  /** Also a run by its reserved id, and its events. */
+  snapshot(scope: Scope, snapshotId: string): void;
+  run(runId: string): void;
+  request(key: string): void;
+}
+
 /** Everything a memory store holds. */
 export interface Tables {
+  /** Absent: the rows are all there is. */
+  readonly refresh?: Refresh;
   readonly clock: Clock;
   readonly newId: NewId;
   /** A row as this store keeps it. */
@@ -190,6 +201,7 @@ export function findSession(
   scope: Scope,
   sessionId: string,
 ): SessionRow | undefined {
+  tables.refresh?.session(scope, sessionId);
   return tables.sessions.get(sessionKey(scope, sessionId));
 }
 
@@ -199,21 +211,36 @@ export function findSnapshot(
   scope: Scope,
   snapshotId: string,
 ): SnapshotRow | undefined {
+  tables.refresh?.snapshot(scope, snapshotId);
   const row = tables.snapshots.get(snapshotId);
   return row !== undefined && inScope(row.session, scope) ? row : undefined;
 }
 
 /** The open run of this id. */
 export function findRun(tables: Tables, scope: Scope, runId: string): RunRow | undefined {
+  tables.refresh?.run(runId);
   const run = tables.runs.get(runId);
   return run !== undefined && inScope(run.session, scope) ? run : undefined;
 }
 
 /** The run under its current attempt. A stale attempt (fencing token) means that another worker has taken over. */
 export function currentRun(tables: Tables, ref: RunRef): RunRow {
-  const run = tables.runs.get(ref.runId);
-  if (run?.attempt === ref.attempt) return run;
-  throw notHeld(ref.runId, ref.attempt);
+  const run = heldRun(tables, ref);
+  if (run === undefined) throw notHeld(ref.runId, ref.attempt);
+  return run;
+}
+
+/** The run, if this attempt still holds it. */
+export function heldRun(tables: Tables, { runId, attempt }: RunRef): RunRow | undefined {
+  tables.refresh?.run(runId);
+  const run = tables.runs.get(runId);
+  return run?.attempt === attempt ? run : undefined;
+}
+
+/** The request under a key. */
+export function findRequest(tables: Tables, key: string): RequestRow | undefined {
+  tables.refresh?.request(key);
+  return tables.requests.get(key);
 }
 
 /** The run that holds a session. */
