@@ -12,7 +12,7 @@ import type { CorsOptions, HandlerOptions, ServerProtocol } from './http/handler
 import { mountHealth } from './http/health.ts';
 import { addSafetyHeaders } from './http/json-response.ts';
 import { createSlots, resolveLimits } from './http/limits.ts';
-import { describeError, logFault, type ServerLog } from './http/log.ts';
+import { describeError, type ServerLog } from './http/log.ts';
 import {
   checkLoopbackHost,
   checkNotForwarded,
@@ -23,6 +23,7 @@ import type { ServedApp } from './http/served-app.ts';
 import {
   createLifetime,
   createSessionOf,
+  logRequestFault,
   type MountedProtocol,
   type RequestContext,
   type Router,
@@ -88,24 +89,24 @@ export function createFetch(serverContext: ServerContext, studio?: MountStudio):
 export function createRouter(serverContext: ServerContext, mountStudio?: MountStudio): Router {
   const { options, protocols } = serverContext;
   const router = new Hono<ServerEnv>().basePath(options.basePath ?? '');
-  router.onError((error, c) => answerError(serverContext, c, error));
-  router.notFound((c) => answerError(serverContext, c, unknownRoute(c)));
+  router.onError((error, c) => answerError(c, error));
+  router.notFound((c) => answerError(c, unknownRoute(c)));
 
   router.use(observe(serverContext));
   prepareGenkit(router);
-  for (const protocol of protocols) protocol.prepare?.(router, serverContext);
+  for (const protocol of protocols) protocol.prepare?.(router);
   router.use(checkRequest(serverContext));
   if (options.cors) router.use(corsOf(options.cors));
   mountHealth(router, serverContext);
   router.use(checkOpen(serverContext));
   mountOpenApi(router, uiPaths);
-  for (const protocol of protocols) protocol.mountPublic?.(router, serverContext);
-  mountStudio?.(router, serverContext);
+  for (const protocol of protocols) protocol.mountPublic?.(router);
+  mountStudio?.(router);
   router.use(identify(serverContext));
 
-  mountNative(router, serverContext);
-  mountGenkit(router, serverContext);
-  mountUiStream(router, serverContext);
+  mountNative(router);
+  mountGenkit(router);
+  mountUiStream(router);
   for (const protocol of protocols) protocol.mount(router, serverContext);
   return router;
 }
@@ -114,13 +115,15 @@ export function createRouter(serverContext: ServerContext, mountStudio?: MountSt
 type Middleware = (c: RequestContext, next: () => Promise<void>) => Promise<void>;
 
 // A span and a line in the log for each request, and what every answer gets on its way out.
-function observe({ clock, log, options }: ServerContext): Middleware {
+function observe(serverContext: ServerContext): Middleware {
+  const { clock, log, options } = serverContext;
   const compressed = options.compress === false ? undefined : compress();
   return (c, next) => {
     const started = clock.now();
     const { method, path } = c.req;
     const shown = path.slice(0, 256);
     const logged: Record<string, unknown> = { method, path: shown };
+    c.set('server', serverContext);
     c.set('logged', logged);
     return inSpan(
       `${method} ${path.split('/', 2)[1] ?? ''}`,
@@ -225,12 +228,8 @@ function corsOf({ origins, credentials = false }: CorsOptions): ReturnType<typeo
   });
 }
 
-async function answerError(
-  serverContext: ServerContext,
-  c: RequestContext,
-  error: unknown,
-): Promise<Response> {
-  logFault(serverContext, error, c.get('logged'));
+async function answerError(c: RequestContext, error: unknown): Promise<Response> {
+  logRequestFault(c, error);
   const render = c.get('renderError') ?? errorResponse;
   return render(error);
 }

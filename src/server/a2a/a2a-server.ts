@@ -1,21 +1,19 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { A2aServerOptions } from '../http/handler-options.ts';
 import type { Fields, RequestId } from '../http/json-rpc.ts';
-import type { ServedApp } from '../http/served-app.ts';
-import type { RequestContext, ServerContext } from '../http/server-context.ts';
+import type { RequestContext } from '../http/server-context.ts';
 import type { PushFeed } from './push-feed.ts';
 import type { Version } from './shapes.ts';
 
 /** The context that all requests share. */
 export interface A2aServer {
-  readonly serverContext: ServerContext;
   readonly options: A2aServerOptions;
   /** Absent where the app sends no webhooks. */
   readonly push: PushFeed | undefined;
 }
 
 /** One request of a client. */
-export interface A2aRequest {
+export interface A2aRequest extends A2aServer {
   readonly agent: Agent;
   readonly version: Version;
   readonly id: RequestId | null;
@@ -30,7 +28,8 @@ export interface A2aRequest {
 }
 
 /** The agents that are offered. */
-export function offeredAgents(app: ServedApp, { agents }: A2aServerOptions): readonly Agent[] {
+export function offeredAgents(c: RequestContext, { agents }: A2aServerOptions): readonly Agent[] {
+  const { app } = c.get('server');
   return app
     .agents()
     .filter((agent) => canHaveTasks(agent) && (agents?.includes(agent.name) ?? true));

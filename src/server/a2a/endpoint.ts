@@ -27,20 +27,17 @@ const rpcRequest = v.object({
 export async function answer(server: A2aServer, c: RequestContext): Promise<Response> {
   let id: RequestId | null = null;
   try {
-    const body = await readRequest(server, c);
+    const body = await readRequest(c);
     id = body.id ?? null;
-    return await answerRequest(server, toRequest(server, c, body));
+    return await answerRequest(toRequest(server, c, body));
   } catch (error) {
-    return answerFailure(server.serverContext, c, error, { id, convert: fromErrorBody });
+    return answerFailure(c, error, { id, convert: fromErrorBody });
   }
 }
 
-async function readRequest(
-  { serverContext }: A2aServer,
-  c: RequestContext,
-): Promise<v.InferOutput<typeof rpcRequest>> {
+async function readRequest(c: RequestContext): Promise<v.InferOutput<typeof rpcRequest>> {
   checkMediaType(c, a2aTypes);
-  const body = await readMessage(serverContext, c, 'request');
+  const body = await readMessage(c, 'request');
   const parsed = v.safeParse(rpcRequest, body, { abortEarly: true });
   if (parsed.success) return parsed.output;
   const message = 'Expected one JSON-RPC 2.0 request.';
@@ -58,6 +55,7 @@ function toRequest(
   const isLegacy = Object.hasOwn(legacyMethods, given);
   const method = isLegacy ? (legacyMethods[given] ?? given) : given;
   return {
+    ...server,
     agent,
     version: isLegacy ? '0.3' : '1.0',
     id: id ?? null,
@@ -68,16 +66,16 @@ function toRequest(
   };
 }
 
-async function answerRequest(server: A2aServer, request: A2aRequest): Promise<Response> {
+async function answerRequest(request: A2aRequest): Promise<Response> {
   const { method, version, id, headers } = request;
   const isLegacy = version === '0.3';
-  const performed = await perform(server, request);
+  const performed = await perform(request);
   const message = (result: unknown): Fields => resultMessage(id, result);
   if ('result' in performed) {
     const { result } = performed;
     return jsonResponse(message(isLegacy ? toLegacyResult(method, result) : result), { headers });
   }
-  return await streamTask(server, request, performed, format, {
+  return await streamTask(request, performed, format, {
     event: (event) => message(isLegacy ? toLegacyEvent(event) : event),
     error: (error) => errorMessage(id, error),
   });

@@ -22,27 +22,36 @@ export async function answerHttp(
     const agent = agentOf(server, c, method);
     const hint = 'is not supported here. HTTP+JSON speaks 1.0; clients of 0.3 use JSON-RPC.';
     checkVersion(c, /^1(?:\.\d{1,9}){0,2}$/, hint);
-    const body = route.hasBody ? await bodyOf(server, c) : {};
+    const body = route.hasBody ? await bodyOf(c) : {};
     const params = { ...queryOf(c, route), ...body, ...route.params?.(c) };
-    const request = { agent, version: '1.0', id: null, method, params, c, headers: {} } as const;
-    const performed = await perform(server, request);
+    const request = {
+      ...server,
+      agent,
+      version: '1.0',
+      id: null,
+      method,
+      params,
+      c,
+      headers: {},
+    } as const;
+    const performed = await perform(request);
     if ('result' in performed) {
       return jsonResponse(performed.result, { headers: request.headers });
     }
-    return await streamTask(server, request, performed, format, {
+    return await streamTask(request, performed, format, {
       event: (event) => event,
       error: errorBody,
     });
   } catch (error) {
     if (isHttpRefusal(error)) throw error;
-    logRpcFault(server.serverContext, c, error);
+    logRpcFault(c, error);
     return httpRefusal(error);
   }
 }
 
-async function bodyOf({ serverContext }: A2aServer, c: RequestContext): Promise<Fields> {
+async function bodyOf(c: RequestContext): Promise<Fields> {
   checkMediaType(c, a2aTypes);
-  return await readBody(c, object, { what: 'request', ...serverContext });
+  return await readBody(c, object, 'request');
 }
 
 function queryOf(c: RequestContext, { query = {} }: HttpRoute): Fields {

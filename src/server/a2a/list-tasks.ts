@@ -4,7 +4,7 @@ import { endsTurn } from '../../protocol/snapshot.ts';
 import type { Fields, RpcError } from '../http/json-rpc.ts';
 import { openAgentCall } from '../http/server-context.ts';
 import { isAnswer } from '../stream/turn-chain.ts';
-import type { A2aRequest, A2aServer } from './a2a-server.ts';
+import type { A2aRequest } from './a2a-server.ts';
 import { a2aError, codes } from './errors.ts';
 import { listParams } from './shapes.ts';
 import { describeTask, readTask, stateOf, type Task } from './task.ts';
@@ -26,7 +26,7 @@ const states = [
 ];
 
 /** `ListTasks`: the tasks of a caller, the last changed ones first. */
-export async function listTasks(server: A2aServer, request: A2aRequest): Promise<Fields> {
+export async function listTasks(request: A2aRequest): Promise<Fields> {
   const { agent, c } = request;
   const params = parseShape(listParams, request.params, 'request');
   const { contextId, pageSize = 50, pageToken, historyLength = 0, includeArtifacts } = params;
@@ -39,7 +39,7 @@ export async function listTasks(server: A2aServer, request: A2aRequest): Promise
   if (after !== undefined && Number.isNaN(Date.parse(after))) {
     throw invalid('statusTimestampAfter must be a time in ISO 8601.');
   }
-  const { options } = await openAgentCall(server.serverContext, c, {
+  const { options } = await openAgentCall(c, {
     agent,
     operation: contextId === undefined ? 'listSessions' : 'listSnapshots',
     sessionId: contextId,

@@ -35,20 +35,20 @@ export function a2aProtocol(options: A2aServerOptions = {}): ServerProtocol {
       }
     },
     // The cards, which clients read before they know how to authenticate.
-    mountPublic(router, serverContext) {
-      const { app } = serverContext;
+    mountPublic(router) {
       const answer = (c: RequestContext, agent: Agent): Response => {
-        const base = publicUrl(serverContext, c, options.url);
+        const { app } = c.get('server');
+        const base = publicUrl(c, options.url);
         const url = `${base}/a2a/${encodeURIComponent(agent.name)}`;
         return jsonResponse(cardOf(agent, { url, options, hasPush: app.webhooks !== undefined }));
       };
       router.get(wellKnown, (c) => {
-        const [first] = offeredAgents(app, options);
+        const [first] = offeredAgents(c, options);
         if (!first) throw new WaymarkError('NOT_FOUND', 'This server offers no agent by A2A.');
         return answer(c, first);
       });
       router.get(`/a2a/:agent${wellKnown}`, (c) => {
-        const agents = offeredAgents(app, options);
+        const agents = offeredAgents(c, options);
         return answer(c, findAgent({ agents: () => agents }, c.req.param('agent') ?? ''));
       });
     },
@@ -62,7 +62,7 @@ export function a2aProtocol(options: A2aServerOptions = {}): ServerProtocol {
       );
       // Defined when the server starts: notifications that another process has left behind are continued here.
       const push = createPushFeed(serverContext);
-      const server = { serverContext, options, push };
+      const server = { options, push };
       // Loaded when a client comes.
       const rpc = once(() => import('./endpoint.ts'));
       const http = once(() => import('./http-json.ts'));

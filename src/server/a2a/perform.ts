@@ -2,8 +2,7 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { headerOf } from '../http/connection.ts';
 import { type Fields, RpcError, toRpcError } from '../http/json-rpc.ts';
-import { logFault } from '../http/log.ts';
-import { findAgent, type RequestContext } from '../http/server-context.ts';
+import { findAgent, logRequestFault, type RequestContext } from '../http/server-context.ts';
 import { type StreamFormat, withStreamSlot } from '../stream/stream-response.ts';
 import { type A2aRequest, type A2aServer, offeredAgents } from './a2a-server.ts';
 import { a2aError, codes, fromErrorBody } from './errors.ts';
@@ -31,12 +30,8 @@ interface Followed {
 }
 
 /** The offered agent that the path names. */
-export function agentOf(
-  { serverContext, options }: A2aServer,
-  c: RequestContext,
-  method: string,
-): Agent {
-  const agents = offeredAgents(serverContext.app, options);
+export function agentOf({ options }: A2aServer, c: RequestContext, method: string): Agent {
+  const agents = offeredAgents(c, options);
   const agent = findAgent({ agents: () => agents }, c.req.param('agent') ?? '');
   Object.assign(c.get('logged'), { agent: agent.name, rpc: method.slice(0, 64) });
   return agent;
@@ -55,17 +50,16 @@ export const a2aTypes = ['application/a2a+json'];
 
 /** The outcome of a request of any binding: a result in the shape of 1.0, or a task to be followed. */
 export async function perform(
-  server: A2aServer,
   request: A2aRequest,
 ): Promise<{ readonly result: Fields } | Followed> {
   const { method, version } = request;
   if (method === 'SendStreamingMessage') {
-    const { task, configuration } = await sendMessage(server, request);
+    const { task, configuration } = await sendMessage(request);
     return { task, view: { historyLength: configuration.historyLength } };
   }
   if (method === 'SubscribeToTask') {
     const params = parseShape(taskParams, request.params, 'request');
-    const task = await openTask(server, request, params.id, 'watch');
+    const task = await openTask(request, params.id, 'watch');
     if (version === '1.0' && isTerminal(stateOf(task))) {
       const message = 'The task has ended. Read it with GetTask.';
       throw a2aError(codes.unsupported, message);
@@ -77,7 +71,7 @@ export async function perform(
     const name = JSON.stringify(method.slice(0, 64));
     throw a2aError(codes.methodNotFound, `There is no method ${name}.`);
   }
-  return { result: await handle(server, request) };
+  return { result: await handle(request) };
 }
 
 /** How a binding writes the events of a stream. */
@@ -88,15 +82,14 @@ interface EventShape {
 
 /** Streams what becomes of a task. */
 export function streamTask(
-  { serverContext }: A2aServer,
   { c, headers }: A2aRequest,
   { task, view }: Followed,
   format: StreamFormat<Fields>,
   shape: EventShape,
 ): Promise<Response> {
-  return withStreamSlot(serverContext, c, (slot) => {
+  return withStreamSlot(c, (slot) => {
     const events = taskEvents(task, { ...task.options, signal: slot.signal }, view);
-    const onFault = (error: unknown): void => logFault(serverContext, error, c.get('logged'));
+    const onFault = (error: unknown): void => logRequestFault(c, error);
     return slot.respond(shaped(events, shape, onFault), {
       ...format,
       headers: { ...format.headers, ...headers },
@@ -118,30 +111,30 @@ async function* shaped(
 }
 
 /** A method that is answered by one result, in the shape of 1.0. */
-type Method = (server: A2aServer, request: A2aRequest) => Promise<Fields>;
+type Method = (request: A2aRequest) => Promise<Fields>;
 
 const methods: Readonly<Record<string, Method>> = {
-  async SendMessage(server, request) {
-    const { task, configuration } = await sendMessage(server, request);
+  async SendMessage(request) {
+    const { task, configuration } = await sendMessage(request);
     const view = { historyLength: configuration.historyLength };
     if (configuration.returnImmediately === true) {
       return { task: await describeTask(task, task.options, view) };
     }
-    return await withStreamSlot(server.serverContext, request.c, async (slot) => {
+    return await withStreamSlot(request.c, async (slot) => {
       const options = { ...task.options, signal: slot.signal };
       const ended = await waitForTask(task, options);
       return { task: await describeTask(ended, options, view) };
     });
   },
-  async GetTask(server, request) {
+  async GetTask(request) {
     const { id, historyLength } = parseShape(taskParams, request.params, 'request');
-    const task = await openTask(server, request, id, 'getSnapshot');
+    const task = await openTask(request, id, 'getSnapshot');
     return await describeTask(task, task.options, { historyLength });
   },
   ListTasks: listTasks,
-  async CancelTask(server, request) {
+  async CancelTask(request) {
     const { id } = parseShape(taskParams, request.params, 'request');
-    const task = await openTask(server, request, id, 'abort');
+    const task = await openTask(request, id, 'abort');
     const { agent, tip, options } = task;
     const state = stateOf(task);
     if (isTerminal(state)) {
@@ -151,20 +144,20 @@ const methods: Readonly<Record<string, Method>> = {
     else await agent.label(tip, cancelledLabel, { ...options, ifHead: tip });
     return await describeTask((await readTask(agent, id, options)) ?? task, options);
   },
-  async CreateTaskPushNotificationConfig(server, request) {
-    const push = pushOf(server);
+  async CreateTaskPushNotificationConfig(request) {
+    const push = pushOf(request);
     const config = parseShape(pushConfig, request.params, 'configuration');
-    const task = await openTask(server, request, config.taskId ?? '', 'watch');
-    await checkPush(server, request, config.url);
+    const task = await openTask(request, config.taskId ?? '', 'watch');
+    await checkPush(request, config.url);
     return await push.set(task, config, request.version);
   },
-  async GetTaskPushNotificationConfig(server, request) {
-    const configs = await configsOf(server, request);
+  async GetTaskPushNotificationConfig(request) {
+    const configs = await configsOf(request);
     const { id, taskId } = parseShape(configParams, request.params, 'request');
     // In 0.3 the only one needs no id.
     const config = configs.find((each) => id === undefined || each.id === id);
     if (config) {
-      const secret = pushOf(server).secretFor(String(config.url), request.c.get('caller'));
+      const secret = pushOf(request).secretFor(String(config.url), request.c.get('caller'));
       request.headers['webhook-secret'] = secret;
       return config;
     }
@@ -173,21 +166,21 @@ const methods: Readonly<Record<string, Method>> = {
       `The task ${JSON.stringify(taskId.slice(0, 64))} has no such push notification configuration.`,
     );
   },
-  async ListTaskPushNotificationConfigs(server, request) {
-    return { configs: await configsOf(server, request), nextPageToken: '' };
+  async ListTaskPushNotificationConfigs(request) {
+    return { configs: await configsOf(request), nextPageToken: '' };
   },
-  async DeleteTaskPushNotificationConfig(server, request) {
-    const push = pushOf(server);
+  async DeleteTaskPushNotificationConfig(request) {
+    const push = pushOf(request);
     const { taskId, id = '' } = parseShape(configParams, request.params, 'request');
-    await push.delete(await openTask(server, request, taskId, 'watch'), id);
+    await push.delete(await openTask(request, taskId, 'watch'), id);
     return {};
   },
 };
 
-async function configsOf(server: A2aServer, request: A2aRequest): Promise<readonly Fields[]> {
-  const push = pushOf(server);
+async function configsOf(request: A2aRequest): Promise<readonly Fields[]> {
+  const push = pushOf(request);
   const { taskId } = parseShape(configParams, request.params, 'request');
-  return await push.list(await openTask(server, request, taskId, 'watch'));
+  return await push.list(await openTask(request, taskId, 'watch'));
 }
 
 function pushOf({ push }: A2aServer): PushFeed {

@@ -14,7 +14,7 @@ import type { RpcError } from '../http/json-rpc.ts';
 import { type Question, questionsOf } from '../http/question.ts';
 import { openAgentCall } from '../http/server-context.ts';
 import { continueChain, startChain } from '../stream/turn-chain.ts';
-import type { A2aRequest, A2aServer } from './a2a-server.ts';
+import type { A2aRequest } from './a2a-server.ts';
 import { a2aError, codes } from './errors.ts';
 import { type A2aMessage, type A2aPart, fromPart, type SendParams, sendParams } from './shapes.ts';
 import { type OpenTask, openTask, readTask, stateOf, type Task } from './task.ts';
@@ -26,26 +26,22 @@ interface SentMessage {
 }
 
 /** Starts the turn of a message in the background, or gives its answer to the task that it names. */
-export async function sendMessage(server: A2aServer, request: A2aRequest): Promise<SentMessage> {
+export async function sendMessage(request: A2aRequest): Promise<SentMessage> {
   const { message, configuration } = parseShape(sendParams, request.params, 'request');
   const push = configuration?.taskPushNotificationConfig;
-  if (push) await checkPush(server, request, push.url);
+  if (push) await checkPush(request, push.url);
   const task =
     message.taskId === undefined
-      ? await startTask(server, request, message)
-      : await continueTask(server, request, { ...message, taskId: message.taskId });
+      ? await startTask(request, message)
+      : await continueTask(request, { ...message, taskId: message.taskId });
   const { snapshotId: taskId } = task.root;
-  if (push) await server.push?.set(task, { ...push, taskId }, request.version);
-  if (message.taskId !== undefined) await server.push?.continue(task);
+  if (push) await request.push?.set(task, { ...push, taskId }, request.version);
+  if (message.taskId !== undefined) await request.push?.continue(task);
   return { task, configuration: configuration ?? {} };
 }
 
 /** Refuses a push notification that cannot be sent. The response has the secret of its receiver in a header: clients refuse unknown fields. */
-export async function checkPush(
-  { push }: A2aServer,
-  { c, headers }: A2aRequest,
-  url: string,
-): Promise<void> {
+export async function checkPush({ push, c, headers }: A2aRequest, url: string): Promise<void> {
   if (!push) throw pushNotSupported();
   const caller = c.get('caller');
   await push.check(url, caller);
@@ -56,18 +52,9 @@ export function pushNotSupported(): RpcError {
   return a2aError(codes.pushNotSupported, 'This server sends no push notifications.');
 }
 
-async function startTask(
-  server: A2aServer,
-  request: A2aRequest,
-  message: A2aMessage,
-): Promise<OpenTask> {
-  const { agent, c } = request;
+async function startTask({ agent, c }: A2aRequest, message: A2aMessage): Promise<OpenTask> {
   const { contextId } = message;
-  const open = await openAgentCall(server.serverContext, c, {
-    agent,
-    operation: 'runTurn',
-    sessionId: contextId,
-  });
+  const open = await openAgentCall(c, { agent, operation: 'runTurn', sessionId: contextId });
   const init: Init = contextId === undefined ? {} : { sessionId: contextId };
   const input: Input = {
     message: {
@@ -77,16 +64,15 @@ async function startTask(
     },
     requestId: requestIdOf(message, contextId),
   };
-  return { ...open, ...(await startChain(server.serverContext, open, init, input)) };
+  return { ...open, ...(await startChain(c, open, init, input)) };
 }
 
 async function continueTask(
-  server: A2aServer,
   request: A2aRequest,
   message: A2aMessage & { readonly taskId: string },
 ): Promise<OpenTask> {
   const { taskId, contextId, parts } = message;
-  const task = await openTask(server, request, taskId, 'runTurn');
+  const task = await openTask(request, taskId, 'runTurn');
   const { agent, root, options } = task;
   if (contextId !== undefined && contextId !== root.sessionId) {
     throw invalid('The task belongs to another context.');
@@ -94,7 +80,7 @@ async function continueTask(
   const requestId = requestIdOf(message, taskId);
   if (stateOf(task) === 'TASK_STATE_INPUT_REQUIRED') {
     const resume = toResume(await answersIn(task, parts));
-    await continueChain(server.serverContext, task, { resume, requestId });
+    await continueChain(request.c, task, { resume, requestId });
   } else if (!(await isKnown(task, requestId))) throw notWaiting(task);
   const continued = await readTask(agent, root.snapshotId, options);
   return { ...task, ...continued };

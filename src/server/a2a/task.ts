@@ -6,12 +6,7 @@ import type { Artifact } from '../../protocol/state.ts';
 import { outputIn } from '../http/agent-info.ts';
 import type { Fields } from '../http/json-rpc.ts';
 import { questionsOf } from '../http/question.ts';
-import {
-  type OpenCall,
-  openAgentCall,
-  type RequestContext,
-  type ServerContext,
-} from '../http/server-context.ts';
+import { type OpenCall, openAgentCall, type RequestContext } from '../http/server-context.ts';
 import { type Chain, isInterrupted, readChain, stateOfChain } from '../stream/turn-chain.ts';
 import { unknownTask } from './errors.ts';
 import { dataPart, textPart, toParts } from './shapes.ts';
@@ -39,13 +34,12 @@ export type TaskState = (typeof states)[keyof typeof states];
 
 /** Finds a task of this caller; that of another owner is unknown. */
 export async function openTask(
-  { serverContext }: { readonly serverContext: ServerContext },
   { agent, c }: { readonly agent: Agent; readonly c: RequestContext },
   taskId: string,
   operation: Operation,
 ): Promise<OpenTask> {
   if (!isSnapshotId(taskId)) throw unknownTask(taskId);
-  const open = await openAgentCall(serverContext, c, { agent, operation, snapshotId: taskId });
+  const open = await openAgentCall(c, { agent, operation, snapshotId: taskId });
   const task = await readTask(agent, taskId, open.options);
   if (!task) throw unknownTask(taskId);
   return { ...open, ...task };

@@ -4,7 +4,7 @@ import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
 import type { AguiServerOptions } from '../http/handler-options.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { openCall, type RequestContext, type ServerContext } from '../http/server-context.ts';
+import { openCall, type RequestContext } from '../http/server-context.ts';
 import { runFeed } from '../stream/feed.ts';
 import { createViewers, runAfterStop, stopRunning } from '../stream/run-after-stop.ts';
 import { type ReaderSeat, withStreamSlot } from '../stream/stream-response.ts';
@@ -25,20 +25,20 @@ export interface Endpoint {
   readonly capabilities: Answer;
 }
 
-export function createEndpoint(serverContext: ServerContext, options: AguiServerOptions): Endpoint {
+export function createEndpoint(options: AguiServerOptions): Endpoint {
   const viewers = createViewers();
   const stopWithReader = (options.onDisconnect ?? 'abort') === 'abort';
 
   return {
     async run(c) {
-      const request = await readBody(c, runRequest, { what: 'run', ...serverContext });
+      const request = await readBody(c, runRequest, 'run');
       const { threadId, runId } = request;
-      const call = await openCall(serverContext, c, 'runTurn', { sessionId: threadId });
-      return runAfterStop(serverContext, call, viewers, async () => {
+      const call = await openCall(c, 'runTurn', { sessionId: threadId });
+      return runAfterStop(c, call, viewers, async () => {
         // Read for each attempt: what was in the way is part of the thread afterwards.
         const turn = await toTurn(call.agent, request, call.options);
         const place = { threadId, runId, ...generation(request.protocolVersion), ...turn };
-        return answerTurn<AguiEvent>(serverContext, c, call, {
+        return answerTurn<AguiEvent>(c, call, {
           init: turn.init,
           input: turn.input,
           stream: aguiFormat,
@@ -56,7 +56,7 @@ export function createEndpoint(serverContext: ServerContext, options: AguiServer
 
     async connect(c) {
       const threadId = threadParam(c);
-      const call = await openCall(serverContext, c, 'watch', { sessionId: threadId });
+      const call = await openCall(c, 'watch', { sessionId: threadId });
       const options = ownerOf(call.caller);
       const respond = async (slot: ReaderSeat): Promise<Response> => {
         const thread = await readThread(call.agent, threadId, options);
@@ -64,21 +64,21 @@ export function createEndpoint(serverContext: ServerContext, options: AguiServer
         const version = c.req.query('protocolVersion');
         const place = { threadId, runId, ...generation(version), answered: new Set<string>() };
         if (running === undefined) return slot.respond(resting(place, thread), aguiFormat);
-        const feed = runFeed(serverContext, c, call, { runId: running, reader: slot.signal });
+        const feed = runFeed(c, call, { runId: running, reader: slot.signal });
         const about = { prelude: thread, options };
         const events = runEvents(call.agent, viewers.watching(feed), place, about);
         return slot.respond(events, aguiFormat);
       };
-      return await withStreamSlot(serverContext, c, respond, { own: false });
+      return await withStreamSlot(c, respond, { own: false });
     },
 
     async cancel(c) {
       const sessionId = threadParam(c);
-      return await stopRunning(await openCall(serverContext, c, 'abort', { sessionId }), sessionId);
+      return await stopRunning(await openCall(c, 'abort', { sessionId }), sessionId);
     },
 
     async capabilities(c) {
-      const { agent } = await openCall(serverContext, c, 'getAgent');
+      const { agent } = await openCall(c, 'getAgent');
       return jsonResponse(await capabilitiesOf(agent));
     },
   };

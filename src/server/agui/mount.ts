@@ -21,9 +21,7 @@ export function aguiProtocol(options: AguiServerOptions = {}): ServerProtocol {
           : 'which has no store. AG-UI clients hold no state that is signed: give the agent a store, or leave it out.',
       );
       // Loaded when a client comes, so that a server without AG-UI does not load it.
-      const endpoint = once(async () =>
-        (await import('./endpoint.ts')).createEndpoint(serverContext, options),
-      );
+      const endpoint = once(async () => (await import('./endpoint.ts')).createEndpoint(options));
       const answer =
         (name: keyof Endpoint) =>
         async (c: RequestContext): Promise<Response> => {

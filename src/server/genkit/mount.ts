@@ -2,12 +2,7 @@ import { assertNever, type ErrorBody } from '../../core/error.ts';
 import { readBody } from '../http/body.ts';
 import { toWireError } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import {
-  openCall,
-  type RequestContext,
-  type Router,
-  type ServerContext,
-} from '../http/server-context.ts';
+import { openCall, type RequestContext, type Router } from '../http/server-context.ts';
 import type { FeedEvent } from '../stream/feed.ts';
 import { type StreamFormat, sseHeaders, wantsEvents } from '../stream/stream-response.ts';
 import { answerTurn, requestIdOf, underRequestId } from '../stream/turn.ts';
@@ -30,13 +25,13 @@ export function prepareGenkit(router: Router): void {
 }
 
 /** The dialect of Genkit's own clients, for each agent at `/genkit/:agent`. */
-export function mountGenkit(router: Router, serverContext: ServerContext): void {
+export function mountGenkit(router: Router): void {
   router.post('/genkit/:agent', async (c) => {
-    const body = await readBody(c, genkitTurn, { what: 'turn', ...serverContext });
+    const body = await readBody(c, genkitTurn, 'turn');
     const init = body.init ?? {};
     const input = underRequestId(body.data, requestIdOf(c));
-    const call = await openCall(serverContext, c, 'runTurn', init);
-    return answerTurn(serverContext, c, call, {
+    const call = await openCall(c, 'runTurn', init);
+    return answerTurn(c, call, {
       init,
       input,
       stream: isStream(c) && genkitFormat,
@@ -46,14 +41,14 @@ export function mountGenkit(router: Router, serverContext: ServerContext): void 
   });
 
   router.post('/genkit/:agent/getSnapshot', async (c) => {
-    const { data } = await readBody(c, genkitLookup, { what: 'lookup', ...serverContext });
-    const { agent, options } = await openCall(serverContext, c, 'getSnapshot', data);
+    const { data } = await readBody(c, genkitLookup, 'lookup');
+    const { agent, options } = await openCall(c, 'getSnapshot', data);
     return jsonResponse({ result: await readGenkitSnapshot(agent, data, options) });
   });
 
   router.post('/genkit/:agent/abort', async (c) => {
-    const { data } = await readBody(c, genkitAbort, { what: 'abort', ...serverContext });
-    const { agent, options } = await openCall(serverContext, c, 'abort', data);
+    const { data } = await readBody(c, genkitAbort, 'abort');
+    const { agent, options } = await openCall(c, 'abort', data);
     return jsonResponse({ result: await abortGenkitRun(agent, data.snapshotId, options) });
   });
 }

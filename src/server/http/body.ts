@@ -3,35 +3,27 @@ import type { GenericSchema, InferOutput } from 'valibot';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import { letOthersRun } from '../../core/platform.ts';
-import { type Clock, withTimeout } from '../../core/time.ts';
+import { withTimeout } from '../../core/time.ts';
 import { parseShape } from '../../protocol/parse.ts';
-import { headerOf, type RequestLine } from './connection.ts';
+import { headerOf } from './connection.ts';
 import { invalid } from './errors.ts';
 import type { ServerLimits } from './limits.ts';
+import type { RequestContext } from './server-context.ts';
 
 /** Refuses a value before its shape is parsed, with a better reason. */
 type CheckValue = (value: Json) => void;
 
-/** How bodies are read. */
-interface BodyOptions {
-  readonly limits: Pick<ServerLimits, 'bodyBytes' | 'jsonDepth' | 'jsonValues' | 'requestTimeout'>;
-  readonly clock: Clock;
-}
-
 /** Reads a JSON body and checks its shape; `what` names it in errors. An empty body reads as `{}`. */
 export async function readBody<Schema extends GenericSchema>(
-  c: RequestLine,
+  c: RequestContext,
   schema: Schema,
-  {
-    what,
-    limits,
-    clock,
-    check,
-  }: BodyOptions & { readonly what: string; readonly check?: CheckValue },
+  what: string,
+  check?: CheckValue,
 ): Promise<InferOutput<Schema>> {
-  const text = await readText(c, { limits, clock });
+  const text = await readText(c);
   if (text === '') return parseShape(schema, {}, what);
-  const options = { what, limits, ...(check && { check }) };
+  const { limits } = c.get('server');
+  const options = { what, limits, check };
   if (isLongText(text)) return await parseInSteps(schema, text, options);
   return parseText(schema, text, options);
 }
@@ -42,7 +34,7 @@ export interface TextOptions {
   readonly limits: JsonLimits;
   /** Whether {@link checkJsonText} has passed it. @default false */
   readonly isChecked?: boolean;
-  readonly check?: CheckValue;
+  readonly check?: CheckValue | undefined;
 }
 
 /** Whether a text is long enough to be parsed in steps. */
@@ -102,7 +94,8 @@ export function checkJsonText(text: string, { jsonDepth, jsonValues }: JsonLimit
   }
 }
 
-async function readText(c: RequestLine, { limits, clock }: BodyOptions): Promise<string> {
+async function readText(c: RequestContext): Promise<string> {
+  const { limits, clock } = c.get('server');
   const request = c.req.raw;
   const length = headerOf(c, 'content-length');
   if (length !== undefined && Number(length) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);

@@ -4,8 +4,7 @@ import { readBody } from './body.ts';
 import { headerOf } from './connection.ts';
 import { errorHeaders, httpStatusOf, toWireError } from './errors.ts';
 import { jsonResponse } from './json-response.ts';
-import { logFault } from './log.ts';
-import type { RequestContext, ServerContext } from './server-context.ts';
+import { logRequestFault, type RequestContext } from './server-context.ts';
 
 /** Error codes of JSON-RPC, as far as the protocols share them. */
 export const rpcCodes = {
@@ -91,19 +90,18 @@ export function isHttpRefusal(error: unknown): boolean {
 }
 
 /** Logs an error that is not an answer of the protocol. */
-export function logRpcFault(serverContext: ServerContext, c: RequestContext, error: unknown): void {
-  if (!(error instanceof RpcError)) logFault(serverContext, error, c.get('logged'));
+export function logRpcFault(c: RequestContext, error: unknown): void {
+  if (!(error instanceof RpcError)) logRequestFault(c, error);
 }
 
 /** Answers a POST whose message failed. Throws what is answered by its HTTP status. */
 export function answerFailure(
-  serverContext: ServerContext,
   c: RequestContext,
   error: unknown,
   { id, convert }: { readonly id: RequestId | null; readonly convert: ToRpcError },
 ): Response {
   if (isHttpRefusal(error)) throw error;
-  logRpcFault(serverContext, c, error);
+  logRpcFault(c, error);
   const shown = toRpcError(error, convert);
   return jsonResponse(errorMessage(id, shown), { status: shown.httpStatus });
 }
@@ -131,13 +129,9 @@ export function checkMediaType(c: RequestContext, others: readonly string[] = []
 }
 
 /** Reads the JSON of a message; what cannot be parsed is a parse error of JSON-RPC. */
-export async function readMessage(
-  serverContext: ServerContext,
-  c: RequestContext,
-  what: string,
-): Promise<unknown> {
+export async function readMessage(c: RequestContext, what: string): Promise<unknown> {
   try {
-    return await readBody(c, v.unknown(), { what, ...serverContext });
+    return await readBody(c, v.unknown(), what);
   } catch (error) {
     if (!isWaymarkError(error) || error.status !== 'INVALID_ARGUMENT') throw error;
     throw new RpcError(rpcCodes.parseError, error.message, { httpStatus: 400 });

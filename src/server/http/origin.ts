@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { WaymarkError } from '../../core/error.ts';
 import { headersOf, type RequestLine, remoteAddress } from './connection.ts';
 import { invalid } from './errors.ts';
-import type { AllowedOrigins, HandlerOptions } from './handler-options.ts';
+import type { AllowedOrigins } from './handler-options.ts';
+import type { RequestContext } from './server-context.ts';
 
 /** Whether a host name or address is this machine's own. */
 export function isLoopback(host: string): boolean {
@@ -133,11 +134,8 @@ export function requireLoopback(c: RequestLine): void {
 }
 
 /** The address under which clients reach this server, without a slash at the end: the one that was set, or that of the request. */
-export function publicUrl(
-  { options: { basePath = '' } }: { readonly options: Pick<HandlerOptions, 'basePath'> },
-  c: { readonly req: { readonly url: string } },
-  url: string | undefined,
-): string {
+export function publicUrl(c: RequestContext, url: string | undefined): string {
+  const { basePath = '' } = c.get('server').options;
   return url?.replace(/\/+$/, '') ?? `${new URL(c.req.url).origin}${basePath}`;
 }
 

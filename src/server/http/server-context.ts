@@ -19,7 +19,7 @@ import type { NodeBindings, PendingConnections } from './connection.ts';
 import { short } from './errors.ts';
 import type { HandlerOptions, ServerProtocol } from './handler-options.ts';
 import type { ServerLimits, Slots } from './limits.ts';
-import type { ServerLog } from './log.ts';
+import { logFault, type ServerLog } from './log.ts';
 import type { ServedApp } from './served-app.ts';
 
 /** The context that all protocols of one server share. */
@@ -47,6 +47,8 @@ export interface ServerContext {
 export interface ServerEnv {
   Bindings: NodeBindings;
   Variables: {
+    /** The server that the request came to. */
+    server: ServerContext;
     caller: Caller;
     /** The owner whose sessions the person at this machine looks at in Studio; only without `auth`. */
     studioOwner?: string;
@@ -63,9 +65,9 @@ export type Router = Hono<ServerEnv>;
 /** The routes of a protocol, in the order in which the router calls it. */
 export interface MountedProtocol extends ServerProtocol {
   /** Sets how refusals are rendered, also those before the request is read. */
-  prepare?(router: Router, serverContext: ServerContext): void;
+  prepare?(router: Router): void;
   /** Adds the routes that need no login. */
-  mountPublic?(router: Router, serverContext: ServerContext): void;
+  mountPublic?(router: Router): void;
   mount(router: Router, serverContext: ServerContext): void;
 }
 
@@ -85,27 +87,22 @@ export interface OpenCall {
 
 /** Finds the agent and asks whether this caller may do this. */
 export async function openCall(
-  serverContext: ServerContext,
   c: RequestContext,
   operation: Operation,
   subject: Subject = {},
 ): Promise<OpenCall> {
-  const agent = findAgent(serverContext.app, c.req.param('agent') ?? '');
-  return await openAgentCall(serverContext, c, { agent, operation, ...subject });
+  const agent = findAgent(c.get('server').app, c.req.param('agent') ?? '');
+  return await openAgentCall(c, { agent, operation, ...subject });
 }
 
 /** Asks whether this caller may do this with an agent that the path of the request does not name. */
 export async function openAgentCall(
-  serverContext: ServerContext,
   c: RequestContext,
-  {
-    agent,
-    operation,
-    ...subject
-  }: Subject & { readonly agent: Agent; readonly operation: Operation },
+  call: Subject & { readonly agent: Agent; readonly operation: Operation },
 ): Promise<OpenCall> {
+  const { agent, operation } = call;
   const caller = c.get('caller');
-  await checkCall(serverContext, { request: c.req.raw, caller, operation, agent, ...subject });
+  await authorize(c, call);
   Object.assign(c.get('logged'), { agent: agent.name, operation });
   return {
     agent,
@@ -115,6 +112,21 @@ export async function openAgentCall(
       return { ...ownerOf(caller), signal: c.req.raw.signal };
     },
   };
+}
+
+/** What is asked of the `authorize` hook. */
+interface JudgedCall extends Subject {
+  readonly operation: AuthorizeCall['operation'];
+  readonly agent?: Agent | undefined;
+  readonly action?: string;
+}
+
+/** Asks whether a caller may do this: that of the request, or another one. */
+export async function authorize(
+  c: RequestContext,
+  { caller = c.get('caller'), ...call }: JudgedCall & { readonly caller?: Caller },
+): Promise<void> {
+  await checkCall(c.get('server'), { ...call, caller, request: c.req.raw });
 }
 
 /**
@@ -129,13 +141,7 @@ export async function checkCall(
     snapshotId,
     agent,
     ...call
-  }: Subject & {
-    readonly request: Request;
-    readonly caller: Caller;
-    readonly operation: AuthorizeCall['operation'];
-    readonly agent?: Agent;
-    readonly action?: string;
-  },
+  }: JudgedCall & { readonly request: Request; readonly caller: Caller },
 ): Promise<void> {
   if (!authorize) return;
   const found =
@@ -149,6 +155,11 @@ export async function checkCall(
   await judge(found ?? sessionId);
   // A call that names a session besides the snapshot of another one, such as the target of a fork, needs both.
   if (found !== undefined && sessionId !== undefined && found !== sessionId) await judge(sessionId);
+}
+
+/** Logs an error that is answered to a request. */
+export function logRequestFault(c: RequestContext, error: unknown): void {
+  logFault(c.get('server'), error, c.get('logged'));
 }
 
 /** The agent of this name, or `NOT_FOUND`. */

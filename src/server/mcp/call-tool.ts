@@ -9,8 +9,8 @@ import { ownerOf } from '../http/auth.ts';
 import { found, invalid, short, toWireError } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { type Fields, isHttpRefusal, RpcError, resultMessage } from '../http/json-rpc.ts';
-import { fromAnswer, logFault } from '../http/log.ts';
-import { type OpenCall, openAgentCall } from '../http/server-context.ts';
+import { fromAnswer } from '../http/log.ts';
+import { logRequestFault, type OpenCall, openAgentCall } from '../http/server-context.ts';
 import type { FeedBatch } from '../stream/feed.ts';
 import { beginTurn, requestIdOf, type ServedTurn, underRequestId } from '../stream/turn.ts';
 import {
@@ -18,7 +18,6 @@ import {
   canFillForms,
   inEra,
   type McpRequest,
-  type McpServer,
   peerOf,
   progressTokenOf,
 } from './mcp-server.ts';
@@ -30,29 +29,27 @@ import { isTaskCall, startTask } from './tasks.ts';
 import { toolArguments } from './tools.ts';
 
 /** `tools/call`: a turn of an agent. A refusal is a result, so that the calling model can read it. */
-export async function answerToolCall(mcp: McpServer, request: McpRequest): Promise<Response> {
-  const { era, id, c } = request;
+export async function answerToolCall(request: McpRequest): Promise<Response> {
+  const { id, c } = request;
   const respond = (result: Fields): Response =>
-    jsonResponse(resultMessage(id, inEra(mcp, era, result)));
+    jsonResponse(resultMessage(id, inEra(request, result)));
   try {
-    const call = await openToolCall(mcp, request);
+    const call = await openToolCall(request);
     if ('result' in call) return respond(call.result);
     const input = underRequestId(call.input, requestIdOf(c));
-    if (isTaskCall(request, call))
-      return respond(await startTask(mcp, request, { ...call, input }));
-    return await streamAnswer(mcp, request, (io) =>
-      new RunningCall(mcp, request, { ...call, ...io }).run(call.init, input),
+    if (isTaskCall(request, call)) return respond(await startTask(request, { ...call, input }));
+    return await streamAnswer(request, (io) =>
+      new RunningCall(request, { ...call, ...io }).run(call.init, input),
     );
   } catch (error) {
     if (error instanceof RpcError || isHttpRefusal(error)) throw error;
-    logFault(mcp.serverContext, error, c.get('logged'));
+    logRequestFault(c, error);
     return respond(errorResult(toWireError(error)));
   }
 }
 
 /** One tool call: a turn, and in the 2025 revisions also the questions and turns that follow from it. */
 class RunningCall {
-  readonly #mcp: McpServer;
   readonly #request: McpRequest;
   readonly #call: OpenCall & StreamIo;
   readonly #progressToken: ReturnType<typeof progressTokenOf>;
@@ -60,8 +57,7 @@ class RunningCall {
   #snapshotId: string | undefined;
   #isCancelled = false;
 
-  constructor(mcp: McpServer, request: McpRequest, call: OpenCall & StreamIo) {
-    this.#mcp = mcp;
+  constructor(request: McpRequest, call: OpenCall & StreamIo) {
     this.#request = request;
     this.#call = call;
     this.#progressToken = progressTokenOf(request);
@@ -73,12 +69,12 @@ class RunningCall {
   }
 
   async *#messages(first: ServedTurn): Messages {
-    const { id, c } = this.#request;
-    const forget = this.#mcp.dialogs.enter(peerOf(c), id, () => this.#cancel());
+    const { id, c, dialogs } = this.#request;
+    const forget = dialogs.enter(peerOf(c), id, () => this.#cancel());
     try {
       return yield* this.#answer(first);
     } catch (error) {
-      logFault(this.#mcp.serverContext, error, c.get('logged'));
+      logRequestFault(c, error);
       return errorResult(toWireError(error));
     } finally {
       forget();
@@ -101,7 +97,7 @@ class RunningCall {
 
   #begin(init: Init, input: Input): ServedTurn {
     const { agent, caller, reader } = this.#call;
-    return beginTurn(this.#mcp.serverContext, this.#request.c, {
+    return beginTurn(this.#request.c, {
       agent,
       caller,
       init,
@@ -149,7 +145,7 @@ class RunningCall {
     const { agent, caller } = this.#call;
     if (this.#snapshotId === undefined) return;
     agent.abort(this.#snapshotId, ownerOf(caller)).catch((error: unknown) => {
-      logFault(this.#mcp.serverContext, error, this.#request.c.get('logged'));
+      logRequestFault(this.#request.c, error);
     });
   }
 
@@ -164,10 +160,10 @@ class RunningCall {
     const interrupts = (await agent.getSnapshot({ snapshotId }, options))?.interrupts ?? [];
     const questions = await questionsOf(agent, snapshotId, interrupts);
     if (era.kind === 'modern' && canFillForms(era.capabilities)) {
-      return { result: inputRequired(this.#mcp, { agent, ...place, questions }, caller) };
+      return { result: inputRequired(this.#request, { agent, ...place, questions }, caller) };
     }
     const answers = canAsk(this.#request, this.#call)
-      ? yield* askUser(this.#mcp, this.#request, questions, this.#call)
+      ? yield* askUser(this.#request, questions, this.#call)
       : undefined;
     if (answers) return { resume: toResume(answers) };
     return { result: waitingResult(place, interrupts) };
@@ -188,28 +184,27 @@ type ToolCall = OpenCall &
   ({ readonly init: Init; readonly input: Input } | { readonly result: Fields });
 
 /** Reads a tool call, and asks whether its caller may make it. */
-async function openToolCall(mcp: McpServer, request: McpRequest): Promise<ToolCall> {
+async function openToolCall(request: McpRequest): Promise<ToolCall> {
   const parsed = v.safeParse(callParams, request.params);
   if (!parsed.success) {
     throw new RpcError(codes.invalidParams, 'Expected params with a name and arguments.');
   }
   const { name, requestState, inputResponses } = parsed.output;
-  const agent = mcp.offered().get(name);
+  const agent = request.offered().get(name);
   if (!agent) throw new RpcError(codes.invalidParams, `There is no tool ${short(name)}.`);
   if (requestState !== undefined && request.era.kind === 'modern') {
-    const asked = mcp.states.open(requestState, request.c.get('caller').principal);
-    return await openAnswer(mcp, request, { agent, asked, inputResponses });
+    const asked = request.states.open(requestState, request.c.get('caller').principal);
+    return await openAnswer(request, { agent, asked, inputResponses });
   }
   const args = parseShape(toolArguments, parsed.output.arguments, 'input of the tool');
   const { message, sessionId, snapshotId } = args;
   const init = { sessionId, snapshotId };
   const subject = { agent, operation: 'runTurn', ...init } as const;
-  const open = await openAgentCall(mcp.serverContext, request.c, subject);
+  const open = await openAgentCall(request.c, subject);
   return { ...open, init, input: { message: { role: 'user', content: [{ text: message }] } } };
 }
 
 async function openAnswer(
-  mcp: McpServer,
   request: McpRequest,
   {
     agent,
@@ -221,12 +216,12 @@ async function openAnswer(
     throw invalid('This request state belongs to another tool.');
   }
   const subject = { agent, operation: 'runTurn', sessionId, snapshotId } as const;
-  const open = await openAgentCall(mcp.serverContext, request.c, subject);
+  const open = await openAgentCall(request.c, subject);
   const stored = await agent.getSnapshot({ snapshotId }, open.options);
   const snapshot = found(stored, 'snapshot', snapshotId);
   const questions = await questionsOf(agent, snapshotId, snapshot.interrupts);
   if (questions.some(({ key }) => !Object.hasOwn(inputResponses, key))) {
-    const result = inputRequired(mcp, { agent, sessionId, snapshotId, questions }, open.caller);
+    const result = inputRequired(request, { agent, sessionId, snapshotId, questions }, open.caller);
     return { ...open, result };
   }
   const answers = questions.flatMap(({ key, answer }) => answer(inputResponses[key]) ?? []);

@@ -8,7 +8,7 @@ import {
   readMessage,
   resultMessage,
 } from '../http/json-rpc.ts';
-import { checkCall, type RequestContext, type ServerContext } from '../http/server-context.ts';
+import { authorize, type RequestContext, type ServerContext } from '../http/server-context.ts';
 import { answerToolCall } from './call-tool.ts';
 import { eraOf, isLegacyVersion, legacyVersions, modernVersion } from './era.ts';
 import {
@@ -42,10 +42,10 @@ export function createEndpoint(serverContext: ServerContext, options: McpServerO
     let body: unknown;
     try {
       checkMediaType(c);
-      body = await readMessage(serverContext, c, 'message');
+      body = await readMessage(c, 'message');
       return await answer(mcp, c, parseIncoming(body));
     } catch (error) {
-      return answerFailure(serverContext, c, error, { id: idOf(body), convert: fromErrorBody });
+      return answerFailure(c, error, { id: idOf(body), convert: fromErrorBody });
     }
   };
 }
@@ -73,10 +73,10 @@ async function answerRequest(
   Object.assign(c.get('logged'), { rpc: method.slice(0, 64) });
   const era = eraOf(c, { jsonrpc: '2.0', id, method, params });
   if (era.kind === 'legacy' && method !== 'initialize') peerOf(c);
-  const request: McpRequest = { era, id, method, params, c };
-  if (method === 'tools/call') return await answerToolCall(mcp, request);
+  const request: McpRequest = { ...mcp, era, id, method, params, c };
+  if (method === 'tools/call') return await answerToolCall(request);
   if (method === 'tasks/result' && era.kind === 'legacy') {
-    return await answerTaskResult(mcp, request);
+    return await answerTaskResult(request);
   }
   const handle = Object.hasOwn(methods, method) ? methods[method] : undefined;
   if (!handle || (handle.only !== undefined && handle.only !== era.kind)) {
@@ -84,20 +84,17 @@ async function answerRequest(
     const httpStatus = era.kind === 'modern' ? 404 : 200;
     throw new RpcError(codes.methodNotFound, message, { httpStatus });
   }
-  const result = await handle.run(mcp, request);
-  return jsonResponse(resultMessage(id, inEra(mcp, era, result)), {
-    headers: sessionHeader(mcp, request),
+  const result = await handle.run(request);
+  return jsonResponse(resultMessage(id, inEra(request, result)), {
+    headers: sessionHeader(request),
   });
 }
 
-function sessionHeader(
-  { serverContext }: McpServer,
-  { method, params }: McpRequest,
-): Readonly<Record<string, string>> {
+function sessionHeader({ c, method, params }: McpRequest): Readonly<Record<string, string>> {
   if (method !== 'initialize') return {};
   const { capabilities } = params;
   const declared = typeof capabilities === 'object' && capabilities !== null ? capabilities : {};
-  return { 'mcp-session-id': newLegacySession(serverContext, declared as Fields) };
+  return { 'mcp-session-id': newLegacySession(c, declared as Fields) };
 }
 
 function accepted(): Response {
@@ -118,42 +115,43 @@ function capabilitiesOf({ offered }: McpServer, era: 'modern' | 'legacy'): Field
 export const methods: Readonly<Record<string, Method>> = {
   initialize: {
     only: 'legacy',
-    async run(mcp, { params: { protocolVersion } }) {
+    async run(request) {
+      const { info, options, params } = request;
+      const { protocolVersion } = params;
       const [newest] = legacyVersions;
       return {
         protocolVersion: isLegacyVersion(protocolVersion) ? protocolVersion : newest,
-        capabilities: capabilitiesOf(mcp, 'legacy'),
-        serverInfo: mcp.info,
-        instructions: mcp.options.instructions,
+        capabilities: capabilitiesOf(request, 'legacy'),
+        serverInfo: info,
+        instructions: options.instructions,
       };
     },
   },
   ping: { only: 'legacy', run: async () => ({}) },
   'server/discover': {
     only: 'modern',
-    async run(mcp) {
+    async run(request) {
       const supportedVersions = [modernVersion, ...legacyVersions];
-      const capabilities = capabilitiesOf(mcp, 'modern');
-      const { instructions } = mcp.options;
+      const capabilities = capabilitiesOf(request, 'modern');
+      const { instructions } = request.options;
       return { supportedVersions, capabilities, instructions, ...fresh };
     },
   },
   'tools/list': {
-    async run({ serverContext, offered }, { c, era }) {
-      const caller = c.get('caller');
-      await checkCall(serverContext, { request: c.req.raw, caller, operation: 'listAgents' });
+    async run({ offered, c, era }) {
+      await authorize(c, { operation: 'listAgents' });
       const tools = [...offered()].map(([name, agent]) => describeTool(name, agent, era));
       return { tools: await Promise.all(tools), ...fresh };
     },
   },
   'resources/list': {
-    run: async (mcp, request) => ({ ...(await listResources(mcp, request)), ...fresh }),
+    run: async (request) => ({ ...(await listResources(request)), ...fresh }),
   },
   'resources/templates/list': {
     run: async () => ({ resourceTemplates: templates, ...fresh }),
   },
   'resources/read': {
-    run: async (mcp, request) => ({ ...(await readResource(mcp, request)), ...fresh }),
+    run: async (request) => ({ ...(await readResource(request)), ...fresh }),
   },
   ...taskMethods,
 };

@@ -16,7 +16,6 @@ import { offeredAgents } from './offered-agents.ts';
 
 /** The context that all requests of the MCP endpoint share. */
 export interface McpServer {
-  readonly serverContext: ServerContext;
   readonly options: McpServerOptions;
   readonly info: Fields;
   readonly states: RequestStates;
@@ -28,13 +27,11 @@ export interface McpServer {
 }
 
 export function createMcpServer(
-  serverContext: ServerContext,
+  { app, clock }: ServerContext,
   options: McpServerOptions,
 ): McpServer {
-  const { app, clock } = serverContext;
   const offered = (): ReadonlyMap<string, Agent> => offeredAgents(app, options);
   return {
-    serverContext,
     options,
     info: { name: options.name ?? 'waymark', version: options.version ?? '1' },
     states: createRequestStates(options, clock),
@@ -45,7 +42,7 @@ export function createMcpServer(
 }
 
 /** One request of a client. */
-export interface McpRequest {
+export interface McpRequest extends McpServer {
   readonly era: Era;
   readonly id: RequestId;
   readonly method: string;
@@ -58,7 +55,7 @@ export interface McpRequest {
 export interface Method {
   /** The era that has it; absent: both. */
   readonly only?: 'modern' | 'legacy';
-  run(mcp: McpServer, request: McpRequest): Promise<Fields>;
+  run(request: McpRequest): Promise<Fields>;
 }
 
 /** The token under which the caller wants to hear of progress. */
@@ -69,8 +66,8 @@ export function progressTokenOf({ params }: McpRequest): RequestId | undefined {
 }
 
 /** A result with the fields that its era asks for. */
-export function inEra({ info }: McpServer, { kind }: Era, result: Fields): Fields {
-  if (kind === 'legacy') return result;
+export function inEra({ info, era }: McpRequest, result: Fields): Fields {
+  if (era.kind === 'legacy') return result;
   const meta = result._meta as Fields | undefined;
   return { resultType: 'complete', ...result, _meta: { ...meta, [serverInfoKey]: info } };
 }
@@ -179,8 +176,8 @@ function invalid(): WaymarkError {
 const form = /^(e|n)-[0-9a-f-]{36}$/;
 
 /** The id of a new session of a client with these capabilities. */
-export function newLegacySession({ clock }: ServerContext, capabilities: Fields): string {
-  return `${canFillForms(capabilities) ? 'e' : 'n'}-${uuidv7(clock.now())}`;
+export function newLegacySession(c: RequestContext, capabilities: Fields): string {
+  return `${canFillForms(capabilities) ? 'e' : 'n'}-${uuidv7(c.get('server').clock.now())}`;
 }
 
 /** Who sends this request; a session id that this server never gives is unknown. */

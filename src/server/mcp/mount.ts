@@ -23,20 +23,18 @@ export function mcpProtocol(options: McpServerOptions = {}): ServerProtocol {
   const protocol: MountedProtocol = {
     name: 'mcp',
     // Refusals before the request is read, such as a wrong host, are JSON-RPC errors as well.
-    prepare(router, serverContext) {
+    prepare(router) {
       router.use(mcpPath, async (c, next) => {
-        c.set('renderError', (error) =>
-          rpcRefusal(error, fromErrorBody, challenge(serverContext, c, options)),
-        );
+        c.set('renderError', (error) => rpcRefusal(error, fromErrorBody, challenge(c, options)));
         await next();
       });
     },
     // The metadata of the protected resource (RFC 9728), which clients read before they have a token.
-    mountPublic(router, serverContext) {
+    mountPublic(router) {
       if (!oauth) return;
       const answer = (c: RequestContext): Response =>
         jsonResponse({
-          resource: `${publicUrl(serverContext, c, url)}${mcpPath}`,
+          resource: `${publicUrl(c, url)}${mcpPath}`,
           resource_name: name,
           authorization_servers: oauth.authorizationServers,
           bearer_methods_supported: ['header'],
@@ -63,13 +61,9 @@ export function mcpProtocol(options: McpServerOptions = {}): ServerProtocol {
 }
 
 /** The header that tells a client without a valid token where to get one; `undefined` without `oauth`. */
-function challenge(
-  serverContext: ServerContext,
-  c: RequestContext,
-  { oauth, url }: McpServerOptions,
-): string | undefined {
+function challenge(c: RequestContext, { oauth, url }: McpServerOptions): string | undefined {
   if (!oauth) return undefined;
-  const metadata = `${publicUrl(serverContext, c, url)}${wellKnown}${mcpPath}`;
+  const metadata = `${publicUrl(c, url)}${wellKnown}${mcpPath}`;
   const scope = oauth.scopes ? `, scope="${oauth.scopes.join(' ')}"` : '';
   return `Bearer resource_metadata="${metadata}"${scope}`;
 }

@@ -8,7 +8,7 @@ import type { Caller } from '../http/auth.ts';
 import { invalid } from '../http/errors.ts';
 import type { Fields } from '../http/json-rpc.ts';
 import { type Question as OpenQuestion, questionsOf as openQuestions } from '../http/question.ts';
-import { canBeAsked, type McpRequest, type McpServer, peerOf } from './mcp-server.ts';
+import { canBeAsked, type McpRequest, peerOf } from './mcp-server.ts';
 import { wordsResult } from './result.ts';
 import type { StreamIo } from './stream-answer.ts';
 
@@ -69,7 +69,7 @@ interface OpenQuestions {
 
 /** Asks a client for answers: it sends the call again, with them and with the state. */
 export function inputRequired(
-  { states }: McpServer,
+  { states }: McpRequest,
   { agent, sessionId, snapshotId, questions }: OpenQuestions,
   { principal }: Caller,
 ): Fields {
@@ -111,8 +111,7 @@ export function canAsk({ era, c }: McpRequest, { isStream }: StreamIo): boolean 
 
 /** Asks one question after the other, on the stream of the request; `undefined` when one is not answered. */
 export async function* askUser(
-  { dialogs }: McpServer,
-  { c }: McpRequest,
+  { dialogs, c }: McpRequest,
   questions: readonly Question[],
   { reader }: StreamIo,
 ): AsyncGenerator<readonly Fields[], readonly InterruptAnswer[] | undefined> {

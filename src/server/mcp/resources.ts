@@ -1,12 +1,11 @@
 import * as v from 'valibot';
-import type { Agent } from '../../agent/spec/agent.ts';
 import { defined } from '../../core/json/json.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Artifact, State } from '../../protocol/state.ts';
 import type { Fields } from '../http/json-rpc.ts';
 import { openAgentCall } from '../http/server-context.ts';
-import type { McpRequest, McpServer } from './mcp-server.ts';
+import type { McpRequest } from './mcp-server.ts';
 import { inlineMedia } from './result.ts';
 import { parseUri, snapshotUri, unknownResource } from './uri.ts';
 
@@ -16,14 +15,14 @@ const listParams = v.object({ cursor: v.optional(v.string()) });
 const readParams = v.object({ uri: v.string() });
 
 /** The heads of the caller's sessions, the latest first, agent by agent. Older snapshots are read by their URI. */
-export async function listResources(mcp: McpServer, request: McpRequest): Promise<Fields> {
+export async function listResources(request: McpRequest): Promise<Fields> {
   const { cursor = '' } = parseShape(listParams, request.params, 'request');
-  const agents = [...mcp.offered().values()].filter(({ metadata }) => metadata.timeline);
+  const agents = [...request.offered().values()].filter(({ metadata }) => metadata.timeline);
   const { at, rest } = parseCursor(cursor);
   const agent = agents[at];
   if (!agent) return { resources: [] };
   const subject = { agent, operation: 'listSessions' } as const;
-  const { options } = await openAgentCall(mcp.serverContext, request.c, subject);
+  const { options } = await openAgentCall(request.c, subject);
   const place = defined({ cursor: rest || undefined });
   const page = await agent.listSessions({ ...options, limit: pageSize, ...place });
   const next = page.next === undefined ? at + 1 : at;
@@ -48,12 +47,14 @@ function parseCursor(cursor: string): { readonly at: number; readonly rest: stri
 }
 
 /** A snapshot as JSON, or an artifact of it. What belongs to another owner is unknown. */
-export async function readResource(mcp: McpServer, request: McpRequest): Promise<Fields> {
+export async function readResource(request: McpRequest): Promise<Fields> {
   const { uri } = parseShape(readParams, request.params, 'request');
   const { agent: name, snapshotId, artifact } = parseUri(uri);
-  const agent = [...mcp.offered().values()].find((each) => each.name === name);
+  const agent = [...request.offered().values()].find((each) => each.name === name);
   if (!agent || !isSnapshotId(snapshotId)) throw unknownResource(uri);
-  const snapshot = await readSnapshot(mcp, request, { agent, snapshotId });
+  const subject = { agent, operation: 'getSnapshot', snapshotId } as const;
+  const { options } = await openAgentCall(request.c, subject);
+  const snapshot = await agent.getSnapshot({ snapshotId }, options);
   if (!snapshot) throw unknownResource(uri);
   if (artifact === undefined) {
     return { contents: [{ uri, mimeType: 'application/json', text: JSON.stringify(snapshot) }] };
@@ -62,16 +63,6 @@ export async function readResource(mcp: McpServer, request: McpRequest): Promise
   const found = artifacts.find((each) => each.name === artifact);
   if (!found) throw unknownResource(uri);
   return { contents: contentsOf(uri, found) };
-}
-
-async function readSnapshot(
-  { serverContext }: McpServer,
-  { c }: McpRequest,
-  subject: { readonly agent: Agent; readonly snapshotId: string },
-): ReturnType<Agent['getSnapshot']> {
-  const { agent, snapshotId } = subject;
-  const open = await openAgentCall(serverContext, c, { ...subject, operation: 'getSnapshot' });
-  return await agent.getSnapshot({ snapshotId }, open.options);
 }
 
 function contentsOf(uri: string, { name, parts }: Artifact): readonly Fields[] {

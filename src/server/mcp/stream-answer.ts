@@ -7,7 +7,7 @@ import {
   toRpcError,
 } from '../http/json-rpc.ts';
 import { sseFormat, sseJson, wantsEvents, withStreamSlot } from '../stream/stream-response.ts';
-import { inEra, type McpRequest, type McpServer } from './mcp-server.ts';
+import { inEra, type McpRequest } from './mcp-server.ts';
 import { fromErrorBody } from './messages.ts';
 
 /** The client of a long answer. */
@@ -28,15 +28,13 @@ const format = sseFormat<Fields>((message) => sseJson(message, 'message'));
  * Errors that `start` throws at once are thrown here, too, before anything is sent.
  */
 export async function streamAnswer(
-  mcp: McpServer,
   request: McpRequest,
   start: (io: StreamIo) => Messages,
 ): Promise<Response> {
-  const { serverContext } = mcp;
   const { c } = request;
-  return await withStreamSlot(serverContext, c, async (slot) => {
+  return await withStreamSlot(c, async (slot) => {
     const isStream = wantsEvents(c);
-    const messages = untilResponse(mcp, request, start({ reader: slot.signal, isStream }));
+    const messages = untilResponse(request, start({ reader: slot.signal, isStream }));
     if (isStream) return slot.respond(messages, format);
     let last: Fields = {};
     for await (const batch of messages) last = batch.at(-1) ?? last;
@@ -45,14 +43,14 @@ export async function streamAnswer(
 }
 
 async function* untilResponse(
-  mcp: McpServer,
-  { id, era, c }: McpRequest,
+  request: McpRequest,
   messages: Messages,
 ): AsyncGenerator<readonly Fields[]> {
+  const { id, c } = request;
   try {
-    yield [resultMessage(id, inEra(mcp, era, yield* messages))];
+    yield [resultMessage(id, inEra(request, yield* messages))];
   } catch (error) {
-    logRpcFault(mcp.serverContext, c, error);
+    logRpcFault(c, error);
     yield [errorMessage(id, toRpcError(error, fromErrorBody))];
   }
 }

@@ -19,13 +19,7 @@ import {
   startChain,
   stateOfChain,
 } from '../stream/turn-chain.ts';
-import {
-  inEra,
-  type McpRequest,
-  type McpServer,
-  type Method,
-  progressTokenOf,
-} from './mcp-server.ts';
+import { inEra, type McpRequest, type Method, progressTokenOf } from './mcp-server.ts';
 import { codes } from './messages.ts';
 import { askUser, canAsk, questionsOf, toInputRequests, waitingResult } from './questions.ts';
 import { toolResult } from './result.ts';
@@ -54,11 +48,10 @@ export function isTaskCall(request: McpRequest, { agent }: OpenCall): boolean {
 
 /** Starts a turn in the background; it survives this process. */
 export async function startTask(
-  { serverContext }: McpServer,
-  { era }: McpRequest,
+  { era, c }: McpRequest,
   call: OpenCall & { readonly init: Init; readonly input: Input },
 ): Promise<Fields> {
-  const chain = await startChain(serverContext, call, call.init, call.input);
+  const chain = await startChain(c, call, call.init, call.input);
   const taskId = `${call.agent.name}:${chain.root.snapshotId}`;
   const described = describeTask({ ...call, ...chain, taskId }, era.kind);
   return era.kind === 'modern' ? { resultType: 'task', ...described } : { task: described };
@@ -67,18 +60,18 @@ export async function startTask(
 /** The methods of tasks, but for `tasks/result`, which waits. */
 export const taskMethods: Readonly<Record<string, Method>> = {
   'tasks/get': {
-    async run(mcp, request) {
+    async run(request) {
       const { taskId } = parseShape(taskParams, request.params, 'request');
-      const task = await openTask(mcp, request, taskId, 'getSnapshot');
+      const task = await openTask(request, taskId, 'getSnapshot');
       if (request.era.kind === 'legacy') return describeTask(task, 'legacy');
-      return { ...describeTask(task, 'modern'), ...(await detailsOf(mcp, request, task)) };
+      return { ...describeTask(task, 'modern'), ...(await detailsOf(request, task)) };
     },
   },
   'tasks/update': {
     only: 'modern',
-    async run(mcp, request) {
+    async run(request) {
       const { taskId, inputResponses } = parseShape(updateParams, request.params, 'request');
-      const task = await openTask(mcp, request, taskId, 'runTurn');
+      const task = await openTask(request, taskId, 'runTurn');
       const { tip, agent } = task;
       const { snapshotId, interrupts } = tip;
       const questions = isInterrupted(tip) ? await questionsOf(agent, snapshotId, interrupts) : [];
@@ -86,17 +79,17 @@ export const taskMethods: Readonly<Record<string, Method>> = {
         Object.hasOwn(inputResponses, key) ? (answer(inputResponses[key]) ?? []) : [],
       );
       if (questions.length === 0 || answers.length < questions.length) throw notAsked(questions);
-      await continueChain(mcp.serverContext, task, { resume: toResume(answers) });
+      await continueChain(request.c, task, { resume: toResume(answers) });
       return {};
     },
   },
   'tasks/cancel': {
-    async run(mcp, request) {
+    async run(request) {
       const { taskId } = parseShape(taskParams, request.params, 'request');
-      const { agent, tip, options } = await openTask(mcp, request, taskId, 'abort');
+      const { agent, tip, options } = await openTask(request, taskId, 'abort');
       await agent.abort(tip.snapshotId, options);
       if (request.era.kind === 'modern') return {};
-      return describeTask(await openTask(mcp, request, taskId, 'getSnapshot'), 'legacy');
+      return describeTask(await openTask(request, taskId, 'getSnapshot'), 'legacy');
     },
   },
 };
@@ -111,7 +104,7 @@ function notAsked(questions: readonly { readonly key: string }[]): WaymarkError 
   );
 }
 
-async function detailsOf(mcp: McpServer, request: McpRequest, task: Task): Promise<Fields> {
+async function detailsOf(request: McpRequest, task: Task): Promise<Fields> {
   const { agent, tip } = task;
   if (isInterrupted(tip)) {
     const questions = await questionsOf(agent, tip.snapshotId, tip.interrupts);
@@ -119,7 +112,7 @@ async function detailsOf(mcp: McpServer, request: McpRequest, task: Task): Promi
   }
   if (statusOf(task) === 'completed') {
     const result = toolResult(agent, await outputOf(task), { links: true });
-    return { result: inEra(mcp, request.era, result) };
+    return { result: inEra(request, result) };
   }
   if (tip.status !== 'failed') return {};
   const { status = 'UNKNOWN', message = 'The turn failed.' } = tip.error ?? {};
@@ -133,15 +126,14 @@ interface Task extends OpenCall, Chain {
 
 /** Finds a task of this caller; that of another owner is unknown. */
 async function openTask(
-  mcp: McpServer,
-  { c }: McpRequest,
+  { c, offered }: McpRequest,
   taskId: string,
   operation: Operation,
 ): Promise<Task> {
   const [, name, snapshotId = ''] = /^(.+):([^:]+)$/s.exec(taskId) ?? [];
-  const agent = [...mcp.offered().values()].find((each) => each.name === name);
+  const agent = [...offered().values()].find((each) => each.name === name);
   if (!agent || !isSnapshotId(snapshotId)) throw unknownTask(taskId);
-  const open = await openAgentCall(mcp.serverContext, c, { agent, operation, snapshotId });
+  const open = await openAgentCall(c, { agent, operation, snapshotId });
   const chain = await readChain(agent, snapshotId, open.options);
   if (!chain) throw unknownTask(taskId);
   return { ...open, ...chain, taskId };
@@ -187,36 +179,30 @@ const relatedTaskKey = 'io.modelcontextprotocol/related-task';
 const takeoverMs = 1000;
 
 /** `tasks/result` of the 2025-11-25 revision: waits for the end of a task, and asks the user on the way. */
-export async function answerTaskResult(mcp: McpServer, request: McpRequest): Promise<Response> {
+export async function answerTaskResult(request: McpRequest): Promise<Response> {
   const { taskId } = parseShape(taskParams, request.params, 'request');
-  await openTask(mcp, request, taskId, 'watch');
-  return await streamAnswer(mcp, request, (io) => resultOf(mcp, request, taskId, io));
+  await openTask(request, taskId, 'watch');
+  return await streamAnswer(request, (io) => resultOf(request, taskId, io));
 }
 
-async function* resultOf(
-  mcp: McpServer,
-  request: McpRequest,
-  taskId: string,
-  io: StreamIo,
-): Messages {
+async function* resultOf(request: McpRequest, taskId: string, io: StreamIo): Messages {
   for (;;) {
-    const task = await openTask(mcp, request, taskId, 'watch');
+    const task = await openTask(request, taskId, 'watch');
     const { agent, tip, options } = task;
     if (tip.status === 'pending') {
       await agent.wait(tip.snapshotId, { ...options, signal: io.reader });
     } else if (tip.status === 'expired') {
-      await raceSignal(mcp.serverContext.clock.sleep(takeoverMs), io.reader);
+      await raceSignal(request.c.get('server').clock.sleep(takeoverMs), io.reader);
     } else if (!isInterrupted(tip)) {
       const result = toolResult(agent, await outputOf(task), { links: true });
       return { ...result, _meta: { [relatedTaskKey]: { taskId } } };
-    } else if (!(yield* answered(mcp, request, task, io))) {
+    } else if (!(yield* answered(request, task, io))) {
       return { ...waitingResult(tip, tip.interrupts), _meta: { [relatedTaskKey]: { taskId } } };
     }
   }
 }
 
 async function* answered(
-  mcp: McpServer,
   request: McpRequest,
   task: Task,
   io: StreamIo,
@@ -224,8 +210,8 @@ async function* answered(
   if (!canAsk(request, io)) return false;
   const { agent, tip } = task;
   const questions = await questionsOf(agent, tip.snapshotId, tip.interrupts);
-  const answers = yield* askUser(mcp, request, questions, io);
+  const answers = yield* askUser(request, questions, io);
   if (!answers) return false;
-  await continueChain(mcp.serverContext, task, { resume: toResume(answers) });
+  await continueChain(request.c, task, { resume: toResume(answers) });
   return true;
 }

@@ -7,12 +7,7 @@ import { defined } from '../../core/json/json.ts';
 import { contentOf } from '../http/agent-info.ts';
 import { ownerOf } from '../http/auth.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import {
-  checkCall,
-  openAgentCall,
-  type RequestContext,
-  type ServerContext,
-} from '../http/server-context.ts';
+import { authorize, openAgentCall, type RequestContext } from '../http/server-context.ts';
 import { type NativeOperation, operation, page, readQuery, runPage, text } from './operation.ts';
 
 const waiting = {
@@ -25,10 +20,9 @@ export const agentOperations = {
   listAgents: {
     summary: 'The agents, and what each can do.',
     answer: { description: 'The agents.', schema: 'AgentList' },
-    async respond(serverContext, c) {
-      const caller = c.get('caller');
-      await checkCall(serverContext, { request: c.req.raw, caller, operation: 'listAgents' });
-      return jsonResponse({ items: serverContext.app.agents().map(describeAgent) });
+    async respond(c) {
+      await authorize(c, { operation: 'listAgents' });
+      return jsonResponse({ items: c.get('server').app.agents().map(describeAgent) });
     },
   } satisfies NativeOperation,
 
@@ -66,10 +60,10 @@ export const agentOperations = {
     summary: 'The sessions of all agents that wait for the answer of a person, newest first.',
     query: page,
     answer: waiting,
-    async respond(serverContext, c) {
+    async respond(c) {
       const allowed: Agent[] = [];
-      for (const agent of serverContext.app.agents()) {
-        if (await mayList(serverContext, c, agent)) allowed.push(agent);
+      for (const agent of c.get('server').app.agents()) {
+        if (await mayList(c, agent)) allowed.push(agent);
       }
       const owned = ownerOf(c.get('caller'));
       const specs = allowed.map((each) => internalsOf(each).spec);
@@ -103,13 +97,9 @@ function describeAgent({ name, description, metadata }: Agent): object {
 }
 
 // Agents that this caller may not list are left out.
-async function mayList(
-  serverContext: ServerContext,
-  c: RequestContext,
-  agent: Agent,
-): Promise<boolean> {
+async function mayList(c: RequestContext, agent: Agent): Promise<boolean> {
   try {
-    await openAgentCall(serverContext, c, { agent, operation: 'listInterrupts' });
+    await openAgentCall(c, { agent, operation: 'listInterrupts' });
     return true;
   } catch (error) {
     const refusals: readonly string[] = ['PERMISSION_DENIED', 'NOT_FOUND'];

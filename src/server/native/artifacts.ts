@@ -7,7 +7,7 @@ import type { Lookup } from '../../protocol/ids.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { notFound } from '../http/errors.ts';
-import { openCall, type RequestContext, type ServerContext } from '../http/server-context.ts';
+import { openCall, type RequestContext } from '../http/server-context.ts';
 import type { NativeOperation } from './operation.ts';
 
 // The messages are not needed.
@@ -28,26 +28,23 @@ export const artifactOperations = {
     summary: 'An artifact at the head of a session, as bytes.',
     header,
     answer,
-    respond: (serverContext, c, name) =>
-      answerArtifact(serverContext, c, name, { sessionId: c.req.param('session') ?? '' }),
+    respond: (c, name) => answerArtifact(c, name, { sessionId: c.req.param('session') ?? '' }),
   },
   getSnapshotArtifact: {
     summary: 'An artifact of a snapshot, as bytes.',
     header,
     answer,
-    respond: (serverContext, c, name) =>
-      answerArtifact(serverContext, c, name, { snapshotId: c.req.param('snapshot') ?? '' }),
+    respond: (c, name) => answerArtifact(c, name, { snapshotId: c.req.param('snapshot') ?? '' }),
   },
 } satisfies Record<string, NativeOperation>;
 
 async function answerArtifact(
-  serverContext: ServerContext,
   c: RequestContext,
   operation: Operation,
   lookup: Lookup,
 ): Promise<Response> {
   const name = c.req.param('artifact') ?? '';
-  const { agent, options } = await openCall(serverContext, c, operation, lookup);
+  const { agent, options } = await openCall(c, operation, lookup);
   const snapshot = await agent.getSnapshot(lookup, { ...options, ...least });
   const found = snapshot?.state?.artifacts?.find((artifact) => artifact.name === name);
   if (snapshot === undefined || found === undefined) throw notFound('artifact', name);

@@ -1,7 +1,7 @@
 import { type Operation, routes } from '../../protocol/routes.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { openApiPaths } from '../http/openapi.ts';
-import type { Router, ServerContext } from '../http/server-context.ts';
+import type { Router } from '../http/server-context.ts';
 import { agentOperations } from './agents.ts';
 import { artifactOperations } from './artifacts.ts';
 // Generated from the schemas in protocol/, and compared with them by a test: the server needs no generator.
@@ -21,10 +21,10 @@ const operations: Readonly<Record<Operation, NativeOperation>> = {
 };
 
 /** The native protocol: REST, and streams of server-sent events. */
-export function mountNative(router: Router, serverContext: ServerContext): void {
+export function mountNative(router: Router): void {
   for (const [key, { method, path }] of Object.entries(routes)) {
     const name = key as Operation;
-    router.on(method, path, (c) => operations[name].respond(serverContext, c, name));
+    router.on(method, path, (c) => operations[name].respond(c, name));
   }
 }
 

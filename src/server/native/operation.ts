@@ -11,14 +11,13 @@ import {
   type OpenCall,
   openCall,
   type RequestContext,
-  type ServerContext,
   type Subject,
 } from '../http/server-context.ts';
 import { checkFields } from './known-fields.ts';
 
 /** An operation of the native protocol: its description, and its answer to a caller that is authenticated. */
 export interface NativeOperation extends Described {
-  respond(serverContext: ServerContext, c: RequestContext, name: Operation): Promise<Response>;
+  respond(c: RequestContext, name: Operation): Promise<Response>;
 }
 
 /** A parameter of the query, and its value; `undefined` is not passed on. */
@@ -38,7 +37,6 @@ type Sent<Body> = { readonly [Field in keyof Body]: Exclude<Body[Field], undefin
 
 /** A call that was authorized. */
 interface Call<Body, Q extends Query> extends OpenCall {
-  readonly serverContext: ServerContext;
   readonly c: RequestContext;
   readonly sessionId: string;
   readonly snapshotId: string;
@@ -73,23 +71,16 @@ export function operation<Body extends Shape, Q extends Query = Readonly<Record<
   return {
     ...described,
     body: expected,
-    async respond(serverContext, c, name) {
+    async respond(c, name) {
       const { session, snapshot } = c.req.param() as Partial<Record<string, string>>;
-      const body =
-        expected &&
-        (await readBody(c, expected.shape, {
-          what: expected.what.replace(/^an? /, ''),
-          check: expected.check ?? ((value) => checkFields(value, expected.shape, expected.what)),
-          ...serverContext,
-        }));
-      const call = await openCall(serverContext, c, name, {
+      const body = expected && (await bodyOf(c, expected));
+      const call = await openCall(c, name, {
         sessionId: session,
         snapshotId: snapshot,
         ...subject?.(c, body as InferOutput<Body>),
       });
       const answer = await run({
         ...call,
-        serverContext,
         c,
         sessionId: session ?? '',
         snapshotId: snapshot ?? '',
@@ -99,6 +90,14 @@ export function operation<Body extends Shape, Q extends Query = Readonly<Record<
       return answer === undefined ? new Response(null, { status: 204 }) : jsonResponse(answer);
     },
   };
+}
+
+async function bodyOf<Body extends Shape>(
+  c: RequestContext,
+  { shape, what, check }: NonNullable<Definition<Body, Query>['body']>,
+): Promise<InferOutput<Body>> {
+  const checkKnown = (value: Json): void => checkFields(value, shape, what);
+  return await readBody(c, shape, what.replace(/^an? /, ''), check ?? checkKnown);
 }
 
 /** The parameters of a query that have a value. */

@@ -12,7 +12,7 @@ import {
 } from '../../protocol/requests.ts';
 import { found, invalid } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { openCall, type ServerContext } from '../http/server-context.ts';
+import { openCall, type RequestContext } from '../http/server-context.ts';
 import { requestIdOf, underRequestId } from '../stream/turn.ts';
 import { checkFields, checkSteerFields } from './known-fields.ts';
 import { messagePage, messagesOf, type NativeOperation, operation, text } from './operation.ts';
@@ -47,10 +47,10 @@ export const snapshotOperations = {
   diff: {
     summary: 'What changed from one snapshot to another.',
     answer: { description: 'The difference.', schema: 'Diff' },
-    async respond(serverContext, c) {
+    async respond(c) {
       const { snapshot: from = '', other = '' } = c.req.param() as Partial<Record<string, string>>;
-      const { agent, options } = await openCall(serverContext, c, 'diff', { snapshotId: from });
-      if (other !== from) await openCall(serverContext, c, 'diff', { snapshotId: other });
+      const { agent, options } = await openCall(c, 'diff', { snapshotId: from });
+      if (other !== from) await openCall(c, 'diff', { snapshotId: other });
       return jsonResponse(await agent.diff(from, other, options));
     },
   } satisfies NativeOperation,
@@ -77,9 +77,9 @@ export const snapshotOperations = {
       'Saves a changed custom state or changed artifacts as a new snapshot, which becomes the head.',
     body: { shape: editRequest, schema: 'EditRequest', what: 'an edit', check: checkEditFields },
     answer: snapshot,
-    run({ serverContext, agent, caller, snapshotId, body, options }) {
+    run({ c, agent, caller, snapshotId, body, options }) {
       const { change, ...note } = body;
-      checkEditable(serverContext);
+      checkEditable(c);
       checkOperations(change);
       const how = { ...options, ...note, ...defined({ by: caller.principal }) };
       return agent.edit(snapshotId, change as EditChange, how);
@@ -131,7 +131,8 @@ function checkOperations({ customPatch = [] }: StateEdit): void {
 }
 
 /** State that clients could write is state that tools cannot trust, so a server for several users must say that they may. */
-function checkEditable({ options: { auth, edit = auth === undefined } }: ServerContext): void {
+function checkEditable(c: RequestContext): void {
+  const { auth, edit = auth === undefined } = c.get('server').options;
   if (edit) return;
   throw new WaymarkError(
     'PERMISSION_DENIED',

@@ -43,13 +43,12 @@ export const turnOperations = {
       schema: 'Output',
       events: true,
     },
-    async respond(serverContext, c) {
-      const check = checkTurnFields;
-      const body = await readBody(c, turnRequest, { what: 'turn', check, ...serverContext });
+    async respond(c) {
+      const body = await readBody(c, turnRequest, 'turn', checkTurnFields);
       const { init } = body;
       const input = underRequestId(body.input, requestIdOf(c), body.requestId);
-      const call = await openCall(serverContext, c, 'runTurn', init);
-      return answerTurn(serverContext, c, call, {
+      const call = await openCall(c, 'runTurn', init);
+      return answerTurn(c, call, {
         init,
         input,
         stream: wantsEvents(c) && nativeFormat(c.req.url),
@@ -76,16 +75,16 @@ export const turnOperations = {
       description: 'The events `chunk` and `reset`, then `output` or `error`.',
       events: true,
     },
-    async respond(serverContext, c) {
+    async respond(c) {
       const snapshotId = c.req.param('snapshot') ?? '';
       const after = lastEventId(c);
-      const call = await openCall(serverContext, c, 'watch', { snapshotId });
+      const call = await openCall(c, 'watch', { snapshotId });
       const respond = async (slot: ReaderSeat): Promise<Response> => {
         const run = { runId: snapshotId, reader: slot.signal, requestId: requestIdOf(c), after };
-        const feed = await acceptedFeed(serverContext, runFeed(serverContext, c, call, run));
+        const feed = await acceptedFeed(c, runFeed(c, call, run));
         return slot.respond(feed, nativeFormat(c.req.url));
       };
-      return await withStreamSlot(serverContext, c, respond, { own: false });
+      return await withStreamSlot(c, respond, { own: false });
     },
   },
 

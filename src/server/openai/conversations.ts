@@ -1,4 +1,3 @@
-import { uuidv7 } from '../../core/id.ts';
 import type { Message } from '../../protocol/message.ts';
 import { pendingInterrupts } from '../../protocol/messages.ts';
 import type { Operation } from '../../protocol/routes.ts';
@@ -7,7 +6,7 @@ import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
 import { short } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { checkCall, openAgentCall } from '../http/server-context.ts';
+import { authorize, openAgentCall } from '../http/server-context.ts';
 import {
   type Conversation,
   findConversation,
@@ -34,15 +33,14 @@ import {
 /** The routes of conversations and their items. */
 export const conversationHandlers = {
   async createConversation(request) {
-    const { serverContext, c, caller } = request;
-    const how = { what: 'conversation', ...serverContext };
-    const { items, metadata } = await readBody(c, conversationRequest, how);
-    const id = `conv_${uuidv7(serverContext.clock.now())}`;
-    await checkSession(request, 'updateSession', id);
-    const records = recordsOf(request, caller);
+    const { c, caller } = request;
+    const { items, metadata } = await readBody(c, conversationRequest, 'conversation');
+    const id = `conv_${request.newId()}`;
+    await authorize(c, { operation: 'updateSession', sessionId: id });
+    const { store, scope } = recordsOf(request, caller);
     const messages = readMessages(request, items ?? []);
-    await save(request, records, { messages, sessionId: id });
-    if (metadata) await records.store.timeline.updateSession(records.scope, id, { metadata });
+    await saveMessages(store, scope, { messages, sessionId: id }, request);
+    if (metadata) await store.timeline.updateSession(scope, id, { metadata });
     return toConversation(await findConversation(request, caller, id));
   },
 
@@ -50,8 +48,8 @@ export const conversationHandlers = {
 
   /** Sets the metadata. */
   async updateConversation(request) {
-    const how = { what: 'change of a conversation', ...request.serverContext };
-    const { metadata } = await readBody(request.c, conversationChange, how);
+    const what = 'change of a conversation';
+    const { metadata } = await readBody(request.c, conversationChange, what);
     const found = await openConversation(request, 'updateSession');
     const { store, scope } = homeOf(request, found);
     await store.timeline.updateSession(scope, found.id, { metadata });
@@ -90,33 +88,24 @@ export const conversationHandlers = {
 
   /** Adds messages, as a snapshot. */
   async createItems(request) {
-    const { serverContext, c } = request;
-    const { items } = await readBody(c, itemsRequest, { what: 'request', ...serverContext });
+    const { items } = await readBody(request.c, itemsRequest, 'request');
     const messages = readMessages(request, items);
     const found = await openConversation(request, 'runTurn');
-    const home = homeOf(request, found);
-    const head = await home.store.getSnapshot(home.scope, { sessionId: found.id });
+    const { store, scope } = homeOf(request, found);
+    const head = await store.getSnapshot(scope, { sessionId: found.id });
     if (pendingInterrupts(head?.state?.messages ?? []).length > 0) {
       throw badRequest(
         'The conversation waits for the output of a function call. Answer it with POST /responses first.',
         { param: 'items', code: 'function_call_output_expected' },
       );
     }
-    const added = await save(request, home, { messages, parent: head, sessionId: found.id });
+    const seed = { messages, parent: head, sessionId: found.id };
+    const added = await saveMessages(store, scope, seed, request);
     const all = await itemsOf(request, found);
     const data = all.filter(({ id }) => id.includes(`_${added}_`));
     return jsonResponse(listOf(data, false));
   },
 } satisfies Partial<Record<OpenAiRoute, Handler>>;
-
-function save(
-  { serverContext }: OpenAiRequest,
-  { store, scope }: Records,
-  seed: Parameters<typeof saveMessages>[2],
-): Promise<string> {
-  const newId = (): string => uuidv7(serverContext.clock.now());
-  return saveMessages(store, scope, seed, { newId });
-}
 
 function readMessages({ options }: OpenAiRequest, items: readonly InputItem[]): readonly Message[] {
   const messages = toMessages(items);
@@ -130,22 +119,13 @@ async function openConversation(
   request: OpenAiRequest,
   operation: Operation,
 ): Promise<Conversation> {
-  const { serverContext, c, caller } = request;
+  const { c, caller } = request;
   const sessionId = c.req.param('conversation') ?? '';
   const found = await findConversation(request, caller, sessionId);
   const { agent } = found;
-  if (agent) await openAgentCall(serverContext, c, { agent, operation, sessionId });
-  else await checkSession(request, operation, sessionId);
+  if (agent) await openAgentCall(c, { agent, operation, sessionId });
+  else await authorize(c, { operation, sessionId });
   return found;
-}
-
-/** Asks whether the caller may do this with a conversation that no agent has answered. */
-async function checkSession(
-  { serverContext, c, caller }: OpenAiRequest,
-  operation: Operation,
-  sessionId: string,
-): Promise<void> {
-  await checkCall(serverContext, { request: c.req.raw, caller, operation, sessionId });
 }
 
 /** Where the messages of a conversation are. */

@@ -1,5 +1,4 @@
 import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
-import { uuidv7 } from '../../core/id.ts';
 import { isJsonObject } from '../../core/json/json.ts';
 import type { Init } from '../../protocol/turn.ts';
 import { readBody } from '../http/body.ts';
@@ -17,8 +16,7 @@ import { ResponseStream, responseFormat } from './stream.ts';
 
 /** `POST /responses`: a turn of an agent. */
 export async function createResponse(openai: OpenAiRequest): Promise<Response> {
-  const { serverContext, c } = openai;
-  const body = await readBody(c, createRequest, { what: 'request', ...serverContext });
+  const body = await readBody(openai.c, createRequest, 'request');
   const request = await openRequest(openai, body);
   const isStream = body.stream === true;
   const run = body.background === true ? runInBackground : runTurn;
@@ -32,22 +30,21 @@ export async function createResponse(openai: OpenAiRequest): Promise<Response> {
 }
 
 async function runTurn(
-  { serverContext, c }: OpenAiRequest,
+  { c, newId }: OpenAiRequest,
   { agent, caller, options, init, input, echo, isHeld }: TurnRequest,
   isStream: boolean,
 ): Promise<Response> {
-  return await withStreamSlot(serverContext, c, async (slot) => {
-    const turn = beginTurn(serverContext, c, { agent, caller, init, input, reader: slot.signal });
-    const newId = (): string => uuidv7(serverContext.clock.now());
+  return await withStreamSlot(c, async (slot) => {
+    const turn = beginTurn(c, { agent, caller, init, input, reader: slot.signal });
     const stream = new ResponseStream(newId, { agent, options, echo, isHeld });
     if (!isStream) return jsonResponse(await stream.whole(turn.events, slot.signal));
-    await waitForAcceptance(serverContext, turn.accepted);
+    await waitForAcceptance(c, turn.accepted);
     return slot.respond(stream.events(turn.events), responseFormat, { isGathered: true });
   });
 }
 
 async function runInBackground(
-  { serverContext, c }: OpenAiRequest,
+  { c }: OpenAiRequest,
   request: TurnRequest,
   isStream: boolean,
 ): Promise<Response> {
@@ -58,8 +55,7 @@ async function runInBackground(
       { param: 'background', code: 'unsupported_parameter' },
     );
   }
-  const start = async (): Promise<string> =>
-    (await startRun(serverContext, request, init, input)).id;
+  const start = async (): Promise<string> => (await startRun(c, request, init, input)).id;
   if (!isStream) {
     const subject = { snapshotId: await start(), model: agent.name, echo };
     return jsonResponse(toResponse(subject, { status: 'queued', output: [] }));
@@ -67,10 +63,10 @@ async function runInBackground(
   const respond = async (slot: ReaderSeat): Promise<Response> => {
     const runId = await start();
     const stream = new ResponseStream(() => runId, { agent, options, echo, isHeld: false });
-    const feed = runFeed(serverContext, c, request, { runId, reader: slot.signal });
+    const feed = runFeed(c, request, { runId, reader: slot.signal });
     return slot.respond(stream.events(feed), responseFormat);
   };
-  return await withStreamSlot(serverContext, c, respond, { own: false });
+  return await withStreamSlot(c, respond, { own: false });
 }
 
 /**
@@ -78,13 +74,13 @@ async function runInBackground(
  * but clients start several branches of one response at once. Answers to function calls stay, because they count once.
  */
 async function branchElsewhere(
-  { serverContext, c }: OpenAiRequest,
+  { c }: OpenAiRequest,
   { agent, options, init, input }: TurnRequest,
   error: unknown,
 ): Promise<Init | undefined> {
   const { snapshotId } = init;
   if (snapshotId === undefined || input.message === undefined || !isBusy(error)) return undefined;
-  await openAgentCall(serverContext, c, { agent, operation: 'fork', snapshotId });
+  await openAgentCall(c, { agent, operation: 'fork', snapshotId });
   const forked = await agent.fork(snapshotId, options);
   return { snapshotId: forked.snapshotId };
 }

@@ -2,7 +2,7 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import type { OpenAiServerOptions } from '../http/handler-options.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import {
-  checkCall,
+  authorize,
   openAgentCall,
   type RequestContext,
   type ServerContext,
@@ -16,16 +16,15 @@ import type { OpenAiRoute } from './routes.ts';
 /** The agents as models. */
 const modelHandlers = {
   async listModels(request) {
-    const { serverContext, c, caller } = request;
-    await checkCall(serverContext, { request: c.req.raw, caller, operation: 'listAgents' });
+    await authorize(request.c, { operation: 'listAgents' });
     const data = request.agents().map((agent) => toModel(request, agent));
     return jsonResponse({ object: 'list', data });
   },
 
   async getModel(request) {
-    const { serverContext, c } = request;
+    const { c } = request;
     const agent = request.agent(c.req.param('model') ?? '');
-    await openAgentCall(serverContext, c, { agent, operation: 'getAgent' });
+    await openAgentCall(c, { agent, operation: 'getAgent' });
     return jsonResponse(toModel(request, agent));
   },
 } satisfies Partial<Record<OpenAiRoute, Handler>>;

@@ -3,6 +3,7 @@ import { signState } from '../../agent/persistence/client-state.ts';
 import { clientTurnStore } from '../../agent/persistence/turn-store.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { isWaymarkError } from '../../core/error.ts';
+import { uuidv7 } from '../../core/id.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { type State, state as stateShape } from '../../protocol/state.ts';
@@ -24,7 +25,6 @@ import { snapshotOfResponse } from './ids.ts';
 
 /** The context that all requests of the OpenAI endpoints share. */
 export interface OpenAiServer {
-  readonly serverContext: ServerContext;
   readonly options: OpenAiServerOptions;
   /** Seconds since 1970. */
   readonly startedAt: number;
@@ -34,6 +34,7 @@ export interface OpenAiServer {
   agent(model: string): Agent;
   /** The same agent, whose state the client holds. */
   held(agent: Agent): Agent;
+  newId(): string;
 }
 
 /** One request of a client. */
@@ -46,14 +47,12 @@ export interface OpenAiRequest extends OpenAiServer {
 export type Handler = (request: OpenAiRequest) => Promise<Response>;
 
 export function createOpenAiServer(
-  serverContext: ServerContext,
+  { app, clock }: ServerContext,
   options: OpenAiServerOptions,
 ): OpenAiServer {
-  const { app, clock } = serverContext;
   const agents = (): readonly Agent[] =>
     app.agents().filter(({ name }) => options.agents?.includes(name) ?? true);
   return {
-    serverContext,
     options,
     startedAt: Math.floor(clock.now() / 1000),
     agents,
@@ -63,6 +62,7 @@ export function createOpenAiServer(
       throw unknownId(`The model ${short(model)} does not exist here.`, 'model_not_found', 'model');
     },
     held: createHeldAgents(options),
+    newId: () => uuidv7(clock.now()),
   };
 }
 
@@ -79,16 +79,16 @@ export interface ResponseCall extends OpenCall {
 
 /** Finds the response that the path names. One of another owner is unknown. */
 export async function openResponse(
-  { serverContext, agents, c, caller }: OpenAiRequest,
+  { agents, c, caller }: OpenAiRequest,
   operation: Operation,
 ): Promise<ResponseCall> {
   const id = c.req.param('response') ?? '';
   const snapshotId = snapshotOfResponse(id);
   if (snapshotId === undefined) throw unknownResponse(id);
   for (const agent of agents().filter(hasStore)) {
-    const sessionId = await serverContext.sessionOf(agent, snapshotId, caller);
+    const sessionId = await c.get('server').sessionOf(agent, snapshotId, caller);
     if (sessionId === undefined) continue;
-    const open = await openAgentCall(serverContext, c, { agent, operation, snapshotId });
+    const open = await openAgentCall(c, { agent, operation, snapshotId });
     return { ...open, snapshotId };
   }
   throw unknownResponse(id);
@@ -126,10 +126,8 @@ export function fromState(state: State): string {
 }
 
 /** The state that a client has held. Whether it was changed is checked where the turn begins. */
-export async function toState(
-  held: string,
-  { limits }: Pick<ServerContext, 'limits'>,
-): Promise<State> {
+export async function toState(held: string, c: RequestContext): Promise<State> {
+  const { limits } = c.get('server');
   try {
     const text = fromBase64Url(held);
     const parse = isLongText(text) ? parseInSteps : parseText;

@@ -72,7 +72,7 @@ export const responseHandlers = {
 
 /** The events of a response, past and live. */
 async function streamResponse(request: OpenAiRequest): Promise<Response> {
-  const { serverContext, c } = request;
+  const { c } = request;
   const after = startingAfter(c);
   const call = await openResponse(request, 'watch');
   const { agent, options, snapshotId } = call;
@@ -82,7 +82,7 @@ async function streamResponse(request: OpenAiRequest): Promise<Response> {
   const respond = async (slot: ReaderSeat): Promise<Response> => {
     // From the beginning: the numbers of the events are counted, and each one is the same every time.
     const run = { runId: snapshotId, reader: slot.signal };
-    const feed = await acceptedFeed(serverContext, runFeed(serverContext, c, call, run));
+    const feed = await acceptedFeed(c, runFeed(c, call, run));
     const events = async function* (): ReturnType<typeof stream.events> {
       const first = await feed.next();
       // The store keeps the events of a run for a while after its end.
@@ -92,7 +92,7 @@ async function streamResponse(request: OpenAiRequest): Promise<Response> {
     };
     return slot.respond(events(), responseFormat);
   };
-  return await withStreamSlot(serverContext, c, respond, { own: false });
+  return await withStreamSlot(c, respond, { own: false });
 }
 
 function startingAfter(c: RequestContext): number {

@@ -71,10 +71,10 @@ async function heldStart(
   const held = openai.held(agent);
   const { heldState, history } = read;
   let state: State | undefined;
-  if (heldState !== undefined) state = await toState(heldState, openai.serverContext);
+  if (heldState !== undefined) state = await toState(heldState, openai.c);
   else if (history.length > 0) state = stateWith(held, history, openai.caller.principal);
   const subject = { agent: held, operation: 'runTurn', sessionId: state?.sessionId } as const;
-  const open = await openAgentCall(openai.serverContext, openai.c, subject);
+  const open = await openAgentCall(openai.c, subject);
   return { open, init: state ? { state } : {}, place: {} };
 }
 
@@ -84,7 +84,7 @@ async function conversationStart(
   conversation: string,
 ): Promise<Start> {
   const subject = { agent, operation: 'runTurn', sessionId: conversation } as const;
-  const open = await openAgentCall(openai.serverContext, openai.c, subject);
+  const open = await openAgentCall(openai.c, subject);
   const found = await findConversation(openai, open.caller, conversation);
   await prepareSession(found, open, openai);
   const place = { conversation: { id: conversation } };
@@ -96,16 +96,17 @@ async function responseStart(
   { agent, read }: StartRequest,
   previous: string | undefined,
 ): Promise<Start> {
-  const { serverContext, c, caller } = openai;
+  const { c, caller } = openai;
+  const { sessionOf } = c.get('server');
   const snapshotId = previous === undefined ? read.snapshotId : snapshotOfResponse(previous);
   if (previous === undefined && snapshotId === undefined) {
-    const open = await openAgentCall(serverContext, c, { agent, operation: 'runTurn' });
+    const open = await openAgentCall(c, { agent, operation: 'runTurn' });
     if (read.history.length === 0) return { open, init: {}, place: {} };
     const seeded = await seedSession(open, { messages: read.history });
     return { open, init: { snapshotId: seeded }, place: {} };
   }
   const sessionId =
-    snapshotId === undefined ? undefined : await serverContext.sessionOf(agent, snapshotId, caller);
+    snapshotId === undefined ? undefined : await sessionOf(agent, snapshotId, caller);
   if (snapshotId === undefined || sessionId === undefined) {
     throw unknownId(
       `There is no response ${short(previous ?? toResponseId(snapshotId ?? ''))} of the model ${short(agent.name)} here.`,
@@ -113,7 +114,7 @@ async function responseStart(
       previous === undefined ? 'input' : 'previous_response_id',
     );
   }
-  const open = await openAgentCall(serverContext, c, { agent, operation: 'runTurn', snapshotId });
+  const open = await openAgentCall(c, { agent, operation: 'runTurn', snapshotId });
   const place = { previous_response_id: toResponseId(snapshotId) };
   return { open, init: { snapshotId }, place };
 }

@@ -7,13 +7,12 @@ import { type Caller, ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
 import { short, toWireError } from '../http/errors.ts';
 import { jsonResponse, safetyHeaders } from '../http/json-response.ts';
-import { logFault } from '../http/log.ts';
 import { requireLoopback } from '../http/origin.ts';
 import {
-  checkCall,
+  authorize,
+  logRequestFault,
   type MountedProtocol,
   type Router,
-  type ServerContext,
 } from '../http/server-context.ts';
 import { type StreamFormat, withStreamSlot } from '../stream/stream-response.ts';
 import { requestIdOf } from '../stream/turn.ts';
@@ -32,7 +31,7 @@ const runBody = v.looseObject({
 export const reflectionProtocol: MountedProtocol = { name: 'reflection', mount: mountReflection };
 
 /** The calls of Genkit's development tools, for clients on this machine only. */
-function mountReflection(router: Router, serverContext: ServerContext): void {
+function mountReflection(router: Router): void {
   const active = createActive();
   router.use('/api/*', async (c, next) => {
     requireLoopback(c);
@@ -48,24 +47,24 @@ function mountReflection(router: Router, serverContext: ServerContext): void {
   });
   router.get('/api/actions', async (c) => {
     const caller = c.get('caller');
-    await checkCall(serverContext, { request: c.req.raw, caller, operation: 'listAgents' });
-    return jsonResponse(listActions(serverContext.app, caller));
+    await authorize(c, { operation: 'listAgents' });
+    return jsonResponse(listActions(c.get('server').app, caller));
   });
   router.get('/api/envs', () => jsonResponse(['dev']));
   router.post('/api/notify', (c) => c.text('OK'));
 
   router.post('/api/runAction', async (c) => {
-    const body = await readBody(c, runBody, { what: 'action call', ...serverContext });
+    const body = await readBody(c, runBody, 'action call');
     const caller = c.get('caller');
     // Who calls, and what for, is for `auth` to say, not for the caller.
     const { owner: _, ...given } = body.context ?? {};
-    const context = serverContext.options.auth ? {} : given;
+    const { app, options } = c.get('server');
+    const context = options.auth ? {} : given;
     const { key } = body;
-    const asked = { request: c.req.raw, caller, operation: 'runAction', action: key } as const;
-    await checkCall(serverContext, asked);
-    const action = findAction(serverContext.app, key, caller);
+    await authorize(c, { operation: 'runAction', action: key });
+    const action = findAction(app, key, caller);
     const does = action.does?.(body);
-    if (does) await checkCall(serverContext, { ...asked, ...does });
+    if (does) await authorize(c, { action: key, ...does });
     const request: RunRequest = {
       ...body,
       context: { ...context, ...caller.context, ...ownerOf(caller) },
@@ -75,11 +74,11 @@ function mountReflection(router: Router, serverContext: ServerContext): void {
       const traceId = currentTrace()?.traceparent.split('-')[1] ?? crypto.randomUUID();
       const headers = { 'x-genkit-trace-id': traceId };
       const toError = (error: unknown): ReturnType<typeof toReflectionError> => {
-        logFault(serverContext, error, c.get('logged'));
+        logRequestFault(c, error);
         return toReflectionError(error, traceId);
       };
       if (c.req.query('stream') === 'true') {
-        return await withStreamSlot(serverContext, c, (slot) => {
+        return await withStreamSlot(c, (slot) => {
           const run = active.begin(traceId, caller, slot.signal);
           const lines = actionLines(
             (onChunk) => action.run(request, { ...run, onChunk }),
@@ -103,7 +102,7 @@ function mountReflection(router: Router, serverContext: ServerContext): void {
 
   router.post('/api/cancelAction', async (c) => {
     const schema = v.looseObject({ traceId: v.string() });
-    const { traceId } = await readBody(c, schema, { what: 'cancel', ...serverContext });
+    const { traceId } = await readBody(c, schema, 'cancel');
     if (!active.cancel(traceId, c.get('caller'))) {
       throw new WaymarkError('NOT_FOUND', `No action ${short(traceId)} is running.`);
     }

@@ -10,8 +10,8 @@ import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
 import type { Chunk, Output, Reset } from '../../protocol/turn.ts';
 import { ownerOf } from '../http/auth.ts';
 import { notFound, toWireError } from '../http/errors.ts';
-import { fromAnswer, logFault } from '../http/log.ts';
-import type { OpenCall, RequestContext, ServerContext } from '../http/server-context.ts';
+import { fromAnswer } from '../http/log.ts';
+import { logRequestFault, type OpenCall, type RequestContext } from '../http/server-context.ts';
 
 /** An event of a turn for clients. `output` and `error` are final. */
 export type FeedEvent =
@@ -36,7 +36,6 @@ interface FollowOptions {
 
 /** The events of a run for a client, and its output. Ends without a final event only when the reader has left. */
 export async function* runFeed(
-  serverContext: ServerContext,
   c: RequestContext,
   { agent, caller }: Pick<OpenCall, 'agent' | 'caller'>,
   { runId, ...follow }: Omit<FollowOptions, 'owner'> & { readonly runId: string },
@@ -46,7 +45,7 @@ export async function* runFeed(
     for await (const event of events) yield [event];
   } catch (error) {
     if (follow.reader.aborted) return;
-    logFault(serverContext, error, c.get('logged'));
+    logRequestFault(c, error);
     yield [{ type: 'error', error: toWireError(error) }];
   }
 }

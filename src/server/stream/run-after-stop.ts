@@ -1,7 +1,7 @@
 import { isWaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
 import { found } from '../http/errors.ts';
-import type { OpenCall, ServerContext } from '../http/server-context.ts';
+import type { OpenCall, RequestContext } from '../http/server-context.ts';
 import type { FeedBatch } from './feed.ts';
 
 /**
@@ -9,7 +9,7 @@ import type { FeedBatch } from './feed.ts';
  * cannot tell from a reload: the turn continues until the page sends something else. While another client watches, it is not aborted.
  */
 export async function runAfterStop(
-  { clock }: ServerContext,
+  c: RequestContext,
   { agent, options }: OpenCall,
   viewers: Viewers,
   run: () => Promise<Response>,
@@ -20,7 +20,7 @@ export async function runAfterStop(
     const running = runningIn(error);
     if (running === undefined) throw error;
     // The news that the page has left may be on its way.
-    if (viewers.has(running)) await clock.sleep(200);
+    if (viewers.has(running)) await c.get('server').clock.sleep(200);
     if (viewers.has(running)) throw error;
     await agent.abort(running, options);
     await agent.wait(running, options);

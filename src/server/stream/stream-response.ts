@@ -11,7 +11,7 @@ import {
 } from '../http/connection.ts';
 import { invalid } from '../http/errors.ts';
 import { safetyHeaders } from '../http/json-response.ts';
-import type { RequestContext, ServerContext } from '../http/server-context.ts';
+import type { RequestContext } from '../http/server-context.ts';
 import { type FeedBatch, startingWith, throwFirstError } from './feed.ts';
 import {
   FramePump,
@@ -45,7 +45,6 @@ export interface ReaderSeat {
  * down; one whose own turn runs may stay for a while.
  */
 export async function withStreamSlot<Result>(
-  serverContext: ServerContext,
   c: RequestContext,
   respond: (slot: ReaderSeat) => Result | Promise<Result>,
   { own = true }: { readonly own?: boolean } = {},
@@ -53,12 +52,12 @@ export async function withStreamSlot<Result>(
   if (c.req.method === 'HEAD') {
     throw invalid('Streams do not support HEAD. Use GET.');
   }
-  const { lifetime, streams } = serverContext;
+  const { lifetime, streams } = c.get('server');
   const release = streams.take(c.get('caller').principal);
   const end = own ? lifetime.ending : lifetime.closing;
   // On a line of our own the signal of the request is not needed, and so not created.
   const link = c.env?.own ? linkLightly(end) : linkLightly(end, c.req.raw.signal);
-  const seat = new Seat(serverContext, c, { link, release });
+  const seat = new Seat(c, { link, release });
   try {
     return await respond(seat);
   } finally {
@@ -67,7 +66,6 @@ export async function withStreamSlot<Result>(
 }
 
 class Seat implements ReaderSeat {
-  readonly #serverContext: ServerContext;
   readonly #context: RequestContext;
   readonly #link: LinkedSignal;
   readonly #release: () => void;
@@ -78,16 +76,15 @@ class Seat implements ReaderSeat {
   #isOver = false;
 
   constructor(
-    serverContext: ServerContext,
     c: RequestContext,
     { link, release }: { readonly link: LinkedSignal; readonly release: () => void },
   ) {
-    this.#serverContext = serverContext;
+    const { clock, presence } = c.get('server');
     this.#context = c;
     this.#link = link;
     this.#release = release;
-    this.#started = serverContext.clock.now();
-    this.#leave = serverContext.presence.enter({
+    this.#started = clock.now();
+    this.#leave = presence.enter({
       caller: c.get('caller'),
       request: c.req.raw,
       end: (reason) => {
@@ -118,7 +115,7 @@ class Seat implements ReaderSeat {
     { encode, keepAlive, headers }: StreamFormat<Event>,
     gathering?: Pick<FrameStreamOptions<Event>, 'isGathered'>,
   ): Response {
-    const { clock, limits, options } = this.#serverContext;
+    const { clock, limits, options } = this.#context.get('server');
     const { env } = this.#context;
     const frames: FrameStreamOptions<Event> = {
       ...gathering,
@@ -140,7 +137,7 @@ class Seat implements ReaderSeat {
       const body = frameStream(pump, frames);
       return new Response(body, { headers: { ...headers, ...startAtOnce(env) } });
     }
-    const prepared = preparedHeaders(this.#serverContext, this.#context);
+    const prepared = preparedHeaders(this.#context);
     pump.start(line.writeFrames(prepared ? { ...headers, ...prepared } : headers, pump));
     return line.answered;
   }
@@ -153,8 +150,8 @@ class Seat implements ReaderSeat {
   }
 
   #end(how: FrameStreamEnd): void {
-    const { clock, limits, log } = this.#serverContext;
     const c = this.#context;
+    const { clock, limits, log } = c.get('server');
     if (how === 'complete') cutWhenIdle(c.env, limits.stallTimeout);
     else this.#link.abort(new WaymarkError('CANCELLED', 'The reader has left.'));
     this.leave();
@@ -168,10 +165,8 @@ class Seat implements ReaderSeat {
 }
 
 // The CORS headers are set by then, except for the one that comes last.
-function preparedHeaders(
-  { options: { cors } }: ServerContext,
-  c: RequestContext,
-): Record<string, string> | undefined {
+function preparedHeaders(c: RequestContext): Record<string, string> | undefined {
+  const { cors } = c.get('server').options;
   if (cors === undefined) return undefined;
   return { ...Object.fromEntries(c.res.headers), ...(cors.origins !== true && { vary: 'Origin' }) };
 }
@@ -184,10 +179,11 @@ function startAtOnce(env: NodeBindings | undefined): Record<string, string> {
 
 /** Waits a moment for the first event, so that a refusal can be told by the HTTP status. */
 export function waitForAcceptance(
-  { clock }: ServerContext,
+  c: RequestContext,
   accepted: Promise<unknown>,
   ms = 1000,
 ): Promise<void> {
+  const { clock } = c.get('server');
   return new Promise((resolve, reject) => {
     let isOver = false;
     let stop = (): void => {
@@ -210,11 +206,11 @@ export function waitForAcceptance(
 
 /** A feed whose first batch was waited for a moment, so that a refusal can be told by the HTTP status. */
 export async function acceptedFeed(
-  serverContext: ServerContext,
+  c: RequestContext,
   feed: AsyncGenerator<FeedBatch>,
 ): Promise<AsyncGenerator<FeedBatch>> {
   const first = feed.next();
-  await waitForAcceptance(serverContext, first.then(throwFirstError), 250);
+  await waitForAcceptance(c, first.then(throwFirstError), 250);
   return startingWith(first, feed);
 }
 

@@ -3,7 +3,7 @@ import type { LoadedSnapshot, WireTypes } from '../../api/types.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import type { Init, Input } from '../../protocol/turn.ts';
-import type { OpenCall, ServerContext } from '../http/server-context.ts';
+import type { OpenCall, RequestContext } from '../http/server-context.ts';
 import { startRun } from './turn.ts';
 
 type Snapshot = LoadedSnapshot<WireTypes>;
@@ -18,12 +18,12 @@ export interface Chain {
 
 /** Starts a turn in the background as the first of a chain. It survives this process. */
 export async function startChain(
-  serverContext: ServerContext,
+  c: RequestContext,
   call: OpenCall,
   init: Init,
   input: Input,
 ): Promise<Chain> {
-  const { id } = await startRun(serverContext, call, init, input);
+  const { id } = await startRun(c, call, init, input);
   const chain = await readChain(call.agent, id, call.options);
   if (chain) return chain;
   throw new WaymarkError('INTERNAL', 'The run that was started is not in the store.');
@@ -31,12 +31,12 @@ export async function startChain(
 
 /** Gives answers to the interrupts that a chain waits with. */
 export async function continueChain(
-  serverContext: ServerContext,
+  c: RequestContext,
   call: OpenCall & Pick<Chain, 'tip'>,
   input: Input,
 ): Promise<void> {
   const { sessionId, snapshotId } = call.tip;
-  await startRun(serverContext, call, { sessionId, ifHead: snapshotId }, input);
+  await startRun(c, call, { sessionId, ifHead: snapshotId }, input);
 }
 
 /** Reads the chain that begins with a snapshot; `undefined` for an unknown one. */

@@ -1,5 +1,5 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import type { Agent, InvokeOptions } from '../../agent/spec/agent.ts';
+import type { InvokeOptions } from '../../agent/spec/agent.ts';
 import { handled } from '../../core/async/promises.ts';
 import { abortError, linkSignals } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
@@ -8,27 +8,29 @@ import type { Init, Input, Output } from '../../protocol/turn.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import { headerOf, type RequestLine } from '../http/connection.ts';
 import { invalid, toWireError } from '../http/errors.ts';
-import { fromAnswer, logFault } from '../http/log.ts';
-import type { OpenCall, RequestContext, ServerContext } from '../http/server-context.ts';
+import { fromAnswer } from '../http/log.ts';
+import {
+  logRequestFault,
+  type OpenCall,
+  type RequestContext,
+  type ServerContext,
+} from '../http/server-context.ts';
 import { accepted, cursorFeed, type FeedBatch, type FeedEvent, toPublicOutput } from './feed.ts';
 import { type StreamFormat, waitForAcceptance, withStreamSlot } from './stream-response.ts';
 
 /** A turn that a server runs, and its caller. */
-interface TurnOptions {
+interface TurnOptions extends Pick<OpenCall, 'agent' | 'caller'> {
   readonly input: Input;
   readonly init?: Init | undefined;
-  readonly caller: Caller;
   /** Aborts when the reader has left, or the server ends. */
   readonly reader: AbortSignal;
-  /** Whether the turn is stopped when its reader leaves. */
-  readonly stopWithReader: boolean;
+  /** Whether the turn is stopped when its reader leaves. @default as the option `onDisconnect` says */
+  readonly stopWithReader?: boolean | undefined;
   /**
    * Whether a stream that is cut can be taken up again, and so may end without a final event.
    * @default true, where the agent's runs can be watched
    */
   readonly resumable?: boolean;
-  /** Hears what an `error` event does not say. */
-  readonly onFault: (error: unknown) => void;
 }
 
 /** A turn that a server runs. */
@@ -37,46 +39,47 @@ export interface ServedTurn {
   readonly accepted: Promise<void>;
   /** The events, up to an `output` or `error`; ends without one only when its reader has left. */
   readonly events: AsyncGenerator<FeedBatch>;
-  /** Resolves when the turn is over, whether or not it is read. */
-  readonly done: Promise<void>;
-  /** Resolves when the turn is over, and the background run that it may have become. Never rejects. */
-  ended(): Promise<void>;
 }
 
-/** Starts a turn, which continues without its client if the result can be fetched later. */
-function startTurn(
-  agent: Agent,
-  { input, init, caller, reader, stopWithReader, resumable = true, onFault }: TurnOptions,
+/**
+ * Starts a turn within the limits of its caller, and keeps the server's end waiting for it. It continues without its client if the
+ * result can be fetched later.
+ */
+export function beginTurn(
+  c: RequestContext,
+  { agent, caller, input, init, reader, stopWithReader, resumable = true }: TurnOptions,
 ): ServedTurn {
+  const { turns, lifetime, options } = c.get('server');
+  const release = turns.take(caller.principal);
+  const { watchable, stateManagement } = agent.metadata;
   // A state that only the client holds is lost with the client.
-  const stop = stopWithReader || agent.metadata.stateManagement === 'client';
-  const link = stop ? linkSignals(reader) : undefined;
+  const isStopped = stopWithReader ?? options.onDisconnect === 'abort';
+  const link = isStopped || stateManagement === 'client' ? linkSignals(reader) : undefined;
   const turn = internalsOf(agent).stream(input, {
     ...invokeOptions(init, caller),
-    accept: agent.metadata.watchable,
+    accept: watchable,
     ...(link && { signal: link.signal }),
   });
   // A detached turn is only reported; to see its events, watch it.
-  const watched = agent.metadata.watchable && input.detach !== true;
+  const watched = watchable && input.detach !== true;
   const output = turn.settled();
-  const end = (): void => link?.release();
-  const done = output.then(end, end);
-  const batches = cursorFeed(turn.cursor, { agent, ...ownerOf(caller), reader, watched });
-  const events = turnEvents(turn.sent, batches, output, {
-    reader,
-    resumable: watched && resumable,
-    onFault,
-  });
+  const end = (): void => {
+    link?.release();
+    release();
+  };
+  void lifetime.track(output.then(end, end));
   const ended = async (): Promise<void> => {
     const { finishReason, snapshotId } = await output;
     if (finishReason !== 'detached' || snapshotId === undefined) return;
     await agent.wait(snapshotId, ownerOf(caller));
   };
+  options.waitUntil?.(ended().catch(() => {}));
+  const batches = cursorFeed(turn.cursor, { agent, ...ownerOf(caller), reader, watched });
+  const onFault = (error: unknown): void => logRequestFault(c, error);
+  const how = { reader, resumable: watched && resumable, onFault };
   return {
     accepted: handled(turn.sent.then(() => accepted(turn.cursor))),
-    events,
-    done,
-    ended: () => ended().catch(() => {}),
+    events: turnEvents(turn.sent, batches, output, how),
   };
 }
 
@@ -96,7 +99,12 @@ async function* turnEvents(
     reader,
     resumable,
     onFault,
-  }: Pick<TurnOptions, 'reader' | 'onFault'> & { readonly resumable: boolean },
+  }: {
+    readonly reader: AbortSignal;
+    readonly resumable: boolean;
+    /** Hears what an `error` event does not say. */
+    readonly onFault: (error: unknown) => void;
+  },
 ): AsyncGenerator<FeedBatch> {
   try {
     await sent;
@@ -129,49 +137,22 @@ interface TurnAnswer<Event = FeedEvent> {
 
 /** Runs a turn for a caller; refusals are thrown, so that they get their HTTP status. */
 export async function answerTurn<Event = FeedEvent>(
-  serverContext: ServerContext,
   c: RequestContext,
   { agent, caller }: OpenCall,
   { stream, respond, decorate, ...answer }: TurnAnswer<Event>,
 ): Promise<Response> {
-  if (answer.input.detach === true) await checkBackgroundRuns(serverContext, caller);
+  const server = c.get('server');
+  if (answer.input.detach === true) await checkBackgroundRuns(server, caller);
   // Check capacity only: the slot is taken when the turn begins.
-  serverContext.turns.take(caller.principal)();
-  return await withStreamSlot(serverContext, c, async (slot) => {
-    const turn = beginTurn(serverContext, c, { ...answer, agent, caller, reader: slot.signal });
+  server.turns.take(caller.principal)();
+  return await withStreamSlot(c, async (slot) => {
+    const turn = beginTurn(c, { ...answer, agent, caller, reader: slot.signal });
     if (!stream) return respond(await outputOfTurn(turn, slot.signal));
-    await waitForAcceptance(serverContext, turn.accepted);
+    await waitForAcceptance(c, turn.accepted);
     // Without a translation, the events of the feed are those of the protocol.
     const events = decorate?.(turn.events) ?? (turn.events as AsyncIterable<never>);
     return slot.respond(events, stream, { isGathered: true });
   });
-}
-
-/** Starts a turn within the limits of its caller, and keeps the server's end waiting for it. */
-export function beginTurn(
-  serverContext: ServerContext,
-  c: RequestContext,
-  {
-    agent,
-    caller,
-    stopWithReader = serverContext.options.onDisconnect === 'abort',
-    ...turn
-  }: Omit<TurnOptions, 'stopWithReader' | 'onFault'> & {
-    readonly agent: Agent;
-    /** @default as the option `onDisconnect` says */
-    readonly stopWithReader?: boolean | undefined;
-  },
-): ServedTurn {
-  const release = serverContext.turns.take(caller.principal);
-  const started = startTurn(agent, {
-    ...turn,
-    caller,
-    stopWithReader,
-    onFault: (error) => logFault(serverContext, error, c.get('logged')),
-  });
-  void serverContext.lifetime.track(started.done.then(release));
-  serverContext.options.waitUntil?.(started.ended());
-  return started;
 }
 
 // Reads the events of a turn for a caller who only wants its output.
@@ -196,16 +177,17 @@ async function outputOfTurn({ events }: ServedTurn, reader: AbortSignal): Promis
  * this process.
  */
 export async function startRun(
-  serverContext: ServerContext,
+  c: RequestContext,
   { agent, caller }: OpenCall,
   init: Init,
   input: Input,
 ): Promise<{ readonly id: string }> {
-  await checkBackgroundRuns(serverContext, caller);
+  const server = c.get('server');
+  await checkBackgroundRuns(server, caller);
   const { requestId, ...rest } = input;
   const options = { ...invokeOptions(init, caller), ...defined({ requestId }) };
   const run = await agent.start(rest, options);
-  serverContext.options.waitUntil?.(agent.wait(run.id, ownerOf(caller)).catch(() => {}));
+  server.options.waitUntil?.(agent.wait(run.id, ownerOf(caller)).catch(() => {}));
   return run;
 }
 

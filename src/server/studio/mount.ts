@@ -2,12 +2,7 @@ import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { invalid } from '../http/errors.ts';
 import { jsonResponse, safetyHeaders } from '../http/json-response.ts';
 import { requireLoopback } from '../http/origin.ts';
-import {
-  checkCall,
-  type RequestContext,
-  type Router,
-  type ServerContext,
-} from '../http/server-context.ts';
+import { authorize, type RequestContext, type Router } from '../http/server-context.ts';
 import type { StudioFile } from './files.ts';
 import { mountOwners, studioCaller } from './owners.ts';
 import { mountRerun, type Rerun } from './rerun.ts';
@@ -15,7 +10,7 @@ import type { RecordedTurn, SpanRecorder } from './span-recorder.ts';
 import { mountTools } from './tools.ts';
 
 /** Adds the studio to a router. A function, so that only servers with a studio load it. */
-export type MountStudio = (router: Router, serverContext: ServerContext) => void;
+export type MountStudio = (router: Router) => void;
 
 /** The studio of one server. */
 interface Studio {
@@ -45,11 +40,7 @@ const policy = [
 const safety = { ...safetyHeaders, 'content-security-policy': policy };
 
 /** The studio under `/studio/`, for browsers on this machine only; a browser that asks for `/` is led there. */
-export function mountStudio(
-  router: Router,
-  serverContext: ServerContext,
-  { files, developer }: Studio,
-): void {
+export function mountStudio(router: Router, { files, developer }: Studio): void {
   const isLocal = async (c: RequestContext, next: () => Promise<void>): Promise<void> => {
     requireLoopback(c);
     await next();
@@ -65,14 +56,13 @@ export function mountStudio(
 
   if (developer) {
     const { spans, rerun } = developer;
-    mountOwners(router, serverContext);
+    mountOwners(router);
     const checkedSession = async (
       c: RequestContext,
     ): Promise<readonly [sessionId: string, owner: string | undefined]> => {
       const sessionId = c.req.query('session') ?? '';
       const caller = studioCaller(c);
-      const asked = { request: c.req.raw, caller, operation: 'getSession', sessionId } as const;
-      await checkCall(serverContext, asked);
+      await authorize(c, { caller, operation: 'getSession', sessionId });
       return [sessionId, caller.principal];
     };
     router.get('/studio/traces', async (c) =>
@@ -85,9 +75,9 @@ export function mountStudio(
       }
       return jsonResponse({ content: JSON.parse(content) });
     });
-    mountTurns(router, serverContext, spans);
-    mountRerun(router, serverContext, rerun);
-    mountTools(router, serverContext);
+    mountTurns(router, spans);
+    mountRerun(router, rerun);
+    mountTools(router);
   }
   router.get('/studio/*', async (c, next) => {
     const name = c.req.path.slice('/studio/'.length) || 'index.html';
@@ -107,11 +97,7 @@ function answerFile(c: RequestContext, name: string, { body, type, etag }: Studi
 }
 
 /** `GET /studio/turns`: the recorded turns of all sessions, the latest first. */
-function mountTurns(
-  router: Router,
-  serverContext: ServerContext,
-  spans: Pick<SpanRecorder, 'turns'>,
-): void {
+function mountTurns(router: Router, spans: Pick<SpanRecorder, 'turns'>): void {
   router.get('/studio/turns', async (c) => {
     const limit = limitOf(c.req.query('limit'));
     const found = spans.turns().filter(toFilter(c)).reverse();
@@ -122,7 +108,7 @@ function mountTurns(
       isMore = items.length === limit;
       if (isMore) break;
       const key = JSON.stringify([turn.sessionId, turn.owner]);
-      const isAllowed = judged.get(key) ?? (await mayRead(c, serverContext, turn));
+      const isAllowed = judged.get(key) ?? (await mayRead(c, turn));
       judged.set(key, isAllowed);
       if (isAllowed) items.push(turn);
     }
@@ -150,15 +136,10 @@ function toFilter(c: RequestContext): (turn: RecordedTurn) => boolean {
     `${turn.asked ?? ''} ${turn.error?.message ?? ''}`.toLowerCase().includes(words);
 }
 
-async function mayRead(
-  c: RequestContext,
-  serverContext: ServerContext,
-  { sessionId, owner }: RecordedTurn,
-): Promise<boolean> {
+async function mayRead(c: RequestContext, { sessionId, owner }: RecordedTurn): Promise<boolean> {
   try {
     const caller = owner === undefined ? {} : { principal: owner };
-    const asked = { request: c.req.raw, caller, operation: 'getSession', sessionId } as const;
-    await checkCall(serverContext, asked);
+    await authorize(c, { caller, operation: 'getSession', sessionId });
     return true;
   } catch (error) {
     if (isWaymarkError(error)) return false;

@@ -43,7 +43,7 @@ export async function openStudio(
   // The spans of several principals must not mix.
   if (auth) {
     return {
-      studio: (router, context) => mountStudio(router, context, { files }),
+      studio: (router) => mountStudio(router, { files }),
       async close() {},
     };
   }
@@ -61,8 +61,7 @@ export async function openStudio(
   const removeSink = addSpanSink(spans);
   const checked = opened === undefined ? undefined : dropDeleted(app, spans);
   return {
-    studio: (router, context) =>
-      mountStudio(router, context, { files, developer: { spans, rerun } }),
+    studio: (router) => mountStudio(router, { files, developer: { spans, rerun } }),
     async close() {
       removeSink();
       await checked;

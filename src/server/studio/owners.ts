@@ -3,12 +3,8 @@ import { isName, notAName } from '../../protocol/ids.ts';
 import type { Caller } from '../http/auth.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { requireLoopback } from '../http/origin.ts';
-import {
-  checkCall,
-  type RequestContext,
-  type Router,
-  type ServerContext,
-} from '../http/server-context.ts';
+import type { ServedApp } from '../http/served-app.ts';
+import { authorize, type RequestContext, type Router } from '../http/server-context.ts';
 
 /** Says whose sessions a request of Studio is about, percent-encoded. */
 const ownerHeader = 'x-waymark-owner';
@@ -17,7 +13,7 @@ const ownerHeader = 'x-waymark-owner';
  * `GET /studio/owners`: the owners that have sessions. Every later route reads the owner of its sessions from a header, for
  * clients on this machine only: the developer looks at the sessions of one user after the other.
  */
-export function mountOwners(router: Router, serverContext: ServerContext): void {
+export function mountOwners(router: Router): void {
   router.use(async (c, next) => {
     const given = c.req.header(ownerHeader);
     if (given !== undefined) {
@@ -27,8 +23,8 @@ export function mountOwners(router: Router, serverContext: ServerContext): void 
     await next();
   });
   router.get('/studio/owners', async (c) => {
-    await checkCall(serverContext, { request: c.req.raw, caller: {}, operation: 'listAgents' });
-    return jsonResponse(await listOwners(serverContext));
+    await authorize(c, { caller: {}, operation: 'listAgents' });
+    return jsonResponse(await listOwners(c.get('server').app));
   });
 }
 
@@ -51,7 +47,7 @@ function decodeOwner(text: string): string {
 /** More than a person chooses from; the id of any other owner can be typed. */
 const mostOwners = 500;
 
-async function listOwners({ app }: ServerContext): Promise<object> {
+async function listOwners(app: ServedApp): Promise<object> {
   const stores = new Set(
     app.agents().flatMap((agent) => internalsOf(agent).spec.store?.timeline ?? []),
   );

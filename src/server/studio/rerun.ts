@@ -6,7 +6,7 @@ import type { RerunOptions, RerunRequest, RerunResult } from '../../replay/rerun
 import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { checkCall, findAgent, type Router, type ServerContext } from '../http/server-context.ts';
+import { authorize, findAgent, type Router } from '../http/server-context.ts';
 import { studioCaller } from './owners.ts';
 
 const rerunRequest = v.object({
@@ -27,18 +27,18 @@ export type Rerun = (
 ) => Promise<RerunResult>;
 
 /** `POST /studio/rerun`: runs a turn or a conversation again, in a separate session. */
-export function mountRerun(router: Router, serverContext: ServerContext, rerun: Rerun): void {
+export function mountRerun(router: Router, rerun: Rerun): void {
   router.post('/studio/rerun', async (c) => {
-    const body = await readBody(c, rerunRequest, { what: 'rerun', ...serverContext });
+    const body = await readBody(c, rerunRequest, 'rerun');
     const { agent: name, model, system, config, ...rest } = body;
-    const agent = findAgent(serverContext.app, name);
+    const agent = findAgent(c.get('server').app, name);
     const { snapshotId } = body;
-    const asked = { request: c.req.raw, caller: studioCaller(c), agent, snapshotId };
+    const caller = studioCaller(c);
     for (const operation of ['getSnapshot', 'fork', 'runTurn'] as const) {
-      await checkCall(serverContext, { ...asked, operation });
+      await authorize(c, { caller, agent, snapshotId, operation });
     }
     const changed = { ...rest, ...defined({ model, system, config }) };
-    const options = { signal: c.req.raw.signal, ...ownerOf(asked.caller) };
+    const options = { signal: c.req.raw.signal, ...ownerOf(caller) };
     return jsonResponse(await rerun(agent, changed, options));
   });
 }

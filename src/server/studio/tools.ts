@@ -10,7 +10,7 @@ import type { ToolSource, ToolSourceStatus } from '../../generate/tool/tool-sour
 import { jsonObject, jsonValue } from '../../protocol/json-value.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { checkCall, findAgent, type Router, type ServerContext } from '../http/server-context.ts';
+import { authorize, findAgent, type RequestContext, type Router } from '../http/server-context.ts';
 
 const toolCall = v.object({
   /** Chosen by the page for each press of the button. */
@@ -42,25 +42,23 @@ const mostUsers = 50;
  * `GET /studio/sources`: the tool sources of the app with their state. `POST /studio/tools/run`: calls one tool. A call that
  * arrives again, by a reload or a dropped connection, gets the result of the first one; the tool is not called twice.
  */
-export function mountTools(router: Router, serverContext: ServerContext): void {
+export function mountTools(router: Router): void {
   const runs = new Map<string, Promise<TriedTool | FailedTool>>();
-  const sources = (): readonly ToolSource[] => serverContext.app.toolSources?.() ?? [];
 
   router.get('/studio/sources', async (c) => {
-    await checkCall(serverContext, { request: c.req.raw, caller: {}, operation: 'listAgents' });
-    return jsonResponse({ items: sources().map(describeSource) });
+    await authorize(c, { caller: {}, operation: 'listAgents' });
+    return jsonResponse({ items: sourcesOf(c).map(describeSource) });
   });
   router.post('/studio/tools/run', async (c) => {
-    const body = await readBody(c, toolCall, { what: 'tool call', ...serverContext });
-    const agent = body.agent === undefined ? undefined : findAgent(serverContext.app, body.agent);
-    const asked = { request: c.req.raw, caller: {}, ...(agent && { agent }) };
-    await checkCall(serverContext, { ...asked, operation: 'runTurn' });
+    const body = await readBody(c, toolCall, 'tool call');
+    const agent = body.agent === undefined ? undefined : findAgent(c.get('server').app, body.agent);
+    await authorize(c, { caller: {}, agent, operation: 'runTurn' });
     const { signal } = c.req.raw;
     const { tool: name, input } = body;
     const call = (options: ToolOnceOptions): Promise<TriedTool> =>
       agent
         ? tryTool(agent, { name, input }, options)
-        : callSource(findSource(sources(), body.source ?? ''), body, options);
+        : callSource(findSource(sourcesOf(c), body.source ?? ''), body, options);
     const run = runs.get(body.id) ?? settled(call, { ref: body.id, signal, answer: body.answer });
     remember(runs, body.id, run);
     return jsonResponse(await run);
@@ -105,6 +103,10 @@ function findSource(sources: readonly ToolSource[], name: string): ToolSource {
   if (found) return found;
   const message = `There is no tool source "${name.slice(0, 64)}". Name an agent or a source.`;
   throw new WaymarkError('NOT_FOUND', message);
+}
+
+function sourcesOf(c: RequestContext): readonly ToolSource[] {
+  return c.get('server').app.toolSources?.() ?? [];
 }
 
 function describeSource(source: ToolSource): object {

@@ -2,12 +2,7 @@ import type { State } from '../../protocol/state.ts';
 import { readBody } from '../http/body.ts';
 import { found } from '../http/errors.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import {
-  openCall,
-  type RequestContext,
-  type Router,
-  type ServerContext,
-} from '../http/server-context.ts';
+import { openCall, type RequestContext, type Router } from '../http/server-context.ts';
 import { type FeedEvent, runFeed } from '../stream/feed.ts';
 import { createViewers, runAfterStop, stopRunning } from '../stream/run-after-stop.ts';
 import {
@@ -25,15 +20,15 @@ import { toUiMessages } from './messages.ts';
 import { uiRequest } from './shapes.ts';
 
 /** The dialect of AI SDK UI's `useChat`, for each agent at `/ui/:agent`; the chat id is the session id. */
-export function mountUiStream(router: Router, serverContext: ServerContext): void {
+export function mountUiStream(router: Router): void {
   const viewers = createViewers();
 
   router.post('/ui/:agent', async (c) => {
-    const request = await readBody(c, uiRequest, { what: 'chat request', ...serverContext });
-    const call = await openCall(serverContext, c, 'runTurn', { sessionId: request.id });
+    const request = await readBody(c, uiRequest, 'chat request');
+    const call = await openCall(c, 'runTurn', { sessionId: request.id });
     const { init, input } = await toTurn(call.agent, request, call.options);
     const run = (): Promise<Response> =>
-      answerTurn(serverContext, c, call, {
+      answerTurn(c, call, {
         init,
         input: underRequestId(input, requestIdOf(c)),
         stream: uiFormat({ continues: input.resume !== undefined }),
@@ -41,30 +36,30 @@ export function mountUiStream(router: Router, serverContext: ServerContext): voi
         decorate: viewers.watching,
         respond: (output) => jsonResponse(output),
       });
-    return runAfterStop(serverContext, call, viewers, run);
+    return runAfterStop(c, call, viewers, run);
   });
 
   router.get('/ui/:agent/:chat/stream', async (c) => {
     const sessionId = chatParam(c);
-    const call = await openCall(serverContext, c, 'watch', { sessionId });
+    const call = await openCall(c, 'watch', { sessionId });
     const runId = (await call.agent.getSession(sessionId, call.options))?.running;
     if (runId === undefined) return new Response(null, { status: 204 });
     const respond = (slot: ReaderSeat): Response => {
-      const feed = runFeed(serverContext, c, call, { runId, reader: slot.signal });
+      const feed = runFeed(c, call, { runId, reader: slot.signal });
       return slot.respond(viewers.watching(feed), uiFormat());
     };
-    return await withStreamSlot(serverContext, c, respond, { own: false });
+    return await withStreamSlot(c, respond, { own: false });
   });
 
   router.post('/ui/:agent/:chat/stop', async (c) => {
     const sessionId = chatParam(c);
-    const call = await openCall(serverContext, c, 'abort', { sessionId });
+    const call = await openCall(c, 'abort', { sessionId });
     return await stopRunning(call, sessionId);
   });
 
   router.get('/ui/:agent/:chat/messages', async (c) => {
     const sessionId = chatParam(c);
-    const { agent, options } = await openCall(serverContext, c, 'getSession', { sessionId });
+    const { agent, options } = await openCall(c, 'getSession', { sessionId });
     const session = found(await agent.getSession(sessionId, options), 'session', sessionId);
     const state = session.state as State | undefined;
     return jsonResponse(toUiMessages(state?.messages ?? []));
