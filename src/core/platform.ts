@@ -10,10 +10,6 @@ type Builtins = {
   'node:async_hooks': typeof import('node:async_hooks');
   'node:module': typeof import('node:module');
   'node:fs/promises': typeof import('node:fs/promises');
-  'node:dns/promises': typeof import('node:dns/promises');
-  'node:http': typeof import('node:http');
-  'node:https': typeof import('node:https');
-  'node:net': typeof import('node:net');
 };
 
 function builtin<Name extends keyof Builtins>(name: Name): Builtins[Name] | undefined {
@@ -219,24 +215,6 @@ export async function readTextFiles(
       source: await fs.readFile(`${directory}/${path}`, 'utf8'),
     })),
   );
-}
-
-/** Node's modules for connections whose address the caller chooses; `fetch` resolves names itself. */
-export interface Network {
-  readonly dns: Builtins['node:dns/promises'];
-  readonly http: Builtins['node:http'];
-  readonly https: Builtins['node:https'];
-  readonly net: Builtins['node:net'];
-}
-
-/** Loads {@link Network}; UNIMPLEMENTED outside of Node. `what` needs it. */
-export function loadNetwork(what: string): Network {
-  const dns = builtin('node:dns/promises');
-  const http = builtin('node:http');
-  const https = builtin('node:https');
-  const net = builtin('node:net');
-  if (dns && http && https && net) return { dns, http, https, net };
-  throw new WaymarkError('UNIMPLEMENTED', `${what} can be sent only from Node, Bun and Deno.`);
 }
 
 function createSyncContext<T>(): AsyncContext<T> {

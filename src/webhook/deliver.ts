@@ -2,7 +2,6 @@ import type { LookupAddress } from 'node:dns';
 import type { ClientRequest } from 'node:http';
 import { isWaymarkError, messageOf, WaymarkError } from '../core/error.ts';
 import type { DatesAsText } from '../core/json/dates.ts';
-import { loadNetwork } from '../core/platform.ts';
 import { backoff, type Clock } from '../core/time.ts';
 import type { DeliverySlots } from './delivery-slots.ts';
 import {
@@ -11,6 +10,7 @@ import {
   type Resolve,
   resolveDestination,
 } from './destination.ts';
+import { loadNetwork } from './network.ts';
 import type { Webhook, WebhookOptions } from './options.ts';
 import { receiverSecrets, signWebhook } from './sign.ts';
 
@@ -103,7 +103,7 @@ const longestResponse = 65_536;
 /** Posts a body to an address that the rules allow. Follows no redirect and never rejects. */
 export async function post(request: PostRequest, options: PostOptions): Promise<PostResult> {
   try {
-    const network = loadNetwork('Webhooks');
+    const network = loadNetwork();
     const url = parseDestination(request.url, options);
     const address = await resolveDestination(url, options, network, options.resolve);
     const { request: open } = url.protocol === 'https:' ? network.https : network.http;

@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import { raceSignal } from '../core/async/signal.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
-import { loadNetwork, type Network } from '../core/platform.ts';
+import { loadNetwork, type Network } from './network.ts';
 
 /** Which addresses requests may go to. */
 export interface DestinationRules {
@@ -83,7 +83,7 @@ export async function checkDestination(
 ): Promise<void> {
   const parsed = parseDestination(url, rules);
   try {
-    const found = resolveDestination(parsed, rules, loadNetwork('Webhooks'), resolve);
+    const found = resolveDestination(parsed, rules, loadNetwork(), resolve);
     await raceSignal(found, AbortSignal.timeout(timeout));
   } catch (error) {
     // Without a network, another process delivers and checks.

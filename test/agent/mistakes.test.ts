@@ -468,7 +468,7 @@ describe('options and arguments', () => {
     [
       'an auth that is no function',
       () => handler(app, wrong({ auth: 'secret' })),
-      '`auth` of the server must be a function, and is the text "secret".',
+      '`auth` of handler() must be a function, and is the text "secret".',
     ],
     [
       'a number of chunks',
