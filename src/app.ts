@@ -2,13 +2,7 @@ import { agentActions } from './agent/define/agent-actions.ts';
 import { absentSession, checkToolHere } from './agent/define/check-setup.ts';
 import { internalsOf } from './agent/define/create-agent.ts';
 import { createCustomAgent } from './agent/define/custom-agent.ts';
-import type {
-  CustomAgentOptions,
-  DefineAgent,
-  DefineCustomAgent,
-  DefineTool,
-  ToolExtras,
-} from './agent/define/define.ts';
+import type { DefineAgent, DefineCustomAgent, DefineTool } from './agent/define/define.ts';
 import { createPromptAgent } from './agent/define/prompt-agent.ts';
 import type { PromptAgentOptions } from './agent/define/prompt-options.ts';
 import { listAllWaiting } from './agent/define/waiting.ts';
@@ -16,6 +10,7 @@ import { createHost } from './agent/persistence/host.ts';
 import type { Agent, CallOptions } from './agent/spec/agent.ts';
 import type { ErrorListener } from './agent/spec/error-reports.ts';
 import type { AgentHandler } from './agent/spec/handler.ts';
+import type { AnyAgentOptions } from './agent/spec/options.ts';
 import { InvocationSession } from './agent/turn/invocation.ts';
 import { idempotencyKeyOf } from './agent/turn/steps.ts';
 import type { PendingInterrupts } from './api/agent-api.ts';
@@ -31,15 +26,11 @@ import type { Engine } from './engine/engine.ts';
 import { createEngineEnv } from './engine/engine-env.ts';
 import { checkAttempts, defaultAttempts } from './engine/given-up.ts';
 import { localEngine } from './engine/local-engine.ts';
-import {
-  type WorkResult,
-  type WorkUntilIdleOptions,
-  workUntilIdle,
-} from './engine/work-until-idle.ts';
+import { type WorkUntilIdleOptions, workUntilIdle } from './engine/work-until-idle.ts';
 import { createGenerator, type Generator } from './generate/generator.ts';
 import { type ToolContext, unrecorded } from './generate/tool/tool-context.ts';
 import type { Page } from './protocol/session.ts';
-import { sessionKey } from './session/session.ts';
+import { type Session, sessionKey } from './session/session.ts';
 import type { ListOptions, SnapshotStore, Store } from './store/contract/store.ts';
 import { createWebhooks, type Webhooks } from './webhook/webhooks.ts';
 
@@ -97,12 +88,13 @@ export interface App
   ready(): Promise<void>;
   /**
    * Executes background runs until none is left or `timeout` has passed, for a process that a schedule starts: a cron job or a
-   * serverless function. The app needs `work: false`, so that it does not work all the time. Call `close` afterwards.
+   * serverless function. The app needs `work: false`, so that it does not work all the time. Call `close` afterwards: if runs were
+   * waiting or running at the end (`isIdle` is `false`), it hands them over.
    * @example
    * const { isIdle } = await app.work({ timeout: 50_000 });
    * await app.close({ grace: 5_000 });
    */
-  work(options?: WorkUntilIdleOptions): Promise<WorkResult>;
+  work(options?: WorkUntilIdleOptions): Promise<{ readonly isIdle: boolean }>;
   /**
    * Takes no new work, lets running turns finish, hands over or stops what has not finished within `grace`, and
    * closes the tool sources and the store. A second call closes nothing twice; with a shorter `grace` it ends the wait of the first one.
@@ -131,7 +123,7 @@ export function waymark(options: AppOptions = {}): App {
   const checks: (() => Promise<void>)[] = [];
   const life = createHost({ ...options, dispatcher: engine.dispatcher }, { clock, newId });
   const { host } = life;
-  const generator = createGenerator<ToolExtras>({
+  const generator = createGenerator<{ readonly session: Session }>({
     registry,
     clock,
     newId,
@@ -205,7 +197,7 @@ export function waymark(options: AppOptions = {}): App {
       checks.push(check);
       return add(agent);
     }) as DefineAgent,
-    defineCustomAgent: ((own: CustomAgentOptions, handler: AgentHandler) => {
+    defineCustomAgent: ((own: AnyAgentOptions, handler: AgentHandler) => {
       checkFree(own.name);
       return add(createCustomAgent(own, handler, env));
     }) as DefineCustomAgent,
@@ -272,6 +264,9 @@ function durableCall(
   };
 }
 
-async function load(generator: Generator<ToolExtras>, directory: string): Promise<void> {
+async function load(
+  generator: Generator<{ readonly session: Session }>,
+  directory: string,
+): Promise<void> {
   await generator.loadPrompts(directory);
 }

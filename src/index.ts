@@ -2,23 +2,15 @@ export { type AgentToolOptions, agentTool } from './agent/define/agent-tool.ts';
 export { backgroundAgentTools } from './agent/define/background-tools.ts';
 export {
   type AgentOptions,
-  type CustomAgentOptions,
   type DefineAgent,
   type DefineCustomAgent,
   type DefineTool,
-  type ToolExtras,
   tool,
 } from './agent/define/define.ts';
 export { resumeRun } from './agent/define/resume-run.ts';
-export type {
-  Agent,
-  AgentMetadata,
-  CallOptions,
-  InvokeOptions,
-  RunOptions,
-} from './agent/spec/agent.ts';
+export type { Agent, CallOptions, InvokeOptions } from './agent/spec/agent.ts';
 export type { DispatchedRun, Dispatcher, QueueOptions } from './agent/spec/dispatcher.ts';
-export type { ErrorInfo, ErrorListener, ErrorPhase } from './agent/spec/error-reports.ts';
+export type { ErrorInfo, ErrorListener } from './agent/spec/error-reports.ts';
 export type {
   AgentHandler,
   AgentResult,
@@ -30,7 +22,7 @@ export type {
   TurnResult,
 } from './agent/spec/handler.ts';
 export type { Logger, TelemetryOptions } from './agent/spec/observability.ts';
-export type { AgentOptionsBase, CustomOf, Inferred } from './agent/spec/options.ts';
+export type { AgentOptionsBase, CustomOf } from './agent/spec/options.ts';
 export type {
   AgentLimits,
   ClientStateOptions,
@@ -48,7 +40,6 @@ export type {
   EditOptions,
   PendingInterrupts,
   RunHandle,
-  RunListOptions,
   SessionRef,
   StartedRun,
   UsageQuery,
@@ -84,7 +75,7 @@ export type {
 } from './api/types.ts';
 export { type App, waymark } from './app.ts';
 export type { AppOptions } from './app-options.ts';
-export type { Action, ActionContext, ActionDescriptor } from './core/action.ts';
+export type { Action, ActionContext } from './core/action.ts';
 export {
   type ErrorBody,
   isWaymarkError,
@@ -98,26 +89,14 @@ export type { Json, JsonObject } from './core/json/json.ts';
 export type { JsonPatch } from './core/json/patch.ts';
 export type { InferSchema, InferSchemaInput, JsonSchema, Schema } from './core/schema/schema.ts';
 export { type Clock, systemClock } from './core/time.ts';
-export type {
-  ClaimedRun,
-  ClaimRuns,
-  Engine,
-  EngineAgent,
-  EngineEnv,
-  WorkOptions,
-} from './engine/engine.ts';
+export type { ClaimedRun, Engine, EngineAgent, EngineEnv, WorkOptions } from './engine/engine.ts';
 export { type LocalEngine, localEngine } from './engine/local-engine.ts';
 export type { Recovery } from './engine/recovery.ts';
-export type { WorkResult, WorkUntilIdleOptions } from './engine/work-until-idle.ts';
-export type { Price, PricedModel } from './generate/answer/price.ts';
+export type { WorkUntilIdleOptions } from './engine/work-until-idle.ts';
+export type { Price } from './generate/answer/price.ts';
 export type { GenerateResponse } from './generate/answer/response.ts';
 export type { GenerateCall } from './generate/generate.ts';
-export type {
-  DocumentLike,
-  GenerateOptions,
-  GenerateSettings,
-  Limits,
-} from './generate/generate-options.ts';
+export type { GenerateOptions, GenerateSettings, Limits } from './generate/generate-options.ts';
 export type { GenerateChunk, GenerateStream } from './generate/generate-stream.ts';
 export type { LanguageModel, SpecificationVersion } from './generate/language-model/types.ts';
 export type { Middleware, ModelStep, ToolStep } from './generate/middleware/middleware.ts';
@@ -133,7 +112,6 @@ export {
   type ModelResponse,
   type ModelRunner,
   model,
-  type OutputRequest,
   type ToolChoice,
   type ToolDefinition,
 } from './generate/model.ts';
@@ -145,13 +123,8 @@ export {
   lastMessages,
   tokenBudget,
 } from './generate/prompt/history.ts';
-export type { Prompt, PromptArgument, PromptOptions } from './generate/prompt/prompt.ts';
-export {
-  type ResourceOptions,
-  type ResourceRef,
-  type ResourceRequest,
-  resource,
-} from './generate/prompt/resource.ts';
+export type { Prompt, PromptOptions } from './generate/prompt/prompt.ts';
+export { type ResourceRef, resource } from './generate/prompt/resource.ts';
 export {
   type Content,
   historyPlace,
@@ -170,13 +143,7 @@ export {
   interrupt,
   providerTool,
   type Tool,
-  type ToolArgument,
-  type ToolCustom,
-  type ToolInput,
   type ToolOptions,
-  type ToolResult,
-  type ToolReturn,
-  type ToolState,
 } from './generate/tool/tool.ts';
 export type { InterruptDeadline, ToolContext } from './generate/tool/tool-context.ts';
 export type {
@@ -194,11 +161,9 @@ export type {
   Part,
   ReasoningPart,
   ResourcePart,
-  Role,
   TextPart,
   ToolRequest,
   ToolRequestPart,
-  ToolResponse,
   ToolResponsePart,
 } from './protocol/message.ts';
 export type { MessageOptions, MessagePage } from './protocol/message-page.ts';
@@ -221,7 +186,6 @@ export type { Page, SessionInfo } from './protocol/session.ts';
 export type { EditNote, Snapshot, SnapshotEvent, SnapshotStatus } from './protocol/snapshot.ts';
 export type { Artifact, State } from './protocol/state.ts';
 export type {
-  ArtifactPatch,
   CallerToolInfo,
   Chunk,
   Cost,
@@ -235,12 +199,7 @@ export type {
   Usage,
 } from './protocol/turn.ts';
 export { always, never, on, onChange, type SnapshotPolicy } from './session/policy.ts';
-export type {
-  FileData,
-  NewFile,
-  OpenedFile,
-  OpenFileOptions,
-} from './session/session.ts';
+export type { NewFile, OpenedFile, OpenFileOptions } from './session/session.ts';
 export { currentSession, type Session } from './session/session.ts';
 export type {
   QueueHandoff,
@@ -255,5 +214,5 @@ export type {
 export { type MemoryStoreOptions, memoryStore } from './store/memory/memory-store.ts';
 export type { FeedSource, WebhookFeed } from './webhook/feed.ts';
 export type { Webhook, WebhookOptions } from './webhook/options.ts';
-export { signWebhook, verifyWebhook, type WebhookSecret } from './webhook/sign.ts';
+export { signWebhook, verifyWebhook } from './webhook/sign.ts';
 export type { Webhooks } from './webhook/webhooks.ts';

@@ -82,14 +82,6 @@ export interface WatchOptions extends Pick<ApiInvokeOptions, 'artifacts'> {
   readonly after?: EventId;
 }
 
-/** Which of the runs to list. */
-export interface RunListOptions {
-  /** @default all */
-  readonly limit?: number;
-  /** `next` of the previous page. */
-  readonly cursor?: string;
-}
-
 /** Narrows what `getUsage` sums up. */
 export interface UsageQuery {
   /** Only this session, with its sub-agents. */
@@ -307,14 +299,14 @@ export interface AgentApi<
   /** Stops a run from anywhere. Resolves to the status after the attempt, `undefined` for an unknown id. */
   abort(snapshot: SnapshotRef, options?: Call): Promise<SnapshotStatus | undefined>;
   /** The open runs, attached and detached, oldest first. */
-  listRuns(options?: Call & RunListOptions): Promise<Page<RunInfo>>;
+  listRuns(options?: Call & ListOptions): Promise<Page<RunInfo>>;
   /**
    * The usage of a session or, without `sessionId`, in all sessions of this agent: all that ever was, also in turns that
    * failed or lie on another branch. The tokens and cost of one turn are in the `usage` of its output and snapshot.
    */
   getUsage(options?: Call & UsageQuery): Promise<UsageReport>;
   /** The runs in the dead-letter queue, oldest first: they crashed too many workers. */
-  listDeadRuns(options?: Call & RunListOptions): Promise<Page<DeadRun>>;
+  listDeadRuns(options?: Call & ListOptions): Promise<Page<DeadRun>>;
   /** Retries a dead run with its remaining inputs, as a new run of its session. An unknown one is NOT_FOUND. */
   retryRun(run: SnapshotRef, options?: Call): Promise<RetryResult>;
 

@@ -1,4 +1,4 @@
-import type { PendingInterrupts } from '../api/agent-api.ts';
+import type { ApiCallOptions, PendingInterrupts } from '../api/agent-api.ts';
 import { withInterrupts } from '../api/calls.ts';
 import type { AgentTypes, WireTypes } from '../api/types.ts';
 import type { AgentInfo, WaitingSession } from '../protocol/requests.ts';
@@ -6,7 +6,7 @@ import type { Page } from '../protocol/session.ts';
 import type { ListOptions } from '../store/contract/store.ts';
 import { createRemoteAgent } from './create-remote-agent.ts';
 import { type ClientOptions, checkClientOptions } from './options.ts';
-import type { RemoteAgent, RemoteCallOptions, TypesOf } from './remote-agent.ts';
+import type { RemoteAgent, TypesOf } from './remote-agent.ts';
 import { createTransport } from './transport.ts';
 
 /** Anything that has the types of an agent: `typeof chat`. */
@@ -18,9 +18,9 @@ export interface Typed<Types extends AgentTypes = AgentTypes> {
 /** A client of a server and its agents. */
 export interface Client {
   /** The agents on the server, and what their stores can do. */
-  agents(options?: RemoteCallOptions): Promise<readonly AgentInfo[]>;
+  agents(options?: ApiCallOptions): Promise<readonly AgentInfo[]>;
   /** The sessions of all agents that wait for the answer of a person, newest first. Answer with `client.agent(item.agent).resume(item, …)`. */
-  listInterrupts(options?: RemoteCallOptions & ListOptions): Promise<Page<PendingInterrupts>>;
+  listInterrupts(options?: ApiCallOptions & ListOptions): Promise<Page<PendingInterrupts>>;
   /**
    * An agent by its name; nothing is sent before it is used. `client.agent<typeof chat>('chat')` has the types of
    * `chat`, which is imported as a type only.

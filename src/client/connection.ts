@@ -1,3 +1,4 @@
+import type { ApiInvokeOptions } from '../api/agent-api.ts';
 import type { ResumeInput } from '../api/interrupts.ts';
 import { describeOutput, type TurnInput, toInput, withCallerTools } from '../api/turn-values.ts';
 import type {
@@ -17,7 +18,6 @@ import { toToolSchema } from './caller-tool-schema.ts';
 import { closed, cutOff, notRun, PendingFrames, ResumeCursor } from './connection-state.ts';
 import { EventQueue } from './event-queue.ts';
 import { artifactQuery, followRun, ownTurnStart } from './follow-run.ts';
-import type { RemoteInvokeOptions } from './remote-agent.ts';
 import { fromErrorBody } from './remote-error.ts';
 import { identified, knowsRequests } from './request-id.ts';
 import { abortRun, steerRun } from './running-turn.ts';
@@ -29,7 +29,7 @@ import { chunksOf, type ReadEvent, StartedRun, toInit } from './turn-stream.ts';
 export function connect<Types extends AgentTypes>(
   transport: Transport,
   agent: string,
-  options: RemoteInvokeOptions<Types> = {},
+  options: ApiInvokeOptions<Types> = {},
 ): AgentConnection<Types> {
   return new SocketConnection(transport, agent, options);
 }
@@ -40,7 +40,7 @@ type DetachFrame = Extract<ClientFrame, { type: 'detach' }>;
 class SocketConnection<Types extends AgentTypes> implements AgentConnection<Types> {
   readonly #transport: Transport;
   readonly #agent: string;
-  readonly #artifacts: RemoteInvokeOptions['artifacts'];
+  readonly #artifacts: ApiInvokeOptions['artifacts'];
   readonly #chunks: AsyncIterable<ChunkOf<Types>>;
   readonly #events = new EventQueue<ReadEvent>();
   readonly #output = Promise.withResolvers<Output>();
@@ -61,7 +61,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   #state: 'open' | 'closing' | 'aborting' | 'ended' = 'open';
   readonly done: Promise<void>;
 
-  constructor(transport: Transport, agent: string, options: RemoteInvokeOptions<Types>) {
+  constructor(transport: Transport, agent: string, options: ApiInvokeOptions<Types>) {
     this.#transport = transport;
     this.#agent = agent;
     this.#place = new ResumeCursor(toInit(options));

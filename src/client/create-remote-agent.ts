@@ -1,3 +1,4 @@
+import type { ApiCallOptions, ApiInvokeOptions } from '../api/agent-api.ts';
 import { type AgentOperations, type BegunTurn, createCalls } from '../api/calls.ts';
 import type { AgentTypes, WireTypes } from '../api/types.ts';
 import type { OptionNames } from '../core/options.ts';
@@ -8,12 +9,7 @@ import type { Input, Output } from '../protocol/turn.ts';
 import { toToolSchema } from './caller-tool-schema.ts';
 import { connect } from './connection.ts';
 import type { ClientOptions } from './options.ts';
-import type {
-  RemoteAgent,
-  RemoteCallOptions,
-  RemoteInvokeOptions,
-  RemoteRunOptions,
-} from './remote-agent.ts';
+import type { RemoteAgent, RemoteRunOptions } from './remote-agent.ts';
 import { identified } from './request-id.ts';
 import { abortRun, steerRun } from './running-turn.ts';
 import type { RemoteRequest, Transport } from './transport.ts';
@@ -45,7 +41,7 @@ export function createRemoteAgent<Types extends AgentTypes>(
   const at = (
     operation: Operation,
     params: Readonly<Record<string, string>> = {},
-    { signal, ...options }: RemoteCallOptions & Fields = {},
+    { signal, ...options }: ApiCallOptions & Fields = {},
   ): RemoteRequest => {
     const { method, fields }: Route = routes[operation];
     const request = { operation, params: { agent: name, ...params }, signal };
@@ -70,7 +66,7 @@ export function createRemoteAgent<Types extends AgentTypes>(
     found(transport.find<T>(at(...call)));
   const describe: RemoteAgent['describe'] = (options) => ask('getAgent', {}, options);
 
-  const operations: AgentOperations<RemoteCallOptions, RemoteInvokeOptions> = {
+  const operations: AgentOperations<ApiCallOptions, ApiInvokeOptions> = {
     // A stream for single turns as well: only a stream tells the id by which a turn is stopped or found again.
     optionNames,
     toJsonSchema: toToolSchema,

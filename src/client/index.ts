@@ -7,7 +7,6 @@ export type {
   EditOptions,
   PendingInterrupts,
   RunHandle,
-  RunListOptions,
   SessionRef,
   StartedRun,
   UsageQuery,
@@ -48,7 +47,6 @@ export type {
   Diff,
   RetryResult,
   SteerResult,
-  ToolInfo,
   UsageReport,
   WaitingSession,
 } from '../protocol/requests.ts';
@@ -56,23 +54,8 @@ export type { DeadRun, RunInfo, RunMode } from '../protocol/run.ts';
 export type { Page, SessionInfo } from '../protocol/session.ts';
 export type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
 export type { Artifact, State } from '../protocol/state.ts';
-export type {
-  ArtifactPatch,
-  Chunk,
-  Cost,
-  FinishReason,
-  Input,
-  Output,
-  Reset,
-  Usage,
-} from '../protocol/turn.ts';
+export type { Chunk, Cost, FinishReason, Input, Output, Reset, Usage } from '../protocol/turn.ts';
 export type { SessionFilter, SnapshotListing } from '../store/contract/store.ts';
 export { type Client, client, createClient, type Typed } from './client.ts';
-export type { ClientOptions, ReconnectOptions, WebSocketLike } from './options.ts';
-export type {
-  RemoteAgent,
-  RemoteCallOptions,
-  RemoteInvokeOptions,
-  RemoteRunOptions,
-  TypesOf,
-} from './remote-agent.ts';
+export type { ClientOptions, WebSocketLike } from './options.ts';
+export type { RemoteAgent, TypesOf } from './remote-agent.ts';

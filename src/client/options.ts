@@ -6,7 +6,7 @@ import type { Clock } from '../core/time.ts';
 type ClientHeaders = HeadersInit | (() => HeadersInit | Promise<HeadersInit>);
 
 /** How a dropped stream reconnects. */
-export interface ReconnectOptions {
+interface ReconnectOptions {
   /** Maximum number of consecutive attempts without new data. @default 10 */
   readonly attempts?: number;
   /** Milliseconds before the first attempt; doubles with each attempt, with jitter. @default 200 */

@@ -2,16 +2,9 @@ import type { AgentApi, ApiCallOptions, ApiInvokeOptions } from '../api/agent-ap
 import type { AgentTypes, FailureOptions, RequestOptions, WireTypes } from '../api/types.ts';
 import type { AgentInfo } from '../protocol/requests.ts';
 
-/** Options of every call to a server. Owner and context come from the server's authentication, not from the client. */
-export interface RemoteCallOptions extends ApiCallOptions {}
-
-/** Options of a turn. */
-export interface RemoteInvokeOptions<Types extends AgentTypes = WireTypes>
-  extends ApiInvokeOptions<Types> {}
-
 /** Options of one turn, including its request id. */
 export interface RemoteRunOptions<Types extends AgentTypes = WireTypes>
-  extends RemoteInvokeOptions<Types>,
+  extends ApiInvokeOptions<Types>,
     RequestOptions,
     FailureOptions {}
 
@@ -19,10 +12,9 @@ export interface RemoteRunOptions<Types extends AgentTypes = WireTypes>
  * An agent on a server: the calls of `Agent`, over HTTP. It has `describe()` instead of `metadata`, and no `context`,
  * `model` and `owner`, which are set on the server.
  */
-export interface RemoteAgent<Types extends AgentTypes = WireTypes>
-  extends AgentApi<Types, RemoteCallOptions, RemoteInvokeOptions<Types>> {
+export interface RemoteAgent<Types extends AgentTypes = WireTypes> extends AgentApi<Types> {
   /** The agent, and the capabilities of its store. */
-  describe(options?: RemoteCallOptions): Promise<AgentInfo>;
+  describe(options?: ApiCallOptions): Promise<AgentInfo>;
 }
 
 /** The types of an agent: `TypesOf<typeof chat>`. */

@@ -3,7 +3,7 @@ import { type Status, WaymarkError } from '../core/error.ts';
 import { backoff, type Clock, randomFraction, systemClock } from '../core/time.ts';
 import { checkId } from '../protocol/ids.ts';
 import { type Operation, routes } from '../protocol/routes.ts';
-import type { ClientOptions, ReconnectOptions, WebSocketLike } from './options.ts';
+import type { ClientOptions, WebSocketLike } from './options.ts';
 import { foreignResponse, isNotFound, responseError } from './remote-error.ts';
 
 /** One request of the native dialect. */
@@ -180,7 +180,7 @@ interface Reconnect {
   delayOf(attempt: number): number | undefined;
 }
 
-function toReconnect(options: ReconnectOptions | false): Reconnect {
+function toReconnect(options: NonNullable<ClientOptions['reconnect']>): Reconnect {
   const {
     attempts = 10,
     delay = 200,

@@ -1,3 +1,4 @@
+import type { ApiInvokeOptions } from '../api/agent-api.ts';
 import type { BegunTurn } from '../api/calls.ts';
 import { describeOutput } from '../api/turn-values.ts';
 import type { AgentTypes, ChunkOf, OutputOf, WireTypes } from '../api/types.ts';
@@ -6,7 +7,7 @@ import type { TurnRequest } from '../protocol/requests.ts';
 import type { Init, Input } from '../protocol/turn.ts';
 import { EventQueue } from './event-queue.ts';
 import { artifactQuery, followRun, ownTurnStart, type RunEvent } from './follow-run.ts';
-import type { RemoteInvokeOptions, RemoteRunOptions } from './remote-agent.ts';
+import type { RemoteRunOptions } from './remote-agent.ts';
 import { identified } from './request-id.ts';
 import { steerRun, stopOnAbort, type TurnStop } from './running-turn.ts';
 import type { Transport } from './transport.ts';
@@ -47,7 +48,7 @@ export function streamTurn(
 
 interface Turn {
   readonly agent: string;
-  readonly artifacts: RemoteInvokeOptions['artifacts'];
+  readonly artifacts: ApiInvokeOptions['artifacts'];
   readonly body: TurnRequest;
   readonly stop: TurnStop;
   readonly events: EventQueue<ReadEvent>;
@@ -99,7 +100,7 @@ async function follow(
 /** The chunks among the events. `onReset` is called in order, when the reader reaches the reset. */
 export function chunksOf<Types extends AgentTypes>(
   events: AsyncIterable<ReadEvent>,
-  onReset: RemoteInvokeOptions['onReset'],
+  onReset: ApiInvokeOptions['onReset'],
 ): AsyncIterable<ChunkOf<Types>> {
   return {
     async *[Symbol.asyncIterator]() {
@@ -118,7 +119,7 @@ export function toInit<Types extends AgentTypes>({
   state,
   from,
   ifHead,
-}: RemoteInvokeOptions<Types>): Init {
+}: ApiInvokeOptions<Types>): Init {
   // A snapshot or an output has been replaced by its id, and the server checks the custom state.
   return { ifHead, from, snapshotId, sessionId, state } as Init;
 }

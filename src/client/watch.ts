@@ -1,11 +1,10 @@
-import type { WatchOptions } from '../api/agent-api.ts';
+import type { ApiCallOptions, WatchOptions } from '../api/agent-api.ts';
 import type { AgentTypes, SnapshotOf, WatchEvent } from '../api/types.ts';
 import { isWaymarkError } from '../core/error.ts';
 import { backoff } from '../core/time.ts';
 import { parseEventId } from '../protocol/ids.ts';
 import type { SnapshotStatus } from '../protocol/snapshot.ts';
 import { followRun } from './follow-run.ts';
-import type { RemoteCallOptions } from './remote-agent.ts';
 import type { Transport } from './transport.ts';
 
 const pollDelays = { baseMs: 250, maxMs: 5_000 };
@@ -20,7 +19,7 @@ export interface RemoteSnapshot {
 export async function* watchRun<Types extends AgentTypes>(
   transport: Transport,
   { agent, snapshotId }: RemoteSnapshot,
-  { after, artifacts, signal }: RemoteCallOptions & WatchOptions = {},
+  { after, artifacts, signal }: ApiCallOptions & WatchOptions = {},
 ): AsyncGenerator<WatchEvent<Types>, void, undefined> {
   if (after !== undefined) parseEventId(after);
   const line = {
@@ -54,7 +53,7 @@ export async function* watchRun<Types extends AgentTypes>(
 export async function waitForRun<Types extends AgentTypes>(
   transport: Transport,
   run: RemoteSnapshot,
-  { signal }: RemoteCallOptions = {},
+  { signal }: ApiCallOptions = {},
 ): Promise<SnapshotOf<Types>> {
   const read = (): Promise<SnapshotOf<Types>> => readSnapshot(transport, run, signal);
   let snapshot = await read();

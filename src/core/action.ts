@@ -14,7 +14,7 @@ import {
 export type ActionContext = Readonly<Record<string, unknown>>;
 
 /** An action as data, for tools that list and call actions. */
-export interface ActionDescriptor {
+interface ActionDescriptor {
   /** Identifies it in the registry: kind and name. */
   readonly key: string;
   /** The name. */

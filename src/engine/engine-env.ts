@@ -10,7 +10,7 @@ import {
   type RunSupport,
   type TakenRun,
 } from '../store/contract/store.ts';
-import type { ClaimedRun, ClaimRuns, DeadLetter, EngineEnv } from './engine.ts';
+import type { ClaimedRun, DeadLetter, EngineEnv } from './engine.ts';
 import { givenUpError } from './given-up.ts';
 import { byStore, createRecovery, takeSuspects } from './recovery.ts';
 import { createSuspects } from './suspects.ts';
@@ -45,7 +45,7 @@ export function createEngineEnv(
   const claimFrom = async (
     runs: RunSupport | undefined,
     names: readonly string[],
-    request: ClaimRuns,
+    request: Parameters<EngineEnv['claim']>[0],
   ): Promise<readonly ClaimedRun[]> => {
     const limit = request.runIds.length;
     const wanted = { ...request, agents: names, ttl: host.ttl, limit };

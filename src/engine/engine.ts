@@ -16,7 +16,7 @@ export interface EngineAgent {
 }
 
 /** Which runs to take over. */
-export interface ClaimRuns {
+interface ClaimRuns {
   /** The ids that the {@link Dispatcher} passed to the engine. */
   readonly runIds: readonly string[];
   /** The worker name of queued runs: the `worker` of the `QueueHandoff` that enqueued them. */

@@ -8,12 +8,6 @@ export interface WorkUntilIdleOptions extends WorkOptions {
   readonly timeout?: number;
 }
 
-/** The result of a scheduled call. */
-export interface WorkResult {
-  /** Whether no run was waiting or running at the end. If `false`, close the app: it hands over the runs that are not finished. */
-  readonly isIdle: boolean;
-}
-
 /** Milliseconds between two looks, and how many in a row must find nothing: a run may be between the queue and its worker. */
 const pollMs = 100;
 const quietPolls = 2;
@@ -32,7 +26,7 @@ export async function workUntilIdle(
     readonly closing: AbortSignal;
   },
   { timeout = 50_000, ...options }: WorkUntilIdleOptions,
-): Promise<WorkResult> {
+): Promise<{ readonly isIdle: boolean }> {
   if (!(timeout >= 0)) {
     throw new WaymarkError(
       'INVALID_ARGUMENT',

@@ -21,7 +21,7 @@ interface Document {
 }
 
 /** A document, or its text. */
-export type DocumentLike = string | Document;
+type DocumentLike = string | Document;
 
 /** The settings that prompts and agents share with generate: everything that does not depend on a conversation. */
 export interface GenerateSettings<

@@ -2,8 +2,15 @@ import type { Action } from '../core/action.ts';
 import { rethrow } from '../core/async/promises.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
+import type { DatesAsText } from '../core/json/dates.ts';
+import type { JsonObject } from '../core/json/json.ts';
 import { checkOptions } from '../core/options.ts';
-import { type Schema, toJsonSchema } from '../core/schema/schema.ts';
+import {
+  type InferSchema,
+  type InferSchemaInput,
+  type Schema,
+  toJsonSchema,
+} from '../core/schema/schema.ts';
 import type { Clock } from '../core/time.ts';
 import { type Price, withPrice } from './answer/price.ts';
 import { type GenerateResponse, type OutputOf, Progress } from './answer/response.ts';
@@ -27,31 +34,15 @@ import {
 import type { LanguageModel } from './language-model/types.ts';
 import { type Model, type ModelOptions, type ModelRef, type ModelRunner, model } from './model.ts';
 import { createDotpromptEngine, loadPromptFiles } from './prompt/dotprompt.ts';
-import {
-  createPrompt,
-  type Prompt,
-  type PromptArgument,
-  type PromptEnv,
-  type PromptOptions,
-} from './prompt/prompt.ts';
-import {
-  type Resource,
-  type ResourceOptions,
-  type ResourceRequest,
-  resource,
-} from './prompt/resource.ts';
+import { createPrompt, type Prompt, type PromptEnv, type PromptOptions } from './prompt/prompt.ts';
+import { type Resource, resource } from './prompt/resource.ts';
 import type { Content } from './prompt/template.ts';
 import type { ToolCallInfo } from './tool/run-tool-call.ts';
 import {
   type InterruptOptions,
   interrupt,
   type Tool,
-  type ToolArgument,
-  type ToolCustom,
-  type ToolInput,
   type ToolOptions,
-  type ToolResult,
-  type ToolReturn,
   tool,
 } from './tool/tool.ts';
 import type { ToolContext } from './tool/tool-context.ts';
@@ -91,21 +82,25 @@ export interface Generator<Extras extends object = object> {
     Input extends Schema | undefined = undefined,
     Output extends Schema | undefined = undefined,
     State extends Schema | undefined = undefined,
-    Returned extends ToolReturn<Output> = ToolReturn<Output>,
+    Returned extends InferSchemaInput<Output, unknown> = InferSchemaInput<Output, unknown>,
   >(
     options: ToolOptions<Input, Output, State>,
-    fn: (input: ToolInput<Input>, context: ToolContext & Extras) => Returned | Promise<Returned>,
-  ): Tool<ToolArgument<Input>, ToolResult<Output, Returned>, ToolCustom<State>>;
+    fn: (
+      input: InferSchema<Input, JsonObject>,
+      context: ToolContext & Extras,
+    ) => Returned | Promise<Returned>,
+  ): Tool<
+    InferSchemaInput<Input, JsonObject>,
+    InferSchema<Output, DatesAsText<Returned>>,
+    InferSchema<State, unknown>
+  >;
   /** Defines a tool whose answer always comes from outside. */
   defineInterrupt<
     Input extends Schema | undefined = undefined,
     Output extends Schema | undefined = undefined,
   >(options: InterruptOptions<Input, Output>): ReturnType<typeof interrupt<Input, Output>>;
   /** Defines content that messages refer to by its URI. */
-  defineResource(
-    options: ResourceOptions,
-    read: (request: ResourceRequest) => Content | Promise<Content>,
-  ): Resource;
+  readonly defineResource: typeof resource;
   /** Gives a schema a name, for `.prompt` files. */
   defineSchema<S extends Schema>(name: string, schema: S): S;
   /** Makes a text usable in templates as `{{> name}}`. */
@@ -115,7 +110,9 @@ export interface Generator<Extras extends object = object> {
     Input extends Schema | undefined = undefined,
     Output extends Schema | undefined = undefined,
     State = unknown,
-  >(options: PromptOptions<Input, Output, State>): Prompt<PromptArgument<Input>, Output, State>;
+  >(
+    options: PromptOptions<Input, Output, State>,
+  ): Prompt<InferSchemaInput<Input, JsonObject | undefined>, Output, State>;
   /** As `definePrompt`, for a prompt that is not registered. */
   inlinePrompt(options: PromptOptions): Prompt;
   /** Defines the prompts in the `.prompt` files of a directory and its folders; those that begin with `_` are partials. */

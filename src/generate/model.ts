@@ -50,7 +50,7 @@ export interface ToolDefinition {
 export type ToolChoice = 'auto' | 'required' | 'none' | { readonly tool: string };
 
 /** The form a model's answer should have. */
-export interface OutputRequest {
+interface OutputRequest {
   /** The name of the format. */
   readonly format: string;
   /** The content type of the text. */

@@ -5,7 +5,7 @@ import { createRegistry } from '../core/registry.ts';
 import { systemClock } from '../core/time.ts';
 import type { Message } from '../protocol/message.ts';
 import { openToolRequests, requestKey, textOf, toolRequestsOf } from '../protocol/messages.ts';
-import { type ScriptedAnswer, scriptedModel } from '../testing/scripted-model.ts';
+import { type ScriptedReply, scriptedModel } from '../testing/scripted-model.ts';
 import { createGenerator } from './generator.ts';
 import { userMessage } from './prompt/template.ts';
 import { tool } from './tool/tool.ts';
@@ -61,7 +61,7 @@ test('a call that is stopped at any moment leaves a conversation that can contin
       fc.nat(40),
       fc.boolean(),
       async (script, moment, deaf) => {
-        const model = scriptedModel([...(script as ScriptedAnswer[]), 'The end.', 'Next.']);
+        const model = scriptedModel([...(script as ScriptedReply[]), 'The end.', 'Next.']);
         const app = createGenerator({
           registry: createRegistry<Action>(),
           clock: systemClock,

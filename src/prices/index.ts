@@ -1,3 +1,3 @@
-export type { Price, PricedModel } from '../generate/answer/price.ts';
+export type { Price } from '../generate/answer/price.ts';
 export type { Cost, Usage } from '../protocol/turn.ts';
 export { type CalcPrice, priceTable } from './price-table.ts';

@@ -1,6 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 import { requireOptional } from '../core/platform.ts';
-import type { Price, PricedModel } from '../generate/answer/price.ts';
+import type { Price } from '../generate/answer/price.ts';
 import type { Usage } from '../protocol/turn.ts';
 
 /** `calcPrice` of `@pydantic/genai-prices`, as far as it is used. */
@@ -44,7 +44,7 @@ export function priceTable(calcPrice: CalcPrice = loadCalcPrice()): Price {
 
 function lookUp(
   calcPrice: CalcPrice,
-  { id, provider }: PricedModel,
+  { id, provider }: Parameters<Price>[0],
   usage: Usage,
 ): number | undefined {
   const { inputTokens = 0, outputTokens = 0 } = usage;

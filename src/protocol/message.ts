@@ -101,8 +101,6 @@ export const message = v.object({
 export type Role = v.InferOutput<typeof role>;
 /** A request of the model to run a tool. */
 export interface ToolRequest extends v.InferOutput<typeof toolRequest> {}
-/** The result of a tool call. */
-export interface ToolResponse extends v.InferOutput<typeof toolResponse> {}
 /** Text of a message or artifact. */
 export interface TextPart extends v.InferOutput<typeof textPart> {}
 /** An image, audio, or another file. */

@@ -1,7 +1,7 @@
 import { toResume } from '../api/interrupts.ts';
 import { type SnapshotRef, sessionIdOf, snapshotIdOf, toInput } from '../api/turn-values.ts';
 import type { AgentTypes, OutputOf } from '../api/types.ts';
-import type { RemoteInvokeOptions } from '../client/index.ts';
+import type { ApiInvokeOptions } from '../client/index.ts';
 import { type ErrorBody, toErrorBody } from '../core/error.ts';
 import { randomBytes } from '../core/platform.ts';
 import { systemClock } from '../core/time.ts';
@@ -262,7 +262,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     }
   }
 
-  #init(): RemoteInvokeOptions<Types> {
+  #init(): ApiInvokeOptions<Types> {
     const { sessionData, atHead } = this.#flowContext.conversation;
     const { state, sessionId, snapshotId } = sessionData;
     if (state) return { state };

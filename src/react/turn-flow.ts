@@ -1,5 +1,5 @@
-import type { AgentTypes, OutputOf, SnapshotOf } from '../api/types.ts';
-import type { RemoteRunOptions } from '../client/index.ts';
+import type { AgentTypes, OutputOf, RequestOptions, SnapshotOf } from '../api/types.ts';
+import type { ApiInvokeOptions } from '../client/index.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Input, Reset } from '../protocol/turn.ts';
@@ -10,7 +10,7 @@ import { addTurn, type SessionData, sessionDataOfSnapshot } from './session-data
 export interface OwnTurn<Types extends AgentTypes> {
   readonly input: Input;
   /** Where it starts, and its tools. */
-  readonly init: RemoteRunOptions<Types>;
+  readonly init: ApiInvokeOptions<Types> & RequestOptions;
   /** The messages to show as sent. */
   readonly sent: readonly Message[];
   readonly stop: AbortSignal;

@@ -12,9 +12,9 @@ export {
   type TurnSide,
 } from './recorded-session.ts';
 export type { ToolModes } from './recorded-tools.ts';
-export { type RedactText, redactExport } from './redact-export.ts';
+export { redactExport } from './redact-export.ts';
 export { replay } from './replay.ts';
-export type { ReplayReport, ShownSide, TurnReport, TurnScore } from './report.ts';
+export type { ReplayReport, TurnReport } from './report.ts';
 export type { ScoredTurn, Scorer } from './scorers.ts';
 export { contains, exact, matchesSchema } from './scorers.ts';
 export { scriptedModelFrom } from './scripted-model-from.ts';

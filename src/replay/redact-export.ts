@@ -9,7 +9,7 @@ import { fromSessionExport } from '../session/import-session.ts';
 import { fromPlainState, hashState } from '../session/session-state.ts';
 
 /** Gets every text of a session: of messages, tool calls, state and artifacts. The same text must give the same result. */
-export type RedactText = (text: string) => string;
+type RedactText = (text: string) => string;
 
 /**
  * A copy of an exported session in which every text went through a function, for fixtures without personal data. What belongs

@@ -4,7 +4,7 @@ import { type Divergence, spoken, tokensOf } from './compare.ts';
 import type { SkippedTurn, TurnSide } from './recorded-session.ts';
 
 /** The score of a turn: 1 is right, 0 is wrong. */
-export interface TurnScore {
+interface TurnScore {
   /** The name of the scorer. */
   readonly name: string;
   /** From 0 to 1. */
@@ -24,7 +24,7 @@ interface TurnCost {
 }
 
 /** One side of a turn, as reports show it. */
-export interface ShownSide extends TurnCost {
+interface ShownSide extends TurnCost {
   /** The text of the answer. */
   readonly text: string;
   /** The tool calls. */

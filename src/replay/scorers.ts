@@ -3,7 +3,7 @@ import { parse, type Schema } from '../core/schema/schema.ts';
 import type { Input } from '../protocol/turn.ts';
 import { type Divergence, spoken } from './compare.ts';
 import type { TurnSide } from './recorded-session.ts';
-import type { TurnScore } from './report.ts';
+import type { TurnReport } from './report.ts';
 
 /** A turn as scorers get it. */
 export interface ScoredTurn {
@@ -30,7 +30,7 @@ export type Scorer = ScoreFunction | { readonly name: string; readonly score: Sc
 export async function scoreTurn(
   scorers: readonly Scorer[],
   turn: ScoredTurn,
-): Promise<readonly TurnScore[]> {
+): Promise<TurnReport['scores']> {
   return await Promise.all(
     scorers.map(async (scorer, place) => {
       const name = scorer.name === '' ? `score ${place + 1}` : scorer.name;
@@ -45,7 +45,7 @@ export async function scoreTurn(
   );
 }
 
-function toScore(verdict: Verdict): Omit<TurnScore, 'name'> {
+function toScore(verdict: Verdict): Omit<TurnReport['scores'][number], 'name'> {
   if (typeof verdict !== 'object') return { score: Number(verdict) };
   const { score, reason } = verdict;
   return { score: Number(score), ...(reason !== undefined && { reason }) };

@@ -8,7 +8,7 @@ import { mountGenkit, prepareGenkit } from './genkit/mount.ts';
 import { type Caller, createIdentify, createPresence, guardHooks } from './http/auth.ts';
 import { addressOf, headerOf, headersOf, type NodeBindings } from './http/connection.ts';
 import { errorResponse, invalid, short } from './http/errors.ts';
-import type { CorsOptions, HandlerOptions, ServerProtocol } from './http/handler-options.ts';
+import type { HandlerOptions, ServerProtocol } from './http/handler-options.ts';
 import { mountHealth } from './http/health.ts';
 import { addSafetyHeaders } from './http/json-response.ts';
 import { createSlots, resolveLimits } from './http/limits.ts';
@@ -208,7 +208,10 @@ function isSafe(method: string): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 }
 
-function corsOf({ origins, credentials = false }: CorsOptions): ReturnType<typeof cors> {
+function corsOf({
+  origins,
+  credentials = false,
+}: NonNullable<HandlerOptions['cors']>): ReturnType<typeof cors> {
   if (origins === true && credentials) {
     throw invalid(
       'cors: name the origins that may send credentials. Not every origin may send them.',

@@ -7,11 +7,8 @@ export type { Auth, Authorize, AuthorizeCall, Caller } from './http/auth.ts';
 export type {
   A2aServerOptions,
   AguiServerOptions,
-  AllowedOrigins,
-  CorsOptions,
   HandlerOptions,
   McpServerOptions,
-  OpenAiAllowance,
   OpenAiServerOptions,
   ServerProtocol,
 } from './http/handler-options.ts';

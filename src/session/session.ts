@@ -185,7 +185,7 @@ export function currentSession<Custom = unknown>(): Session<Custom> {
 }
 
 /** The bytes of a file: in memory, or as they come. */
-export type FileData = Uint8Array | Blob | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
+type FileData = Uint8Array | Blob | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
 /** A file to store with `session.saveFile`. */
 export interface NewFile {

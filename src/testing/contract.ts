@@ -7,14 +7,6 @@ export {
   type StartMode,
   startContractProcess,
 } from './engine-contract/contract-process.ts';
-export {
-  type EngineCluster,
-  type EngineContractOptions,
-  engineContract,
-} from './engine-contract/engine-contract.ts';
+export { type EngineCluster, engineContract } from './engine-contract/engine-contract.ts';
 export type { OpenedStore } from './store-contract/kit.ts';
-export {
-  type Capability,
-  type StoreContractOptions,
-  storeContract,
-} from './store-contract/store-contract.ts';
+export { storeContract } from './store-contract/store-contract.ts';

@@ -1,7 +1,6 @@
 export { serveContractProcess } from './engine-contract/contract-process.ts';
 export { type FakeClock, fakeClock } from './fake-clock.ts';
 export {
-  type ScriptedAnswer,
   type ScriptedModel,
   type ScriptedReply,
   type ScriptStep,

@@ -20,7 +20,7 @@ import type { FinishReason, Usage } from '../protocol/turn.ts';
 export type ScriptedReply = string | ScriptedAnswer;
 
 /** A full answer; omitted fields are not part of it. */
-export interface ScriptedAnswer {
+interface ScriptedAnswer {
   /** Streamed as one chunk; use `chunks` for several. */
   readonly text?: string;
   /** The text, split into the chunks to stream. */

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import { jsonValue } from '../protocol/json-value.ts';
-import { keysOf, type WebhookSecret } from './sign.ts';
+import { keysOf } from './sign.ts';
 
 /** Options of the webhooks that an app sends. */
 export interface WebhookOptions {
@@ -10,7 +10,7 @@ export interface WebhookOptions {
    * The key from which the secret of each receiver is derived (`app.webhooks.secretFor`); never share it. It is `whsec_` followed by 24 to
    * 64 random bytes in Base64. To rotate it, pass several: each webhook is then signed with all of them.
    */
-  readonly secret: WebhookSecret | undefined;
+  readonly secret: string | readonly string[] | undefined;
   /** Also sends to `http` and `https` addresses of this machine, for development and tests. @default false */
   readonly allowLoopback?: boolean;
   /** How often a webhook is sent to a receiver that does not accept it. @default 10 */

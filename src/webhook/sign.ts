@@ -2,7 +2,7 @@ import { WaymarkError } from '../core/error.ts';
 import { hmacSha256, timingSafeEqual } from '../core/platform.ts';
 
 /** A secret: `whsec_` and 24 to 64 random bytes as Base64. Several: for rotation. */
-export type WebhookSecret = string | readonly string[];
+type WebhookSecret = string | readonly string[];
 
 /** The content that a signature covers. */
 interface SignedContent {

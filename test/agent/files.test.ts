@@ -7,8 +7,8 @@ import {
   type Agent,
   type Artifact,
   agentTool,
-  type FileData,
   memoryStore,
+  type NewFile,
   type OpenedFile,
   type Session,
   type Store,
@@ -62,7 +62,7 @@ describe.each(Object.keys(stores))('a file that a turn saves (%s)', (kind) => {
 
   test('S626: is an artifact that names it, and is opened in the turn, by the agent and in ranges', async () => {
     await using app = openApp({ store: open() });
-    const forms: Readonly<Record<string, () => FileData>> = {
+    const forms: Readonly<Record<string, () => NewFile['data']>> = {
       bytes: () => bytes,
       blob: () => new Blob([bytes], { type: 'image/png' }),
       stream: () => new Blob([bytes]).stream(),

@@ -4,7 +4,7 @@ import type { Generator } from '../../generate/generator.ts';
 import { checkNamedTools, type Middleware } from '../../generate/middleware/middleware.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { Prompt } from '../../generate/prompt/prompt.ts';
-import type { Tool, ToolState } from '../../generate/tool/tool.ts';
+import type { Tool } from '../../generate/tool/tool.ts';
 import { checkToolRefs, isToolSource, type ToolRef } from '../../generate/tool/tool-source.ts';
 import { type Session, sessionKey } from '../../session/session.ts';
 import type { AgentSpec } from '../spec/spec.ts';
@@ -164,7 +164,7 @@ function outsideAgent(tool: string): WaymarkError {
   );
 }
 
-function startMisfit(state: ToolState<unknown>, initial: unknown): string | undefined {
+function startMisfit(state: NonNullable<Tool['state']>, initial: unknown): string | undefined {
   try {
     state.check(initial);
     return undefined;

@@ -11,13 +11,7 @@ import type { Init, Input } from '../../protocol/turn.ts';
 import type { FilePlace } from '../../store/contract/store.ts';
 import { Connection, TurnStream, type TurnStreamOptions } from '../connection/connection.ts';
 import type { AgentHost } from '../persistence/host.ts';
-import type {
-  Agent,
-  AgentMetadata,
-  CallOptions,
-  InvokeOptions,
-  RunOptions,
-} from '../spec/agent.ts';
+import type { Agent, CallOptions, InvokeOptions, RunOptions } from '../spec/agent.ts';
 import { parseInit, scopeOf } from '../spec/input.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { type FileArtifact, openArtifact, openFile } from '../turn/files.ts';
@@ -148,7 +142,7 @@ function withoutHead(parsed: Init): Pick<InvocationRequest, 'init' | 'ifHead'> {
   return { init, ifHead };
 }
 
-function metadataOf(spec: AgentSpec): AgentMetadata {
+function metadataOf(spec: AgentSpec): Agent['metadata'] {
   const { store } = spec;
   const claims = store?.runs !== undefined;
   return defined({

@@ -1,26 +1,18 @@
-import type { Json } from '../../core/json/json.ts';
-import type { Schema } from '../../core/schema/schema.ts';
+import type { DatesAsText } from '../../core/json/dates.ts';
+import type { Json, JsonObject } from '../../core/json/json.ts';
+import type { InferSchema, InferSchemaInput, Schema } from '../../core/schema/schema.ts';
 import type { OutputOf as GeneratedOutput } from '../../generate/answer/response.ts';
 import type { GenerateSettings } from '../../generate/generate-options.ts';
 import type { CompactOptions, HistorySelection } from '../../generate/prompt/history.ts';
-import type { Prompt, PromptArgument } from '../../generate/prompt/prompt.ts';
+import type { Prompt } from '../../generate/prompt/prompt.ts';
 import type { Template } from '../../generate/prompt/template.ts';
-import {
-  tool as plainTool,
-  type Tool,
-  type ToolArgument,
-  type ToolCustom,
-  type ToolInput,
-  type ToolOptions,
-  type ToolResult,
-  type ToolReturn,
-} from '../../generate/tool/tool.ts';
+import { tool as plainTool, type Tool, type ToolOptions } from '../../generate/tool/tool.ts';
 import type { ToolContext } from '../../generate/tool/tool-context.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Session } from '../../session/session.ts';
 import type { Agent } from '../spec/agent.ts';
 import type { AgentHandler } from '../spec/handler.ts';
-import type { AgentOptionsBase, CustomOf, Inferred } from '../spec/options.ts';
+import type { AgentOptionsBase, CustomOf } from '../spec/options.ts';
 
 /** Options of a prompt agent; `promptInput` is the input of its existing prompt. */
 export interface AgentOptions<
@@ -59,24 +51,17 @@ export interface AgentOptions<
  */
 export type DefineAgent = <
   State extends Schema | undefined = undefined,
-  Initial extends Inferred<State> | undefined = undefined,
+  Initial extends InferSchema<State, Json | undefined> | undefined = undefined,
   Status extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
-  Argument = PromptArgument<undefined>,
+  Argument = JsonObject | undefined,
 >(
   options: AgentOptions<State, Initial, Status, Output, Argument>,
 ) => Agent<{
   custom: CustomOf<State, Initial>;
-  status: Inferred<Status>;
+  status: InferSchema<Status, Json | undefined>;
   output: GeneratedOutput<Output>;
 }>;
-
-/** Options of a custom agent. */
-export interface CustomAgentOptions<
-  State extends Schema | undefined = Schema | undefined,
-  Initial = unknown,
-  Status extends Schema | undefined = Schema | undefined,
-> extends AgentOptionsBase<State, Initial, Status> {}
 
 /**
  * Declares an agent with a turn loop of your own. All types are inferred.
@@ -90,25 +75,16 @@ export interface CustomAgentOptions<
  */
 export type DefineCustomAgent = <
   State extends Schema | undefined = undefined,
-  Initial extends Inferred<State> | undefined = undefined,
+  Initial extends InferSchema<State, Json | undefined> | undefined = undefined,
   Status extends Schema | undefined = undefined,
 >(
-  options: CustomAgentOptions<State, Initial, Status>,
-  handler: AgentHandler<CustomOf<State, Initial>, Inferred<Status>>,
+  options: AgentOptionsBase<State, Initial, Status>,
+  handler: AgentHandler<CustomOf<State, Initial>, InferSchema<Status, Json | undefined>>,
 ) => Agent<{
   custom: CustomOf<State, Initial>;
-  status: Inferred<Status>;
+  status: InferSchema<Status, Json | undefined>;
   output: Json | undefined;
 }>;
-
-/** Additional fields in the context of every tool of an app. */
-export interface ToolExtras<Custom = unknown> {
-  /**
-   * The session of the turn that the tool was called in, typed by the tool's `state`. Outside an agent, as in a plain
-   * `generate`, there is none: using it is FAILED_PRECONDITION.
-   */
-  readonly session: Session<Custom>;
-}
 
 /**
  * Declares a tool. All types are inferred; `state` types the session.
@@ -123,14 +99,24 @@ export type DefineTool = <
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
   State extends Schema | undefined = undefined,
-  Returned extends ToolReturn<Output> = ToolReturn<Output>,
+  Returned extends InferSchemaInput<Output, unknown> = InferSchemaInput<Output, unknown>,
 >(
   options: ToolOptions<Input, Output, State>,
   fn: (
-    input: ToolInput<Input>,
-    context: ToolContext & ToolExtras<ToolCustom<State>>,
+    input: InferSchema<Input, JsonObject>,
+    context: ToolContext & {
+      /**
+       * The session of the turn that the tool was called in, typed by the tool's `state`. Outside an agent, as in a plain
+       * `generate`, there is none: using it is FAILED_PRECONDITION.
+       */
+      readonly session: Session<InferSchema<State, unknown>>;
+    },
   ) => Returned | Promise<Returned>,
-) => Tool<ToolArgument<Input>, ToolResult<Output, Returned>, ToolCustom<State>>;
+) => Tool<
+  InferSchemaInput<Input, JsonObject>,
+  InferSchema<Output, DatesAsText<Returned>>,
+  InferSchema<State, unknown>
+>;
 
 /**
  * Creates a tool from a function. It is not registered by name: pass it to the agents and calls that use it.

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { RunListOptions, UsageQuery } from '../../api/agent-api.ts';
+import type { UsageQuery } from '../../api/agent-api.ts';
 import type { AgentOperations } from '../../api/calls.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
@@ -15,6 +15,7 @@ import { addUsage } from '../../protocol/usage.ts';
 import { fromPlainState } from '../../session/session-state.ts';
 import type {
   DeadRunRecord,
+  ListOptions,
   RunRecord,
   RunSupport,
   Scope,
@@ -142,7 +143,7 @@ function noStore(spec: AgentSpec): WaymarkError {
 function runPage<Run extends { readonly snapshotId: string }>(
   runs: readonly Run[],
   timeOf: (run: Run) => string,
-  { limit = Math.max(runs.length, 1), cursor }: RunListOptions,
+  { limit = Math.max(runs.length, 1), cursor }: ListOptions,
 ): Page<Run> {
   const keyOf = (run: Run) => [Date.parse(timeOf(run)), run.snapshotId] as const;
   const sorted = runs

@@ -43,7 +43,7 @@ export interface RunOptions<Types extends AgentTypes = WireTypes>
     FailureOptions {}
 
 /** The capabilities of an agent and its store, for user interfaces. */
-export interface AgentMetadata {
+interface AgentMetadata {
   /** Whether the store or the client holds the state. */
   readonly stateManagement: 'server' | 'client';
   /** Whether other processes can abort its runs. */

@@ -1,7 +1,7 @@
 import { errorText } from '../../core/error.ts';
 
 /** The work in which an error happened. */
-export type ErrorPhase =
+type ErrorPhase =
   /** The agent's own code, a limit, or a state that does not fit its schema. */
   | 'turn'
   /** The template of a prompt, or what it reads. */

@@ -36,9 +36,6 @@ export const agentOptionNames: OptionNames<AnyAgentOptions> = {
   onFinish: 'function',
 };
 
-/** The output of a schema, or any JSON when there is none. */
-export type Inferred<S> = S extends Schema ? InferSchema<S> : Json | undefined;
-
 /** The parts of a state that a title can use. */
 interface TitledState<Custom> {
   /** The messages so far. */
@@ -64,7 +61,9 @@ export interface AgentOptionsBase<
   /** The custom state of a new session. */
   readonly initialState?: Initial;
   /** Converts a stored custom state that no longer matches the schema. */
-  readonly upgradeState?: (custom: unknown) => Inferred<State> | Promise<Inferred<State>>;
+  readonly upgradeState?: (
+    custom: unknown,
+  ) => InferSchema<State, Json | undefined> | Promise<InferSchema<State, Json | undefined>>;
   /** The schema of the status chunks that `respond.status` sends. */
   readonly status?: Status;
   /** The store for sessions; with `false` the client holds the state. @default the app's store */

@@ -2,13 +2,7 @@ import { abortError } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { checkArtifactName, fileHashOf, filePart } from '../../protocol/artifacts.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import type {
-  FileData,
-  NewFile,
-  OpenedFile,
-  OpenFileOptions,
-  SessionFiles,
-} from '../../session/session.ts';
+import type { NewFile, OpenedFile, OpenFileOptions, SessionFiles } from '../../session/session.ts';
 import type {
   FileHolder,
   FilePlace,
@@ -75,21 +69,21 @@ function checked(file: NewFile): NewFile {
   return file;
 }
 
-function typeOf(data: FileData): string {
+function typeOf(data: NewFile['data']): string {
   const type = data instanceof Blob ? data.type : '';
   return type === '' ? 'application/octet-stream' : type;
 }
 
 /** The bytes of a file on their way to the store. Ends with an error when there are too many or the turn is stopped. */
 class Source {
-  readonly #data: FileData;
+  readonly #data: NewFile['data'];
   readonly #name: string;
   readonly #most: number;
   readonly #signal: AbortSignal;
   #failure: { readonly error: unknown } | undefined;
 
   constructor(
-    data: FileData,
+    data: NewFile['data'],
     options: { readonly name: string; readonly most: number; readonly signal: AbortSignal },
   ) {
     this.#data = data;
@@ -150,7 +144,7 @@ class Source {
   }
 }
 
-function piecesOf(data: FileData): AsyncIterator<Uint8Array> {
+function piecesOf(data: NewFile['data']): AsyncIterator<Uint8Array> {
   if (data instanceof Uint8Array) return once(data);
   if (data instanceof Blob) return fromStream(data.stream());
   if (data instanceof ReadableStream) return fromStream(data);

@@ -15,13 +15,7 @@ import type { AgentHost } from '../persistence/host.ts';
 import type { Receipt } from '../persistence/receipt.ts';
 import { completeTransform, createChunkTransform } from '../persistence/transform.ts';
 import type { QueueOptions } from '../spec/dispatcher.ts';
-import {
-  causesOf,
-  type ErrorInfo,
-  type ErrorPhase,
-  isReported,
-  markReported,
-} from '../spec/error-reports.ts';
+import { causesOf, type ErrorInfo, isReported, markReported } from '../spec/error-reports.ts';
 import type { AgentResult } from '../spec/handler.ts';
 import { freshState, scopeOf } from '../spec/input.ts';
 import type { AgentSpec, Transform } from '../spec/spec.ts';
@@ -307,7 +301,7 @@ class Failures {
     this.#tell = tell;
   }
 
-  report(error: unknown, phase: ErrorPhase, subject: Pick<ErrorInfo, 'model'> = {}): void {
+  report(error: unknown, phase: ErrorInfo['phase'], subject: Pick<ErrorInfo, 'model'> = {}): void {
     const original = originalOf(error);
     adviseFrozen(original);
     const isKnown = isReported(error) || this.#find(error) >= 0;

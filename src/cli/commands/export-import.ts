@@ -6,7 +6,7 @@ import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
-import { type RedactText, redactExport, toTestFile } from '../../replay/index.ts';
+import { redactExport, toTestFile } from '../../replay/index.ts';
 import type { SessionExport } from '../../session/export-session.ts';
 import type { Scope } from '../../store/contract/store.ts';
 import { flag, jsonOption, option } from '../command.ts';
@@ -111,10 +111,11 @@ function testWriter(
 async function loadTransform(
   file: string | undefined,
   cwd: string,
-): Promise<RedactText | undefined> {
+): Promise<Parameters<typeof redactExport>[1] | undefined> {
   if (file === undefined) return undefined;
   const module = (await import(pathToFileURL(resolve(cwd, file)).href)) as { default?: unknown };
-  if (typeof module.default === 'function') return module.default as RedactText;
+  if (typeof module.default === 'function')
+    return module.default as Parameters<typeof redactExport>[1];
   throw new UsageError(`${file} has no default export that is a function.`);
 }
 

@@ -16,13 +16,19 @@ export type { JsonSchema } from './json-schema.ts';
 /** A schema of zod, valibot, arktype or any other Standard Schema library, or a plain JSON Schema. */
 export type Schema<Output = unknown> = StandardSchemaV1<unknown, Output> | JsonSchema;
 
-/** The output type of a schema. */
-export type InferSchema<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : Json;
+/** The output type of a schema; `Missing` when there is none. */
+export type InferSchema<S, Missing = Json> = S extends StandardSchemaV1
+  ? StandardSchemaV1.InferOutput<S>
+  : S extends Schema
+    ? Json
+    : Missing;
 
-/** The type of what a schema takes. */
-export type InferSchemaInput<S> = S extends StandardSchemaV1
+/** The input type of a schema; `Missing` when there is none. */
+export type InferSchemaInput<S, Missing = Json> = S extends StandardSchemaV1
   ? StandardSchemaV1.InferInput<S>
-  : Json;
+  : S extends Schema
+    ? Json
+    : Missing;
 
 /** Checks a value at the door; INVALID_ARGUMENT says what is wrong where. A promise only if the schema is asynchronous. */
 export function parse<S extends Schema>(

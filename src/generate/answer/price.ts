@@ -4,7 +4,7 @@ import type { Cost, Usage } from '../../protocol/turn.ts';
 import type { Model, ModelRequest } from '../model.ts';
 
 /** The model of a call that is to be priced. */
-export interface PricedModel {
+interface PricedModel {
   /** Its name in the app, such as `openai.responses/gpt-5`. */
   readonly name: string;
   /** The provider's own name of it, such as `gpt-5`. */

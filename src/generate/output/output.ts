@@ -2,14 +2,14 @@ import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import { isJsonArray, isJsonObject, type Json } from '../../core/json/json.ts';
 import { checkOptions, kindOf, type OptionNames } from '../../core/options.ts';
 import { type JsonSchema, parse, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
-import type { OutputRequest } from '../model.ts';
+import type { ModelRequest } from '../model.ts';
 import { findJson, findPartialJson } from './find-json.ts';
 
 /** A way in which an answer can be structured: the instructions for the model, and how its text is parsed. */
 export interface OutputFormat {
   readonly name: OutputFormatName;
   /** The request to a model that constrains its output itself. */
-  request(schema: JsonSchema | undefined): OutputRequest | undefined;
+  request(schema: JsonSchema | undefined): ModelRequest['output'];
   /** The instructions for a model that does not. */
   instructions(schema: JsonSchema | undefined): string | undefined;
   /** Reads a whole answer; UNAVAILABLE if it does not have the format. */

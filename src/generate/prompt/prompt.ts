@@ -55,12 +55,7 @@ export interface PromptOptions<
 }
 
 /** The input of a prompt's templates, for its input schema. */
-type PromptInput<Input> = Input extends Schema ? InferSchema<Input> : JsonObject | undefined;
-
-/** The argument of a prompt's caller, for its input schema. */
-export type PromptArgument<Input> = Input extends Schema
-  ? InferSchemaInput<Input>
-  : JsonObject | undefined;
+type PromptInput<Input> = InferSchema<Input, JsonObject | undefined>;
 
 /** Generate options whose messages are made for one request and stored nowhere. */
 interface RenderedPrompt<Output extends Schema | undefined = Schema | undefined>
@@ -148,8 +143,8 @@ export function createPrompt<
 >(
   options: PromptOptions<Input, Output, State>,
   env: PromptEnv,
-): Prompt<PromptArgument<Input>, Output, State> {
-  type Argument = PromptArgument<Input>;
+): Prompt<InferSchemaInput<Input, JsonObject | undefined>, Output, State> {
+  type Argument = InferSchemaInput<Input, JsonObject | undefined>;
   checkOptions(options, optionNames, `prompt "${options.name}"`);
   if (options.tools !== undefined) checkToolRefs(options.tools, `prompt "${options.name}"`);
   const { name, description, metadata, input: schema, defaultInput, ...rest } = options;

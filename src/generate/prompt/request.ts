@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import { lastToolRound, openToolRequests, type Summary } from '../../protocol/messages.ts';
-import type { DocumentLike, GenerateOptions } from '../generate-options.ts';
+import type { GenerateOptions } from '../generate-options.ts';
 import type { ModelRequest } from '../model.ts';
 import { instructionsOf, type ResolvedOutput } from '../output/output.ts';
 import type { Tool } from '../tool/tool.ts';
@@ -158,12 +158,12 @@ function lastUser(messages: readonly Message[]): number {
 }
 
 /** A message with documents behind its own content, numbered so that an answer can refer to them. */
-function withDocuments(message: Message, docs: readonly DocumentLike[]): Message {
+function withDocuments(message: Message, docs: NonNullable<GenerateOptions['docs']>): Message {
   if (docs.length === 0) return message;
   return { ...message, content: [...message.content, ...documentParts(docs)] };
 }
 
-function documentParts(docs: readonly DocumentLike[]): Part[] {
+function documentParts(docs: NonNullable<GenerateOptions['docs']>): Part[] {
   const parts: Part[] = [{ text: '\n\nUse these documents where they help:' }];
   for (const [index, doc] of docs.entries()) {
     const { content, metadata } = typeof doc === 'string' ? { content: doc } : doc;

@@ -3,7 +3,7 @@ import type { Message, Part } from '../../protocol/message.ts';
 import { type Content, toParts } from './template.ts';
 
 /** How a resource is declared. */
-export interface ResourceOptions {
+interface ResourceOptions {
   /** The name, unique in the app. */
   readonly name: string;
   /** The URI, or a URI template: `file:///docs/{name}`. */
@@ -13,7 +13,7 @@ export interface ResourceOptions {
 }
 
 /** The request to the reader of a resource. */
-export interface ResourceRequest {
+interface ResourceRequest {
   /** The address that was asked for. */
   readonly uri: string;
   /** The values of the template's placeholders. */

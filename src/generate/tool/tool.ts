@@ -36,13 +36,13 @@ export interface ToolOptions<
    */
   readonly needsApproval?:
     | boolean
-    | ((input: ToolInput<Input>, context: ToolContext) => boolean | Promise<boolean>);
+    | ((input: InferSchema<Input, JsonObject>, context: ToolContext) => boolean | Promise<boolean>);
   /** Your own data about the tool. */
   readonly metadata?: JsonObject;
 }
 
 /** The state that a tool works on. */
-export interface ToolState<Custom> {
+interface ToolState<Custom> {
   /** The schema of the custom state. */
   readonly schema: Schema;
   /** INVALID_ARGUMENT if the tool cannot work on this state. */
@@ -71,23 +71,6 @@ export interface Tool<Input = unknown, Output = unknown, State = unknown> {
   parseOutput(value: unknown): Promise<Json>;
 }
 
-/** The custom state of a tool's session, for its state schema. */
-export type ToolCustom<State> = State extends Schema ? InferSchema<State> : unknown;
-
-/** The input of a tool's function, for its input schema. */
-export type ToolInput<Input> = Input extends Schema ? InferSchema<Input> : JsonObject;
-
-/** The return value of a tool's function, for its output schema. */
-export type ToolReturn<Output> = Output extends Schema ? InferSchemaInput<Output> : unknown;
-
-/** The result of a tool: the output of its schema, or else the return value of its function. */
-export type ToolResult<Output, Returned> = Output extends Schema
-  ? InferSchema<Output>
-  : DatesAsText<Returned>;
-
-/** The argument of a tool's caller, for its input schema. */
-export type ToolArgument<Input> = Input extends Schema ? InferSchemaInput<Input> : JsonObject;
-
 const optionNames: OptionNames<ToolOptions> = {
   name: true,
   description: true,
@@ -115,12 +98,20 @@ export function tool<
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
   State extends Schema | undefined = undefined,
-  Returned extends ToolReturn<Output> = ToolReturn<Output>,
+  Returned extends InferSchemaInput<Output, unknown> = InferSchemaInput<Output, unknown>,
 >(
   options: ToolOptions<Input, Output, State>,
-  fn: (input: ToolInput<Input>, context: ToolContext) => Returned | Promise<Returned>,
-): Tool<ToolArgument<Input>, ToolResult<Output, Returned>, ToolCustom<State>> {
-  type Ours = Tool<ToolArgument<Input>, ToolResult<Output, Returned>, ToolCustom<State>>;
+  fn: (input: InferSchema<Input, JsonObject>, context: ToolContext) => Returned | Promise<Returned>,
+): Tool<
+  InferSchemaInput<Input, JsonObject>,
+  InferSchema<Output, DatesAsText<Returned>>,
+  InferSchema<State, unknown>
+> {
+  type Ours = Tool<
+    InferSchemaInput<Input, JsonObject>,
+    InferSchema<Output, DatesAsText<Returned>>,
+    InferSchema<State, unknown>
+  >;
   const { name, description, metadata, input: inputSchema, output: outputSchema } = options;
   const { needsApproval = false } = options;
   checkOptions(options, optionNames, `tool "${name}"`, {
@@ -146,7 +137,7 @@ export function tool<
       throw markBadCall(error);
     });
     // Parsed by the schema that the function's parameter type is read off.
-    const typed = input as ToolInput<Input>;
+    const typed = input as InferSchema<Input, JsonObject>;
     const isHeld =
       typeof needsApproval === 'function' ? await needsApproval(typed, context) : needsApproval;
     if (isHeld) requireApproval({ name, input: value as Json }, context);
@@ -240,7 +231,7 @@ export interface InterruptOptions<
    * Creates what the user sees from the model's input.
    * @default `true`: the user sees the request
    */
-  readonly request?: (input: ToolInput<Input>) => Json | Promise<Json>;
+  readonly request?: (input: InferSchema<Input, JsonObject>) => Json | Promise<Json>;
 }
 
 /**
@@ -256,7 +247,9 @@ export interface InterruptOptions<
 export function interrupt<
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
->(options: InterruptOptions<Input, Output>): Tool<ToolArgument<Input>, ToolResult<Output, Json>> {
+>(
+  options: InterruptOptions<Input, Output>,
+): Tool<InferSchemaInput<Input, JsonObject>, InferSchema<Output, DatesAsText<Json>>> {
   const { request, metadata, expiresIn, onExpiry, ...toolOptions } = options;
   const deadline = { ...(expiresIn !== undefined && { expiresIn }), ...(onExpiry && { onExpiry }) };
   return tool(

@@ -6,10 +6,10 @@ import type { ServerLimits } from './limits.ts';
 import type { Log } from './log.ts';
 
 /** The other sites that may call. `true`: all of them. */
-export type AllowedOrigins = true | readonly string[];
+type AllowedOrigins = true | readonly string[];
 
 /** Which pages of other sites may call, and whether with cookies. */
-export interface CorsOptions {
+interface CorsOptions {
   /** Origins such as `https://app.example.com`; `true` for all, which excludes `credentials`. */
   readonly origins: AllowedOrigins;
   /** @default false */
@@ -58,7 +58,7 @@ export interface A2aServerOptions {
 }
 
 /** Settings that callers of the OpenAI endpoints may decide, though the agent's definition says otherwise. */
-export type OpenAiAllowance = 'instructions' | 'sampling' | 'history' | 'tools';
+type OpenAiAllowance = 'instructions' | 'sampling' | 'history' | 'tools';
 
 /** How agents are offered to clients of OpenAI. */
 export interface OpenAiServerOptions {

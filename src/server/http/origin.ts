@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { WaymarkError } from '../../core/error.ts';
 import { headersOf, type RequestLine, remoteAddress } from './connection.ts';
 import { invalid } from './errors.ts';
-import type { AllowedOrigins } from './handler-options.ts';
+import type { HandlerOptions } from './handler-options.ts';
 import type { RequestContext } from './server-context.ts';
 
 /** Whether a host name or address is this machine's own. */
@@ -46,7 +46,7 @@ export function checkOrigin(
     allowed = [],
     localOnly = false,
   }: {
-    readonly allowed?: AllowedOrigins | undefined;
+    readonly allowed?: NonNullable<HandlerOptions['cors']>['origins'] | undefined;
     /** A page of this machine only; a page of any other host came through a proxy. @default false */
     readonly localOnly?: boolean;
   } = {},

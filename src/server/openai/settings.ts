@@ -6,7 +6,7 @@ import { untrustedSchema } from '../../core/schema/untrusted-schema.ts';
 import type { TurnSettings } from '../../protocol/turn.ts';
 import { structuredOutput } from '../http/agent-info.ts';
 import { short } from '../http/errors.ts';
-import type { OpenAiAllowance, OpenAiServerOptions } from '../http/handler-options.ts';
+import type { OpenAiServerOptions } from '../http/handler-options.ts';
 import { badRequest } from './errors.ts';
 import type { ReadInput } from './input.ts';
 import { type CreateRequest, createRequest, type ToolChoiceField } from './shapes.ts';
@@ -116,7 +116,9 @@ const passedOver: ReadonlySet<string> = new Set([
 ]);
 
 /** Parameters that only callers may use whom the options allow it. */
-const restricted: Readonly<Record<string, OpenAiAllowance>> = {
+type Allowance = NonNullable<OpenAiServerOptions['allow']>[number];
+
+const restricted: Readonly<Record<string, Allowance>> = {
   instructions: 'instructions',
   temperature: 'sampling',
   top_p: 'sampling',
@@ -146,7 +148,7 @@ export function checkParameters(body: CreateRequest, options: OpenAiServerOption
 /** Refuses what callers may not decide. */
 export function checkAllowed(
   { allow = [] }: OpenAiServerOptions,
-  needed: OpenAiAllowance,
+  needed: Allowance,
   param: string,
 ): void {
   if (allow.includes(needed)) return;
@@ -156,7 +158,7 @@ export function checkAllowed(
   );
 }
 
-const reasons: Readonly<Record<OpenAiAllowance, (param: string) => string>> = {
+const reasons: Readonly<Record<Allowance, (param: string) => string>> = {
   instructions: (param) => `Callers may not give instructions (${param}): the agent has its own.`,
   sampling: (param) => `Callers may not set ${param}: the agent's definition decides.`,
   tools: (param) => `Callers may not set ${param}: the agent decides which tools it uses.`,

@@ -1,5 +1,5 @@
 import type { Agent } from '../../agent/spec/agent.ts';
-import type { Action, ActionDescriptor } from '../../core/action.ts';
+import type { Action } from '../../core/action.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { defined, toJson } from '../../core/json/json.ts';
 import { parseShape } from '../../protocol/parse.ts';
@@ -49,7 +49,7 @@ export interface AgentCall extends Subject {
   readonly agent: Agent;
 }
 
-type Descriptor = Omit<ActionDescriptor, 'streamSchema'>;
+type Descriptor = Omit<Action['descriptor'], 'streamSchema'>;
 
 /** All actions by key: those that the app has registered, and its agents under the keys that Genkit's tools look for. */
 export function listActions(app: ServedApp, caller: Caller): Record<string, Descriptor> {

@@ -6,7 +6,7 @@ import type { Scope } from './snapshot-store.ts';
 
 /** Which page of a list to read. */
 export interface ListOptions {
-  /** @default 50 */
+  /** @default 50; in lists of runs, all */
   readonly limit?: number;
   /** `next` of the previous page. */
   readonly cursor?: string;

@@ -16,7 +16,7 @@ export interface EngineCluster {
 }
 
 /** What the engine under test can do. */
-export interface EngineContractOptions {
+interface EngineContractOptions {
   /** Whether any free worker may execute a detached run, instead of the process that accepted it. @default false */
   readonly dispatches?: boolean;
   /** Whether its clusters have `startProcess`. @default false */

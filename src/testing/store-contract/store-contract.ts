@@ -14,14 +14,7 @@ import { spendContract } from './spend.ts';
 import { timelineContract } from './timeline.ts';
 
 /** Optional capabilities of a store. */
-export type Capability =
-  | 'runs'
-  | 'abort'
-  | 'events'
-  | 'timeline'
-  | 'maintenance'
-  | 'spend'
-  | 'files';
+type Capability = 'runs' | 'abort' | 'events' | 'timeline' | 'maintenance' | 'spend' | 'files';
 
 const all: readonly Capability[] = [
   'runs',
@@ -37,7 +30,7 @@ const all: readonly Capability[] = [
 const beside: readonly Capability[] = ['spend', 'files'];
 
 /** Options of {@link storeContract}. */
-export interface StoreContractOptions {
+interface StoreContractOptions {
   /** The capabilities of the store; the suite fails if the store has others. @default all */
   readonly capabilities?: readonly Capability[];
   /** Whether data survives reopening the store. @default true */

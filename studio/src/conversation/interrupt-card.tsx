@@ -1,5 +1,5 @@
 import { type ReactNode, useId, useState } from 'react';
-import type { InterruptAnswer, ToolInfo } from '../../../src/client/index.ts';
+import type { AgentInfo, InterruptAnswer } from '../../../src/client/index.ts';
 import type { WaitingInterrupt } from '../../../src/react/index.ts';
 import { brief, isRecord, type Json, type JsonRecord } from '../lib/json.ts';
 import { fieldsOf } from '../lib/schema-form.ts';
@@ -14,7 +14,7 @@ export interface AnswerActions {
 
 interface CardProps {
   readonly interrupt: WaitingInterrupt;
-  readonly tool: ToolInfo | undefined;
+  readonly tool: NonNullable<AgentInfo['tools']>[number] | undefined;
   readonly actions: AnswerActions;
   readonly isBusy: boolean;
 }

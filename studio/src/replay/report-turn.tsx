@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { textOf } from '../../../src/protocol/messages.ts';
 import type { Divergence } from '../../../src/replay/compare.ts';
-import type { ShownSide, TurnReport } from '../../../src/replay/report.ts';
+import type { TurnReport } from '../../../src/replay/report.ts';
 import { duration } from '../lib/format.ts';
 import { placeHash } from '../lib/place.ts';
 import { costText } from '../lib/usage.ts';
@@ -86,7 +86,13 @@ function inputText({ input: { message, resume = {} } }: TurnReport): string {
   ].join(', ');
 }
 
-function Side({ title, side }: { readonly title: string; readonly side: ShownSide }): ReactNode {
+function Side({
+  title,
+  side,
+}: {
+  readonly title: string;
+  readonly side: TurnReport['recorded'];
+}): ReactNode {
   const { text, toolCalls, finishReason, tokens, time, error } = side;
   const facts = [finishReason, `${tokens.toLocaleString()} tokens`, duration(time), costText(side)];
   return (
