@@ -19,7 +19,6 @@ type DeletionOptions = OptionValues<typeof deletionOptions>;
 export function checkCanConfirm(
   options: DeletionOptions,
   { interactive }: Pick<Terminal, 'interactive'>,
-  command: string,
 ): void {
   if (options.yes || options['dry-run'] || interactive) return;
   throw new UsageError(

@@ -21,10 +21,9 @@ export interface ChatOptions {
 
 /** Reads lines and runs turns until the user leaves; resolves to the exit code. */
 export class ChatLoop {
+  readonly #options: ChatOptions;
   readonly #conversation: Conversation;
   readonly #terminal: Terminal;
-  readonly #sourceArguments: string;
-  readonly #isDebug: boolean;
   readonly #lines: Lines;
   readonly #left = Promise.withResolvers<undefined>();
   readonly #forget: () => void;
@@ -33,11 +32,11 @@ export class ChatLoop {
   /** `/quit` was typed during the running turn. */
   #hasQuit = false;
 
-  constructor({ conversation, terminal, sourceArguments, isDebug }: ChatOptions) {
+  constructor(options: ChatOptions) {
+    const { conversation, terminal } = options;
+    this.#options = options;
     this.#conversation = conversation;
     this.#terminal = terminal;
-    this.#sourceArguments = sourceArguments;
-    this.#isDebug = isDebug;
     this.#lines = new Lines(terminal, () => this.#interrupt());
     this.#forget = terminal.onInterrupt(() => this.#interrupt());
   }
@@ -75,9 +74,10 @@ export class ChatLoop {
   end(): void {
     this.#forget();
     this.#lines.close();
-    const { snapshotId, agent, isKept } = this.#conversation;
+    const { agent, isKept, place } = this.#conversation;
+    const { snapshotId } = place;
     if (!isKept || snapshotId === undefined) return;
-    const command = `waymark chat ${agent.name} --snapshot ${snapshotId}${this.#sourceArguments}`;
+    const command = `waymark chat ${agent.name} --snapshot ${snapshotId}${this.#options.sourceArguments}`;
     this.#terminal.note(`Continue with: ${command}`);
   }
 
@@ -87,20 +87,15 @@ export class ChatLoop {
     try {
       if (message !== '') await this.#turn({ ...textInput(message), detach: true });
       else if (text === '/detach' || text === '/stop') this.#terminal.note('No turn is running.');
-      else if (text.startsWith('/')) await this.#slash(text);
       else {
-        await this.#turn(textInput(line));
+        if (text.startsWith('/')) await runSlash(text, this.#conversation, this.#terminal);
+        else await this.#turn(textInput(line));
         await this.#answerInterrupts();
       }
     } catch (error) {
       if (!isWaymarkError(error)) throw error;
-      this.#terminal.note(`${this.#terminal.style.bad('✗')} ${safe(error.message)}`);
+      this.#report(error);
     }
-  }
-
-  async #slash(text: string): Promise<void> {
-    await runSlash(text, { conversation: this.#conversation, terminal: this.#terminal });
-    await this.#answerInterrupts();
   }
 
   async #turn(input: Input, quiet = false): Promise<Output> {
@@ -130,18 +125,11 @@ export class ChatLoop {
         /^\/steer\s+\S/.test(text) ||
         (isTyped && !text.startsWith('/') && text.trim() !== ''),
     );
-    if (line === undefined) {
-      this.#announceQuit();
-      return;
-    }
-    if (line.startsWith('/steer') || !line.startsWith('/')) {
-      void this.#steer(line.replace(/^\/steer\s+/, ''));
-    } else if (line.startsWith('/stop')) this.#conversation.stop();
-    else {
-      this.#conversation.detach().catch((error: unknown) => {
-        this.#terminal.note(`${this.#terminal.style.bad('✗')} ${safe(messageOf(error))}`);
-      });
-    }
+    const report = (error: unknown): void => this.#report(error);
+    if (line === undefined) this.#announceQuit();
+    else if (line.startsWith('/stop')) this.#conversation.stop();
+    else if (line.startsWith('/detach')) this.#conversation.detach().catch(report);
+    else this.#steer(line.replace(/^\/steer\s+/, '')).catch(report);
   }
 
   /** `/quit` stays queued until the turn has ended, so that the message or answer before it is not lost. */
@@ -153,47 +141,41 @@ export class ChatLoop {
 
   async #steer(text: string): Promise<void> {
     const { note, style } = this.#terminal;
-    try {
-      if (await this.#conversation.steer(text))
-        note(style.dim('Will be added to the running turn.'));
-      // It came too late: it is the next turn.
-      else this.#lines.unread(text);
-    } catch (error) {
-      note(`${style.bad('✗')} ${safe(messageOf(error))}`);
-    }
+    if (await this.#conversation.steer(text)) note(style.dim('Will be added to the running turn.'));
+    // It came too late: it is the next turn.
+    else this.#lines.unread(text);
+  }
+
+  #report(error: unknown): void {
+    const { note, style } = this.#terminal;
+    note(`${style.bad('✗')} ${safe(messageOf(error))}`);
   }
 
   #close({ finishReason, error, snapshotId, sessionId }: Output): void {
-    const { agent, isKept } = this.#conversation;
-    const { name } = agent;
+    const { agent, isKept, isLastSaved } = this.#conversation;
+    const { sourceArguments, isDebug } = this.#options;
+    const { note, style } = this.#terminal;
+    const where = `--agent ${agent.name}${sourceArguments}`;
     if (error) {
-      this.#fault(error);
-      if (!isKept) return;
-      const command = `waymark show ${sessionId} --agent ${name}${this.#sourceArguments}`;
-      this.#terminal.note(this.#terminal.style.dim(`To inspect the failed turn: ${command}`));
+      // An error from a server is plain data.
+      const isLocal = isWaymarkError(error);
+      // With --debug, the app has already printed it with its stack.
+      if (!(isDebug && isLocal)) {
+        note(`${style.bad('✗')} ${oneLine(error.message, 400)} (${error.status})`);
+        if (isLocal) note(style.dim('To see the stack, use --debug.'));
+      }
+      if (isKept) note(style.dim(`To inspect the failed turn: waymark show ${sessionId} ${where}`));
     } else if (finishReason === 'detached') {
-      this.#terminal.note(
-        `Running in the background. To follow it: waymark watch ${snapshotId} --agent ${name}${this.#sourceArguments}`,
-      );
+      note(`Running in the background. To follow it: waymark watch ${snapshotId} ${where}`);
     } else if (finishReason === 'aborted') {
-      this.#terminal.note(
-        this.#conversation.isLastSaved
+      note(
+        isLastSaved
           ? 'Stopped. The partial answer is kept.'
           : 'Stopped before the turn started. Your input was not saved.',
       );
     } else if (finishReason === 'length')
-      this.#terminal.note('The answer was cut off: it reached the token limit.');
-    else if (finishReason === 'blocked') this.#terminal.note('The model refused to answer.');
-  }
-
-  #fault(error: NonNullable<Output['error']>): void {
-    const { style, note } = this.#terminal;
-    // An error from a server is plain data.
-    const isLocal = isWaymarkError(error);
-    // Already printed with its stack.
-    if (this.#isDebug && isLocal) return;
-    note(`${style.bad('✗')} ${oneLine(error.message, 400)} (${error.status})`);
-    if (isLocal) note(style.dim('To see the stack, use --debug.'));
+      note('The answer was cut off: it reached the token limit.');
+    else if (finishReason === 'blocked') note('The model refused to answer.');
   }
 
   /** Asks about interrupts until none is left; asks again when an answer is invalid. */
@@ -219,8 +201,8 @@ export class ChatLoop {
       try {
         output = await this.#turn(input);
       } catch (error) {
-        if (exitCodeOf(error) !== exitCode.usage || !isWaymarkError(error)) throw error;
-        this.#terminal.note(`${this.#terminal.style.bad('✗')} ${safe(error.message)}`);
+        if (exitCodeOf(error) !== exitCode.usage) throw error;
+        this.#report(error);
       }
     }
     return output;

@@ -13,6 +13,7 @@ import {
   noSession,
   readTimeline,
 } from '../source/find.ts';
+import { count } from '../text/format.ts';
 
 /** The session and snapshot that a conversation continues from. */
 interface Place {
@@ -27,29 +28,17 @@ interface Place {
 /** A conversation with an agent, in one session at a time. */
 export class Conversation {
   readonly agent: AgentAccess;
+  /** The agent has a store, so there are snapshots to restore. */
   readonly isKept: boolean;
-  #place: Place = {};
+  /** Where the next turn continues; `{}` starts a new session. */
+  place: Place = {};
+  /** Whether the last turn was saved. A turn that is stopped before the agent accepts it is not. */
+  isLastSaved = false;
   #running: AgentConnection | undefined;
-  #isLastSaved = false;
 
-  /** `isKept`: the agent has a store, so there are snapshots to restore. */
   constructor(agent: AgentAccess, isKept: boolean) {
     this.agent = agent;
     this.isKept = isKept;
-  }
-
-  get sessionId(): string | undefined {
-    return this.#place.sessionId;
-  }
-
-  /** The snapshot that the next turn continues from. */
-  get snapshotId(): string | undefined {
-    return this.#place.snapshotId;
-  }
-
-  /** Whether the last turn was saved. A turn that is stopped before the agent accepts it is not. */
-  get isLastSaved(): boolean {
-    return this.#isLastSaved;
   }
 
   get isRunning(): boolean {
@@ -106,25 +95,20 @@ export class Conversation {
     if (target === undefined) {
       throw new WaymarkError(
         'OUT_OF_RANGE',
-        `Cannot go back ${turns} ${turns === 1 ? 'turn' : 'turns'}: this is turn ${(here?.turnIndex ?? -1) + 1}. /new starts a new session.`,
+        `Cannot go back ${count(turns, 'turn')}: this is turn ${(here?.turnIndex ?? -1) + 1}. /new starts a new session.`,
       );
     }
     await this.agent.restore(target.snapshotId);
-    this.#place = { sessionId, snapshotId: target.snapshotId };
+    this.place = { sessionId, snapshotId: target.snapshotId };
     const restored = await this.agent.getSnapshot({ snapshotId: target.snapshotId });
     return (restored ?? target) as Snapshot;
   }
 
-  /** Forks: continues in a new session that shares the history so far. */
-  async branch(): Promise<Snapshot> {
-    const first = (await this.agent.fork(this.#kept().snapshotId)) as Snapshot;
-    this.#place = { sessionId: first.sessionId, snapshotId: first.snapshotId };
-    return first;
-  }
-
-  /** Starts a new session. */
-  restart(): void {
-    this.#place = {};
+  /** Forks: continues in a new session that shares the history so far. Resolves to its id. */
+  async branch(): Promise<string> {
+    const { sessionId, snapshotId } = await this.agent.fork(this.#kept().snapshotId);
+    this.place = { sessionId, snapshotId };
+    return sessionId;
   }
 
   /**
@@ -138,7 +122,7 @@ export class Conversation {
       exact ??
       (canShorten ? (await lookUpSession([agentReader(this.agent)], given))?.session : undefined);
     if (session === undefined && !make) throw noSession(given, '/sessions lists them.');
-    this.#place = { sessionId: session?.sessionId ?? given, snapshotId: session?.headId };
+    this.place = { sessionId: session?.sessionId ?? given, snapshotId: session?.headId };
   }
 
   /** Continues from any snapshot; with a session, only from a snapshot of that session. */
@@ -151,13 +135,13 @@ export class Conversation {
         `There is no snapshot "${snapshotId}" in session "${sessionId}". To open it in its own session, leave out --session.`,
       );
     }
-    this.#place = { sessionId: snapshot.sessionId, snapshotId, atSnapshot: true };
+    this.place = { sessionId: snapshot.sessionId, snapshotId, atSnapshot: true };
   }
 
   /** The messages so far. */
   async state(): Promise<State | undefined> {
-    if (!this.isKept) return this.#place.state;
-    const { snapshotId } = this.#place;
+    if (!this.isKept) return this.place.state;
+    const { snapshotId } = this.place;
     if (snapshotId === undefined) return undefined;
     const snapshot = await this.agent.getSnapshot({ snapshotId });
     return snapshot?.state as State | undefined;
@@ -175,7 +159,7 @@ export class Conversation {
         `Agent "${this.agent.name}" has no store, so there are no snapshots to restore.`,
       );
     }
-    const { sessionId, snapshotId } = this.#place;
+    const { sessionId, snapshotId } = this.place;
     if (sessionId === undefined || snapshotId === undefined) {
       throw new WaymarkError('FAILED_PRECONDITION', 'This session has no turns yet.');
     }
@@ -183,7 +167,7 @@ export class Conversation {
   }
 
   #init(): Parameters<AgentAccess['streamBidi']>[0] {
-    const { sessionId, snapshotId, state, atSnapshot } = this.#place;
+    const { sessionId, snapshotId, state, atSnapshot } = this.place;
     // It comes from an output of this agent, so it has the agent's type.
     if (!this.isKept) return state === undefined ? {} : { state: state as StateOf<WireTypes> };
     if (atSnapshot && snapshotId !== undefined) return { snapshotId };
@@ -191,15 +175,15 @@ export class Conversation {
   }
 
   #follow({ sessionId, snapshotId, state, finishReason }: Output): void {
-    this.#isLastSaved = this.isKept
-      ? snapshotId !== undefined && snapshotId !== this.#place.snapshotId
-      : (state?.messages?.length ?? 0) > (this.#place.state?.messages?.length ?? 0);
+    this.isLastSaved = this.isKept
+      ? snapshotId !== undefined && snapshotId !== this.place.snapshotId
+      : (state?.messages?.length ?? 0) > (this.place.state?.messages?.length ?? 0);
     // A background run cannot be continued before it has ended.
     const kept = finishReason === 'detached' ? undefined : snapshotId;
-    this.#place = {
+    this.place = {
       sessionId,
-      snapshotId: kept ?? this.#place.snapshotId,
-      state: state ?? this.#place.state,
+      snapshotId: kept ?? this.place.snapshotId,
+      state: state ?? this.place.state,
     };
   }
 }

@@ -1,4 +1,5 @@
-import { flag, option } from '../command.ts';
+import { defined } from '../../core/json/json.ts';
+import { type CommandCall, flag, option } from '../command.ts';
 import { UsageError } from '../parse-arguments.ts';
 import { findSession, findSnapshot } from '../source/find.ts';
 import { agentsCommand } from '../source/open-agents.ts';
@@ -17,7 +18,7 @@ export const restore = agentsCommand({
     partial: flag('for an aborted background run: keep what it had done, as a new snapshot'),
   },
   async run({ args: [given = ''], options, agents, sourceArguments }) {
-    const { agent, snapshot } = await findSnapshot(agents, given, options.agent);
+    const { agent, snapshot } = await findSnapshot(agents, given);
     const { state: _, ...restored } = await agent.restore(
       snapshot.snapshotId,
       options.partial ? { partial: true } : {},
@@ -41,11 +42,10 @@ export const fork = agentsCommand({
   examples: ['fork 019b2f6e-…', 'fork 019b2f6e-… --session museums'],
   options: { session: option('id', 'The id of the new session [generated]') },
   async run({ args: [given = ''], options, agents, sourceArguments }) {
-    const { session } = options;
-    const { agent, snapshot } = await findSnapshot(agents, given, options.agent);
+    const { agent, snapshot } = await findSnapshot(agents, given);
     const { state: _, ...first } = await agent.fork(
       snapshot.snapshotId,
-      session === undefined ? {} : { sessionId: session },
+      defined({ sessionId: options.session }),
     );
     return {
       json: first,
@@ -55,6 +55,17 @@ export const fork = agentsCommand({
   },
 });
 
+/** For a command that sets a text of a session or snapshot, or removes it. */
+function removable(text: 'label' | 'title') {
+  return {
+    options: { remove: flag(`Remove the ${text}`, { destructive: true }) },
+    check({ args, options }: CommandCall<{ remove: ReturnType<typeof flag> }>): void {
+      if ((args[1] === undefined) !== (options.remove === true))
+        throw new UsageError(`Give a ${text}, or --remove.`);
+    },
+  };
+}
+
 /** `waymark label` */
 export const label = agentsCommand({
   name: 'label',
@@ -62,14 +73,9 @@ export const label = agentsCommand({
   usage: '<snapshot> [label]',
   about: 'A new label replaces the old one.',
   examples: ['label 019b2f6e-… "before the refund"', 'label 019b2f6e-… --remove'],
-  options: { remove: flag('Remove the label', { destructive: true }) },
-  check({ args: [, text], options }) {
-    if ((text === undefined) !== (options.remove === true)) {
-      throw new UsageError('Give a label, or --remove.');
-    }
-  },
-  async run({ args: [given = '', text], options, agents }) {
-    const { agent, snapshot } = await findSnapshot(agents, given, options.agent);
+  ...removable('label'),
+  async run({ args: [given = '', text], agents }) {
+    const { agent, snapshot } = await findSnapshot(agents, given);
     const { state: _, ...labelled } = await agent.label(snapshot.snapshotId, text ?? null);
     const { snapshotId } = labelled;
     return {
@@ -88,14 +94,9 @@ export const rename = agentsCommand({
   summary: 'Change the title of a session',
   usage: '<session> [title]',
   examples: ['rename 019b2f6e-… "Two days in Lisbon"', 'rename 019b2f6e-… --remove'],
-  options: { remove: flag('Remove the title', { destructive: true }) },
-  check({ args: [, title], options }) {
-    if ((title === undefined) !== (options.remove === true)) {
-      throw new UsageError('Give a title, or --remove.');
-    }
-  },
-  async run({ args: [given = '', title], options, agents }) {
-    const { agent, session } = await findSession(agents, given, options.agent);
+  ...removable('title'),
+  async run({ args: [given = '', title], agents }) {
+    const { agent, session } = await findSession(agents, given);
     const renamed = await agent.updateSession(session.sessionId, { title: title ?? null });
     const id = oneLine(renamed.sessionId, 80);
     return {

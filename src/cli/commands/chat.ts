@@ -58,26 +58,24 @@ export const chat = defineCommand({
 
 async function openConversation(
   agent: AgentAccess,
-  options: { readonly session?: string; readonly snapshot?: string },
+  { session, snapshot }: { readonly session?: string; readonly snapshot?: string },
 ): Promise<Conversation> {
   const { metadata } = await agent.describe();
   const conversation = new Conversation(agent, metadata.stateManagement === 'server');
-  const { session, snapshot } = options;
   if (snapshot !== undefined) await conversation.openSnapshot(snapshot, session);
   else if (session !== undefined) await conversation.open(session, true);
   return conversation;
 }
 
 function greet(
-  { agent, sessionId, isKept }: Conversation,
+  { agent, place: { sessionId }, isKept }: Conversation,
   { modelNote }: OpenAgents,
   { note, style, interactive }: Terminal,
 ): void {
   if (!interactive) return;
   const where = sessionId === undefined ? 'a new session' : `session ${sessionId}`;
   const store = isKept ? '' : ', not stored';
-  note(
-    `${style.bold(agent.name)} · ${where}${store}${modelNote === undefined ? '' : ` · ${modelNote}`}`,
-  );
+  const model = modelNote === undefined ? '' : ` · ${modelNote}`;
+  note(`${style.bold(agent.name)} · ${where}${store}${model}`);
   note(style.dim('/help lists the commands, Ctrl-C stops the turn, /quit leaves.'));
 }

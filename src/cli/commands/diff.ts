@@ -16,8 +16,8 @@ export const diff = agentsCommand({
   about:
     'Lists added and removed messages, changed paths of the custom state, and changed lines of artifacts.',
   examples: ['diff 019b2f6e-… 019b2f70-…'],
-  async run({ args: [from = '', to = ''], options, terminal, agents }) {
-    const { agent, snapshot: before } = await findSnapshot(agents, from, options.agent);
+  async run({ args: [from = '', to = ''], terminal, agents }) {
+    const { agent, snapshot: before } = await findSnapshot(agents, from);
     const { snapshot: after } = await findSnapshot([agent], to);
     const changes = await agent.diff(before.snapshotId, after.snapshotId);
     return { json: changes, text: diffText(changes, before, after, terminal.style) };

@@ -1,5 +1,4 @@
 import type { SessionInfo } from '../../protocol/session.ts';
-import type { Scope } from '../../store/contract/store.ts';
 import { jsonOption } from '../command.ts';
 import { checkCanConfirm, confirmDeletion, deletionOptions } from '../confirm-deletion.ts';
 import { UsageError } from '../parse-arguments.ts';
@@ -13,7 +12,7 @@ import {
   storeCommand,
 } from '../source/open-store.ts';
 import type { Terminal } from '../terminal.ts';
-import { count, progressBar } from '../text/format.ts';
+import { count as counted, progressBar } from '../text/format.ts';
 import { sessionTable } from '../text/session-text.ts';
 
 /** `waymark erase` */
@@ -39,23 +38,32 @@ export const erase = storeCommand({
         '--owner without a session deletes the sessions of all agents: leave out --agent.',
       );
     }
-    checkCanConfirm(options, terminal, 'erase');
+    checkCanConfirm(options, terminal);
   },
   async run({ args: [given], options, terminal, ...open }) {
+    const { yes, json, 'dry-run': isDryRun } = options;
     const target =
       given === undefined
         ? await ownerTarget(open, options.owner ?? '', options.store, terminal)
         : await sessionTarget(open, options, given);
-    if (options['dry-run']) {
-      showTarget(target, options.json === true, terminal);
-      return undefined;
+    const { what, sessions, total = sessions?.length } = target;
+    if (isDryRun && json) {
+      const items = sessions?.map(({ agent, sessionId }) => ({ agent, sessionId }));
+      return { receipt: { dryRun: true, sessions: total, items } };
     }
-    if (!options.yes && !options.json) showTarget(target, false, terminal);
-    await confirmDeletion(`Delete ${target.what} permanently?`, options, terminal);
-    const sessions = await target.delete();
-    return { receipt: { sessions }, text: `Deleted ${count(sessions, 'session')}.` };
+    if (isDryRun || !(yes || json)) {
+      const count = total === undefined ? uncounted : `: ${counted(total, 'session')}.`;
+      terminal.print(`Would delete ${what}${count}`);
+      if (sessions?.length) terminal.print(sessionTable(sessions, terminal.style));
+    }
+    if (isDryRun) return undefined;
+    await confirmDeletion(`Delete ${what} permanently?`, options, terminal);
+    const deleted = await target.delete();
+    return { receipt: { sessions: deleted }, text: `Deleted ${counted(deleted, 'session')}.` };
   },
 });
+
+const uncounted = '. A Postgres store is not counted beforehand: to list them, use --file.';
 
 /** The sessions to delete. */
 interface Target {
@@ -63,7 +71,7 @@ interface Target {
   /** Absent where the agents of the store are not known. */
   readonly sessions?: readonly SessionInfo[];
   /** How many sessions, where only that is known. */
-  readonly total?: number;
+  readonly total?: number | undefined;
   delete(): Promise<number>;
 }
 
@@ -95,24 +103,8 @@ async function ownerTarget(
   };
   if (spec !== undefined) {
     const total = await rehearse(spec, terminal.cwd, (copy) => copy.eraseOwner(owner));
-    return total === undefined ? target : { ...target, total };
+    return { ...target, total };
   }
-  const scopes: Scope[] = scopesOf({ owner }, open);
-  const sessions = (await Promise.all(scopes.map((scope) => sessionsIn(open, scope)))).flat();
-  return { ...target, sessions };
-}
-
-function showTarget({ what, sessions, total }: Target, json: boolean, terminal: Terminal): void {
-  const number = sessions?.length ?? total;
-  if (json) {
-    const ids = sessions?.map(({ agent, sessionId }) => ({ agent, sessionId }));
-    terminal.print(JSON.stringify({ dryRun: true, sessions: number, ...(ids && { items: ids }) }));
-    return;
-  }
-  terminal.print(
-    number === undefined
-      ? `Would delete ${what}. A Postgres store is not counted beforehand: to list them, use --file.`
-      : `Would delete ${what}: ${count(number, 'session')}.`,
-  );
-  if (sessions && sessions.length > 0) terminal.print(sessionTable(sessions, terminal.style));
+  const lists = scopesOf({ owner }, open).map((scope) => sessionsIn(open, scope));
+  return { ...target, sessions: (await Promise.all(lists)).flat() };
 }

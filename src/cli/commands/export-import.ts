@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import { WaymarkError } from '../../core/error.ts';
-import { isJsonObject, type Json } from '../../core/json/json.ts';
+import { defined, isJsonObject, type Json } from '../../core/json/json.ts';
 import { redactExport, toTestFile } from '../../replay/index.ts';
 import type { SessionExport } from '../../session/export-session.ts';
 import type { Scope } from '../../store/contract/store.ts';
@@ -58,29 +58,30 @@ export const exportCommand = storeCommand({
     }
   },
   async run({ args: [given], options, terminal, ...open }) {
-    const transform = await loadTransform(options.transform, terminal.cwd);
-    const file =
-      options.out === undefined ? undefined : createWriteStream(resolve(terminal.cwd, options.out));
+    const { out } = options;
+    const { cwd, note, write, progress } = terminal;
+    const transform = await loadTransform(options.transform, cwd);
+    const writeTest = testWriter(options, terminal);
+    const file = out === undefined ? undefined : createWriteStream(resolve(cwd, out));
+    let written = 0;
     try {
-      let written = 0;
-      const tests = testWriter(options, terminal);
-      const write = (document: SessionExport): void => {
-        const line = `${JSON.stringify(document)}\n`;
-        if (file) file.write(line);
-        else terminal.write(line);
-        terminal.progress(`Exported ${++written} …`);
-      };
       for (const [scope, id] of await selected(open, options, given)) {
         const found = await open.maintenance.exportSession(scope, id);
         const document = found && transform ? await redactExport(found, transform) : found;
-        if (document && tests !== undefined) await tests(document);
-        else if (document) write(document);
+        if (document === undefined) continue;
+        if (writeTest) {
+          await writeTest(document);
+          continue;
+        }
+        const line = `${JSON.stringify(document)}\n`;
+        if (file) file.write(line);
+        else write(line);
+        progress(`Exported ${++written} …`);
       }
-      if (file) {
-        file.end();
-        await finished(file);
-        terminal.note(`Wrote ${count(written, 'session')} to ${options.out}.`);
-      }
+      if (!file) return;
+      file.end();
+      await finished(file);
+      note(`Wrote ${count(written, 'session')} to ${out}.`);
     } finally {
       file?.destroy();
     }
@@ -151,21 +152,17 @@ export const importCommand = storeCommand({
   },
   canCreate: true,
   async run({ args: [path = '-'], options, terminal, maintenance }) {
-    const { owner, session: sessionId } = options;
-    const imported: string[] = [];
+    const { agent, owner, session: sessionId } = options;
+    const sessions: string[] = [];
     for await (const document of documentsOf(path, terminal)) {
-      if (sessionId !== undefined && imported.length > 0) {
+      if (sessionId !== undefined && sessions.length > 0)
         throw new UsageError('--session works with a file of one session only.');
-      }
-      const scope = scopeOf(options.agent ?? document.session.agent, owner);
-      const target = sessionId === undefined ? {} : { sessionId };
-      imported.push((await maintenance.importSession(scope, document, target)).sessionId);
-      terminal.progress(`Imported ${imported.length} …`);
+      const scope = scopeOf(agent ?? document.session.agent, owner);
+      const target = await maintenance.importSession(scope, document, defined({ sessionId }));
+      sessions.push(target.sessionId);
+      terminal.progress(`Imported ${sessions.length} …`);
     }
-    return {
-      receipt: { sessions: imported },
-      text: `Imported ${count(imported.length, 'session')}.`,
-    };
+    return { receipt: { sessions }, text: `Imported ${count(sessions.length, 'session')}.` };
   },
 });
 

@@ -1,6 +1,7 @@
+import { defined } from '../../core/json/json.ts';
 import { systemClock } from '../../core/time.ts';
 import type { PruneReport, RetentionPolicy, Scope } from '../../store/contract/store.ts';
-import { flag, jsonOption, number, type OptionValues, option } from '../command.ts';
+import { flag, jsonOption, number, option } from '../command.ts';
 import { checkCanConfirm, confirmDeletion, deletionOptions } from '../confirm-deletion.ts';
 import { UsageError } from '../parse-arguments.ts';
 import {
@@ -16,18 +17,13 @@ import { type PrunePreview, previewPrune } from '../source/preview-prune.ts';
 import type { Terminal } from '../terminal.ts';
 import { count, oneLine, progressBar, table, when } from '../text/format.ts';
 
-/** Options that say what to delete. */
-const pruneOptions = {
-  'older-than': option('time', 'Delete snapshots older than this, such as 12h, 30d or 8w'),
-  'keep-last': number('number', 'Keep only this many of the newest snapshots of each session'),
-  'keep-session': option('id', 'Keep all snapshots of this session; can be repeated', {
-    multiple: true,
-  }),
-  labelled: flag('Also delete labelled snapshots', { destructive: true }),
-  'drop-sessions': flag('Also delete sessions whose only remaining snapshot is an old head', {
-    destructive: true,
-  }),
-};
+const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
+
+/** Parses `30d`, `12h`, `90m` or `2w` to milliseconds; `undefined` for anything else. */
+function durationMs(text: string): number | undefined {
+  const [, count, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)$/.exec(text.trim()) ?? [];
+  return count === undefined ? undefined : Number(count) * units[unit as keyof typeof units];
+}
 
 /** `waymark prune` */
 export const prune = storeCommand({
@@ -42,30 +38,48 @@ export const prune = storeCommand({
     'prune --keep-last 20 --agent chat --drop-sessions --older-than 90d',
   ],
   options: {
-    ...pruneOptions,
+    'older-than': option('time', 'Delete snapshots older than this, such as 12h, 30d or 8w', {
+      takes: 'a time such as 12h, 30d or 8w',
+      read: durationMs,
+    }),
+    'keep-last': number('number', 'Keep only this many of the newest snapshots of each session'),
+    'keep-session': option('id', 'Keep all snapshots of this session; can be repeated', {
+      multiple: true,
+    }),
+    labelled: flag('Also delete labelled snapshots', { destructive: true }),
+    'drop-sessions': flag('Also delete sessions whose only remaining snapshot is an old head', {
+      destructive: true,
+    }),
     ...deletionOptions,
     ...scopeOptions,
     ...jsonOption,
   },
   check({ options, terminal }) {
-    policyOf(options);
-    if (options.owner !== undefined && options.agent === undefined) {
+    if (options['older-than'] === undefined && options['keep-last'] === undefined)
+      throw new UsageError('Say what to delete: --older-than, --keep-last or both.');
+    if (options.owner !== undefined && options.agent === undefined)
       throw new UsageError('--owner needs --agent.');
-    }
-    checkCanConfirm(options, terminal, 'prune');
+    checkCanConfirm(options, terminal);
   },
   async run({ options, terminal, ...open }) {
-    const { agent, owner, 'dry-run': isDryRun } = options;
+    const { agent, owner, 'dry-run': isDryRun, yes, json } = options;
+    const { 'older-than': olderThan, 'keep-last': keepLast, labelled } = options;
     const scope = agent === undefined ? undefined : scopeOf(agent, owner);
     const policy: RetentionPolicy = {
-      ...policyOf(options),
+      ...defined({ olderThan, keepLast }),
+      ...(labelled && { keepLabelled: false }),
+      ...(options['drop-sessions'] && { dropSessions: true }),
       ...(await keptSessions(open, scope, options['keep-session'])),
     };
-    if (isDryRun || !options.yes) {
+    if (isDryRun || !yes) {
       terminal.progress('Looking …');
       const preview = await look(open, policy, scope, options.store, terminal);
-      showPreview(preview, options, terminal);
-      if (isDryRun || (preview && !preview.partial && isEmpty(preview.report))) return undefined;
+      if (preview === undefined && isDryRun) throw new UsageError(uncounted);
+      const { report, partial } = preview ?? {};
+      if (!json) terminal.print(preview ? previewText(preview) : uncounted);
+      else if (isDryRun)
+        terminal.print(JSON.stringify({ dryRun: true, ...report, ...(partial && { partial }) }));
+      if (isDryRun || (report && !partial && isEmpty(report))) return undefined;
     }
     await confirmDeletion('Prune permanently?', options, terminal);
     terminal.progress('Pruning …');
@@ -75,36 +89,6 @@ export const prune = storeCommand({
     return { receipt: report, text: `Deleted ${reportText(report)}.` };
   },
 });
-
-/** The policy that the options name, without the sessions to keep. */
-function policyOf({
-  'older-than': age,
-  'keep-last': keepLast,
-  labelled,
-  'drop-sessions': dropSessions,
-}: OptionValues<typeof pruneOptions>): RetentionPolicy {
-  if (age === undefined && keepLast === undefined) {
-    throw new UsageError('Say what to delete: --older-than, --keep-last or both.');
-  }
-  const olderThan = age === undefined ? undefined : durationMs(age);
-  if (age !== undefined && olderThan === undefined) {
-    throw new UsageError(`--older-than takes a time such as 12h, 30d or 8w, not "${age}".`);
-  }
-  return {
-    ...(olderThan !== undefined && { olderThan }),
-    ...(keepLast !== undefined && { keepLast }),
-    ...(labelled && { keepLabelled: false }),
-    ...(dropSessions && { dropSessions }),
-  };
-}
-
-const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
-
-/** Parses `30d`, `12h`, `90m` or `2w` to milliseconds; `undefined` for anything else. */
-function durationMs(text: string): number | undefined {
-  const [, count, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)$/.exec(text.trim()) ?? [];
-  return count === undefined ? undefined : Number(count) * units[unit as keyof typeof units];
-}
 
 /** Completes the ids of sessions to keep: a mistyped id must not cost the session that it was meant to protect. */
 async function keptSessions(
@@ -148,21 +132,6 @@ async function look(
   const dropped = sessions.filter((each) => each.dropped).length;
   const report = { snapshots, sessions: dropped };
   return { report, sessions, ...(scope === undefined && { partial: true }) };
-}
-
-function showPreview(
-  preview: Preview | undefined,
-  { json, 'dry-run': isDryRun }: { readonly json?: boolean; readonly 'dry-run'?: boolean },
-  terminal: Terminal,
-): void {
-  if (preview === undefined) {
-    if (isDryRun) throw new UsageError(uncounted);
-    if (!json) terminal.print(uncounted);
-  } else if (!json) terminal.print(previewText(preview));
-  else if (isDryRun) {
-    const { report, partial } = preview;
-    terminal.print(JSON.stringify({ dryRun: true, ...report, ...(partial && { partial }) }));
-  }
 }
 
 const uncounted =

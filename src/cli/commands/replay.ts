@@ -1,33 +1,43 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { App } from '../../app.ts';
+import { defined } from '../../core/json/json.ts';
 import {
-  type ReplayChanges,
   type ReplayOptions,
   type ReplayReport,
   replay as replaySessions,
   type SessionSource,
   scriptedModelFrom,
 } from '../../replay/index.ts';
-import { defineCommand, flag, number, type OptionValues, option } from '../command.ts';
+import { defineCommand, flag, number, type OptionValues, oneOf, option } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { UsageError } from '../parse-arguments.ts';
-import { closeApp, findAgentsFile, loadApp } from '../source/load-app.ts';
+import { closeApp, loadApp } from '../source/load-app.ts';
+import { agentsOptions } from '../source/open-agents.ts';
 import { scopeOptions } from '../source/open-store.ts';
-import type { Terminal } from '../terminal.ts';
+import { stoppable, type Terminal } from '../terminal.ts';
 import { count, safe } from '../text/format.ts';
 
 const options = {
-  file: option('file', 'The file that exports the app [agents.ts, src/agents.ts, …]', {
-    short: 'f',
-  }),
+  file: agentsOptions.file,
   with: option('file', 'A file that exports the changed app'),
   model: option('name', 'A model of the app, or "recorded" for the recorded answers'),
   system: option('file', 'A file with a different system prompt'),
   tools: option('mode', 'recorded or live, for all tools or as name=mode [recorded]', {
     multiple: true,
+    takes: 'recorded, live or name=mode',
+    read(text: string) {
+      const at = text.lastIndexOf('=');
+      const mode = text.slice(at + 1);
+      const name = at < 0 ? '*' : text.slice(0, at);
+      return mode === 'recorded' || mode === 'live' ? ([name, mode] as const) : undefined;
+    },
   }),
-  mode: option('mode', 'turns or conversation [turns]'),
+  mode: option(
+    'mode',
+    'turns or conversation [turns]',
+    oneOf('turns or conversation', ['turns', 'conversation']),
+  ),
   'custom-agents': flag('Also run the code of custom agents'),
   all: flag('Every session'),
   query: option('text', 'Sessions that contain this text'),
@@ -37,8 +47,16 @@ const options = {
   }),
   concurrency: number('number', 'Sessions at a time [4]', { least: 1 }),
   budget: number('tokens', 'Stop when the replay has used this many tokens', { least: 1 }),
-  max: option('number', 'How many turns may differ, as a number or a percentage [0]'),
-  report: option('form', 'json or text [text]'),
+  max: option('number', 'How many turns may differ, as a number or a percentage [0]', {
+    takes: 'a number or a percentage such as 5%',
+    read(text: string) {
+      const [, amount, percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(text) ?? [];
+      return amount === undefined
+        ? undefined
+        : { amount: Number(amount), isShare: percent === '%' };
+    },
+  }),
+  report: option('form', 'json or text [text]', oneOf('json or text', ['json', 'text'])),
   out: option('file', 'The file for the report [standard output]', { short: 'o' }),
   resume: option('file', 'Keep results in this file, and continue from it'),
   ...scopeOptions,
@@ -59,52 +77,47 @@ export const replay = defineCommand({
     'replay --all --agent trip --with agents-next.ts --report json --out report.json --max 5%',
   ],
   options,
-  check({ options: { report = 'text', mode = 'turns' } }) {
-    if (!['json', 'text'].includes(report))
-      throw new UsageError(`--report takes json or text, not "${report}".`);
-    if (!['turns', 'conversation'].includes(mode))
-      throw new UsageError('--mode takes turns or conversation.');
-  },
   async run({ args, options: given, terminal }) {
+    const { cwd, note, progress } = terminal;
     const sessions = sourceOf(args, given);
-    const isOver = overMaximum(given.max ?? '0');
-    const { cwd } = terminal;
-    const { app } = await loadApp(findAgentsFile(given.file, cwd), cwd, 'reading');
-    const stop = new AbortController();
-    const release = terminal.onInterrupt(() => stop.abort());
+    const { app } = await loadApp(given.file, cwd, 'reading');
     let changed: App | undefined;
     try {
-      if (given.with !== undefined)
-        ({ app: changed } = await loadApp(findAgentsFile(given.with, cwd), cwd, 'reading'));
-      const report = await replaySessions(app, {
-        sessions,
-        ...(await changesOf(given, changed, cwd)),
-        ...settingsOf(given, cwd),
-        signal: stop.signal,
-        onProgress: ({ turns, divergent }) =>
-          terminal.progress(`Replayed ${count(turns, 'turn')}, ${divergent} differ …`),
+      if (given.with !== undefined) ({ app: changed } = await loadApp(given.with, cwd, 'reading'));
+      const changes = await changesOf(given, changed, cwd);
+      return await stoppable(terminal, async (signal) => {
+        try {
+          const report = await replaySessions(app, {
+            sessions,
+            with: changes,
+            ...settingsOf(given, cwd),
+            signal,
+            onProgress: ({ turns, divergent }) =>
+              progress(`Replayed ${count(turns, 'turn')}, ${divergent} differ …`),
+          });
+          await show(report, given, terminal);
+          if (report.turns.length === 0) note('No turn was replayed.');
+          return exitCodeFor(report, given.max);
+        } catch (error) {
+          if (!signal.aborted) throw error;
+          const { resume } = given;
+          note(resume === undefined ? 'Stopped.' : `Stopped. Continue with --resume ${resume}.`);
+          return exitCode.interrupted;
+        }
       });
-      await show(report, given, terminal);
-      if (report.turns.length === 0) {
-        terminal.note('No turn was replayed.');
-        return exitCode.notFound;
-      }
-      return isOver(report) ? exitCode.failed : exitCode.ok;
-    } catch (error) {
-      if (!stop.signal.aborted) throw error;
-      terminal.note(
-        given.resume === undefined
-          ? 'Stopped.'
-          : `Stopped. Continue with --resume ${given.resume}.`,
-      );
-      return exitCode.interrupted;
     } finally {
-      release();
       await closeApp(app);
       if (changed !== undefined) await closeApp(changed);
     }
   },
 });
+
+function exitCodeFor({ turns, divergent }: ReplayReport, max: Options['max']): number {
+  if (turns.length === 0) return exitCode.notFound;
+  const { amount, isShare } = max ?? { amount: 0, isShare: false };
+  const most = isShare ? (turns.length * amount) / 100 : amount;
+  return divergent > most ? exitCode.failed : exitCode.ok;
+}
 
 function sourceOf(args: readonly string[], given: Options): SessionSource {
   const { all, query, limit, agent, owner } = given;
@@ -115,68 +128,41 @@ function sourceOf(args: readonly string[], given: Options): SessionSource {
   }
   if (!all && query === undefined && agent === undefined)
     throw new UsageError('Name sessions or files, or use --all, --query or --agent.');
-  return {
-    ...(query !== undefined && { query }),
-    ...(limit !== undefined && { limit }),
-    ...(agent !== undefined && { agent }),
-    ...(owner !== undefined && { owner }),
-  };
+  return defined({ query, limit, agent, owner });
 }
 
 async function changesOf(
   { model, system }: Options,
   app: App | undefined,
   cwd: string,
-): Promise<Pick<ReplayOptions, 'with'>> {
-  const changes: ReplayChanges = {
-    ...(app && { app }),
-    ...(system !== undefined && { system: () => text }),
-    ...(model !== undefined && model !== 'recorded' && { model }),
-  };
-  const text = system === undefined ? '' : await readFile(resolve(cwd, system), 'utf8');
-  if (model !== 'recorded') return { with: changes };
-  return { with: (session) => ({ ...changes, model: scriptedModelFrom(session) }) };
+): Promise<NonNullable<ReplayOptions['with']>> {
+  const text = system === undefined ? undefined : await readFile(resolve(cwd, system), 'utf8');
+  const changes = defined({ app, system: text === undefined ? undefined : () => text });
+  if (model !== 'recorded') return { ...changes, ...defined({ model }) };
+  return (session) => ({ ...changes, model: scriptedModelFrom(session) });
 }
 
 function settingsOf(given: Options, cwd: string): Omit<ReplayOptions, 'sessions'> {
-  const { mode, ignore, concurrency, budget, resume } = given;
+  const { mode = 'turns', tools = [], ignore, concurrency, budget, resume } = given;
   return {
-    tools: toolModes(given.tools ?? []),
+    tools: Object.fromEntries(tools),
+    mode,
     ...(given['custom-agents'] && { customAgents: 'run' }),
-    mode: mode === 'conversation' ? mode : 'turns',
-    ...(ignore && { ignore }),
-    ...(concurrency !== undefined && { concurrency }),
+    ...defined({ ignore, concurrency }),
     ...(budget !== undefined && { budget: { tokens: budget } }),
     ...(resume !== undefined && { resume: resolve(cwd, resume) }),
   };
 }
 
-function toolModes(given: readonly string[]): Record<string, 'recorded' | 'live'> {
-  const modes: Record<string, 'recorded' | 'live'> = {};
-  for (const each of given) {
-    const at = each.lastIndexOf('=');
-    const mode = each.slice(at + 1);
-    if (mode !== 'recorded' && mode !== 'live')
-      throw new UsageError(`--tools takes recorded, live or name=mode, not "${each}".`);
-    modes[at < 0 ? '*' : each.slice(0, at)] = mode;
-  }
-  return modes;
-}
-
-function overMaximum(max: string): (report: ReplayReport) => boolean {
-  const [, amount, percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(max) ?? [];
-  if (amount === undefined)
-    throw new UsageError(`--max takes a number or a percentage such as 5%, not "${max}".`);
-  return ({ divergent, turns }) =>
-    divergent > (percent === '%' ? (turns.length * Number(amount)) / 100 : Number(amount));
-}
-
-async function show(report: ReplayReport, given: Options, terminal: Terminal): Promise<void> {
-  const { report: form, out } = given;
+async function show(
+  report: ReplayReport,
+  { report: form, out }: Options,
+  { cwd, note, write }: Terminal,
+): Promise<void> {
   const text = form === 'json' ? `${JSON.stringify(report)}\n` : textReport(report);
-  if (out === undefined) return terminal.write(text);
-  await writeFile(resolve(terminal.cwd, out), text);
-  terminal.note(`Wrote the report to ${out}: ${summary(report)}`);
+  if (out === undefined) return write(text);
+  await writeFile(resolve(cwd, out), text);
+  note(`Wrote the report to ${out}: ${summary(report)}`);
 }
 
 function textReport(report: ReplayReport): string {

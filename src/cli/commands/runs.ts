@@ -2,7 +2,7 @@ import { WaymarkError } from '../../core/error.ts';
 import type { DeadRun } from '../../protocol/run.ts';
 import type { RunWithWorker } from '../source/agent-access.ts';
 import { findSnapshot, orNothing } from '../source/find.ts';
-import { agentsCommand, chosenAgents } from '../source/open-agents.ts';
+import { agentsCommand } from '../source/open-agents.ts';
 import { count, oneLine, table, when } from '../text/format.ts';
 import { emptyList } from '../text/session-text.ts';
 
@@ -16,7 +16,7 @@ export const runs = agentsCommand({
   async run({ options, agents }) {
     const open: RunWithWorker[] = [];
     const failed: DeadRun[] = [];
-    for (const agent of chosenAgents(agents, options.agent)) {
+    for (const agent of agents) {
       open.push(...((await orNothing(agent.listRuns()))?.items ?? []));
       failed.push(...((await orNothing(agent.listDeadRuns()))?.items ?? []));
     }
@@ -80,8 +80,8 @@ export const abort = agentsCommand({
   about:
     'A background run is marked as "aborted" immediately. A turn with a waiting caller gets a stop request: it stays\n"pending" until it has stopped, and keeps its partial answer. A run that has already ended does not change.',
   examples: ['abort 019b2f6e-…', 'abort 019b2f6e-… --url http://127.0.0.1:3000'],
-  async run({ args: [given = ''], options, agents }) {
-    const { agent, snapshot } = await findSnapshot(agents, given, options.agent);
+  async run({ args: [given = ''], agents }) {
+    const { agent, snapshot } = await findSnapshot(agents, given);
     const { snapshotId } = snapshot;
     const status = await agent.abort(snapshotId);
     if (status === undefined) {
@@ -106,11 +106,11 @@ export const retry = agentsCommand({
   examples: ['retry --url http://127.0.0.1:3000', 'retry 019b2f6e-… --url http://127.0.0.1:3000'],
   async run({ args: [given], options, agents }) {
     if (given !== undefined) {
-      const { agent, snapshot } = await findSnapshot(agents, given, options.agent);
+      const { agent, snapshot } = await findSnapshot(agents, given);
       const started = await agent.retryRun(snapshot.snapshotId);
       return { receipt: started, text: `Started as run ${started.snapshotId}.` };
     }
-    const chosen = chosenAgents(agents, options.agent);
+    const chosen = agents;
     const pages = await Promise.all(chosen.map((agent) => agent.listDeadRuns()));
     const items = pages.flatMap((page) => page.items);
     items.sort((a, b) => a.since.localeCompare(b.since));

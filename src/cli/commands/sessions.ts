@@ -2,7 +2,7 @@ import type { PendingInterrupts } from '../../api/agent-api.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import { flag, number, option } from '../command.ts';
 import { allPages, findSession, orNothing, readTimeline } from '../source/find.ts';
-import { agentOption, agentsCommand, chosenAgents } from '../source/open-agents.ts';
+import { agentOption, agentsCommand } from '../source/open-agents.ts';
 import { oneLine, table, when } from '../text/format.ts';
 import { emptyList, sessionTable, snapshotTexts, timelineTree } from '../text/session-text.ts';
 
@@ -30,7 +30,7 @@ export const sessions = agentsCommand({
     const items: SessionInfo[] = [];
     let hasStore = false;
     let hasMore = false;
-    for (const agent of chosenAgents(agents, options.agent)) {
+    for (const agent of agents) {
       const { metadata } = await agent.describe();
       if (!metadata.timeline) continue;
       hasStore = true;
@@ -69,7 +69,7 @@ export const snapshots = agentsCommand({
     'Marks: ◉ head, ● ancestor of the head, ○ orphaned, ✗ failed, ▬ aborted, ◐ pending, ⚑ labelled.\nThe number is the turn.',
   examples: ['snapshots 019b2f6e-…', 'snapshots 019b2f6e-… --json'],
   async run({ args: [given = ''], options, terminal, agents }) {
-    const { agent, session } = await findSession(agents, given, options.agent);
+    const { agent, session } = await findSession(agents, given);
     const { sessionId, headId } = session;
     const items = await readTimeline(agent, sessionId);
     const json = { headId, items };
@@ -93,7 +93,7 @@ export const interrupts = agentsCommand({
   ],
   async run({ options, agents }) {
     const waiting: PendingInterrupts[] = [];
-    for (const agent of chosenAgents(agents, options.agent)) {
+    for (const agent of agents) {
       waiting.push(...((await orNothing(allPages((page) => agent.listInterrupts(page)))) ?? []));
     }
     // Over all agents, as each lists its own.

@@ -18,7 +18,7 @@ export const show = agentsCommand({
   examples: ['show 019b2f6e-…', 'show 019b2f6e-… --artifact draft.md > draft.md'],
   options: { artifact: option('name', 'Print the text of this artifact only') },
   async run({ args: [given = ''], options, terminal, agents }) {
-    const { snapshot } = await findTurn(agents, given, options.agent);
+    const { snapshot } = await findTurn(agents, given);
     if (options.artifact === undefined)
       return { json: snapshot, text: snapshotText(snapshot, terminal.style) };
     terminal.write(textOf(snapshot, options.artifact));

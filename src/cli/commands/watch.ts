@@ -24,7 +24,7 @@ export const watch = agentsCommand({
     const printer = new ChunkPrinter(terminal);
     let last = after;
     return await stoppable(terminal, async (signal) => {
-      const { agent, snapshot } = await findSnapshot(agents, given, options.agent);
+      const { agent, snapshot } = await findSnapshot(agents, given);
       const { snapshotId } = snapshot;
       let succeeded: boolean | undefined;
       try {

@@ -1,9 +1,9 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { oneLine, table } from '../text/format.ts';
 import type { AgentAccess } from './agent-access.ts';
-import { chosenAgents } from './open-agents.ts';
 
 /** Options for one page of a list. */
 type PageOptions = { readonly limit: number; readonly cursor?: string };
@@ -15,7 +15,7 @@ export async function allPages<Item>(
   const items: Item[] = [];
   let cursor: string | undefined;
   do {
-    const page = await read(cursor === undefined ? { limit: 200 } : { limit: 200, cursor });
+    const page = await read({ limit: 200, ...defined({ cursor }) });
     items.push(...page.items);
     cursor = page.next;
   } while (cursor !== undefined);
@@ -46,26 +46,24 @@ export async function readTimeline(
 }
 
 /** Something that an id prefix can mean. */
-interface Candidate<Value> {
+interface Candidate {
   readonly id: string;
   /** Columns that tell it from the others: its agent, its title. */
   readonly about: readonly string[];
-  readonly value: Value;
 }
 
 const maxShown = 10;
 
 /** The candidate whose id is, or starts with, `given`. An ambiguous prefix is an error that lists the candidates. */
-function matchPrefix<Value>(
+function matchPrefix<Found extends Candidate>(
   given: string,
   kind: 'session' | 'snapshot',
-  candidates: readonly Candidate<Value>[],
-): Value | undefined {
+  candidates: readonly Found[],
+): Found | undefined {
   const exact = candidates.filter(({ id }) => id === given);
   const matching =
     exact.length > 0 || given === '' ? exact : candidates.filter(({ id }) => id.startsWith(given));
-  const [first, ...others] = matching;
-  if (first === undefined || others.length === 0) return first?.value;
+  if (matching.length < 2) return matching[0];
   const rows = matching
     .slice(0, maxShown)
     .map(({ id, about }) => ['', oneLine(id, 64), ...about.map((text) => oneLine(text, 48))]);
@@ -74,12 +72,6 @@ function matchPrefix<Value>(
     'INVALID_ARGUMENT',
     `"${oneLine(given)}" matches ${matching.length} ${kind}s. Use more of the id, or --agent:\n${table(rows)}${more}`,
   );
-}
-
-/** A session and the agent, or the scope, that it was found in. */
-interface FoundSession<Place> {
-  readonly place: Place;
-  readonly session: SessionInfo;
 }
 
 /** Reads the sessions of one place: of an agent, or of a scope of a store. */
@@ -94,21 +86,21 @@ export interface SessionReader<Place> {
 export async function lookUpSession<Place>(
   readers: readonly SessionReader<Place>[],
   given: string,
-): Promise<FoundSession<Place> | undefined> {
-  const candidate = (
-    { place, name }: SessionReader<Place>,
-    session: SessionInfo,
-  ): Candidate<FoundSession<Place>> => ({
+): Promise<{ readonly place: Place; readonly session: SessionInfo } | undefined> {
+  const candidate = ({ place, name }: SessionReader<Place>, session: SessionInfo) => ({
     id: session.sessionId,
     about: [name, session.title ?? ''],
-    value: { place, session },
+    place,
+    session,
   });
-  const exact: Candidate<FoundSession<Place>>[] = [];
-  for (const reader of readers) {
-    const session = await reader.get(given);
-    if (session !== undefined) exact.push(candidate(reader, session));
-  }
-  if (exact.length > 0 || given === '') return matchPrefix(given, 'session', exact);
+  const exact = await Promise.all(
+    readers.map(async (reader) => {
+      const session = await reader.get(given);
+      return session ? [candidate(reader, session)] : [];
+    }),
+  );
+  if (exact.some(({ length }) => length > 0) || given === '')
+    return matchPrefix(given, 'session', exact.flat());
   const lists = await Promise.all(
     readers.map(async (reader) => {
       const sessions = await allPages((page) => reader.list({ query: given, ...page }));
@@ -120,13 +112,9 @@ export async function lookUpSession<Place>(
   return matchPrefix(given, 'session', lists.flat());
 }
 
-/** As {@link lookUpSession}, of the agents that `--agent` leaves. */
-export async function findSession(
-  agents: readonly AgentAccess[],
-  given: string,
-  name?: string,
-): Promise<{ readonly agent: AgentAccess; readonly session: SessionInfo }> {
-  const found = await lookUpSession(chosenAgents(agents, name).map(agentReader), given);
+/** As {@link lookUpSession}, of agents; an unknown session is NOT_FOUND. */
+export async function findSession(agents: readonly AgentAccess[], given: string) {
+  const found = await lookUpSession(agents.map(agentReader), given);
   if (found !== undefined) return { agent: found.place, session: found.session };
   throw noSession(
     given,
@@ -165,16 +153,14 @@ const maxSessions = 1_000;
 export async function findSnapshot(
   agents: readonly AgentAccess[],
   given: string,
-  name?: string,
 ): Promise<FoundSnapshot> {
-  const chosen = chosenAgents(agents, name);
-  const exact = await readSnapshot(chosen, given);
+  const exact = await readSnapshot(agents, given);
   if (exact !== undefined) return exact;
   // Snapshot ids are UUIDs: nothing else can be the beginning of one.
   if (/^[0-9a-f-]{1,35}$/.test(given)) {
-    const lists = await Promise.all(chosen.map((agent) => snapshotCandidates(agent, given)));
+    const lists = await Promise.all(agents.map((agent) => snapshotCandidates(agent, given)));
     const match = matchPrefix(given, 'snapshot', lists.flat());
-    const found = match && (await readSnapshot([match.agent], match.snapshotId));
+    const found = match && (await readSnapshot([match.agent], match.id));
     if (found !== undefined) return found;
   }
   throw new WaymarkError(
@@ -187,27 +173,21 @@ export async function findSnapshot(
 export async function findTurn(
   agents: readonly AgentAccess[],
   given: string,
-  name?: string,
 ): Promise<FoundSnapshot> {
   try {
-    return await findSnapshot(agents, given, name);
+    return await findSnapshot(agents, given);
   } catch (error) {
     if (!isWaymarkError(error) || error.status !== 'NOT_FOUND') throw error;
-    const found = await lookUpSession(chosenAgents(agents, name).map(agentReader), given);
-    const shown = found && (await lastTurn(found.place, found.session));
-    if (shown === undefined) throw error;
+    const found = await lookUpSession(agents.map(agentReader), given);
+    if (found === undefined) throw error;
+    const { sessionId, headId } = found.session;
+    const timeline = await readTimeline(found.place, sessionId);
+    const newest = timeline.toSorted((a, b) => a.createdAt.localeCompare(b.createdAt)).at(-1);
+    const snapshotId = newest?.status === 'failed' ? newest.snapshotId : headId;
+    const shown = snapshotId && (await readSnapshot([found.place], snapshotId));
+    if (!shown) throw error;
     return shown;
   }
-}
-
-async function lastTurn(
-  agent: AgentAccess,
-  { sessionId, headId }: SessionInfo,
-): Promise<FoundSnapshot | undefined> {
-  const timeline = await readTimeline(agent, sessionId);
-  const newest = timeline.toSorted((a, b) => a.createdAt.localeCompare(b.createdAt)).at(-1);
-  const snapshotId = newest?.status === 'failed' ? newest.snapshotId : headId;
-  return snapshotId === undefined ? undefined : await readSnapshot([agent], snapshotId);
 }
 
 async function readSnapshot(
@@ -222,32 +202,15 @@ async function readSnapshot(
 }
 
 // Runs come first: an attached run is not listed with its session before it has ended.
-async function snapshotCandidates(
-  agent: AgentAccess,
-  prefix: string,
-): Promise<Candidate<{ readonly agent: AgentAccess; readonly snapshotId: string }>[]> {
+async function snapshotCandidates(agent: AgentAccess, prefix: string) {
   const found = new Map<string, string>();
   const add = (id: string, about: string): void => {
     if (id.startsWith(prefix) && !found.has(id)) found.set(id, about);
   };
-  for (const run of (await orNothing(agent.listRuns()))?.items ?? [])
-    add(run.snapshotId, 'open run');
-  for (const run of (await orNothing(agent.listDeadRuns()))?.items ?? []) {
-    add(run.snapshotId, 'failed run');
-  }
-  for (const { sessionId } of await newestSessions(agent)) {
-    for (const { snapshotId, turnIndex } of await readTimeline(agent, sessionId)) {
-      add(snapshotId, `turn ${turnIndex + 1} of ${sessionId}`);
-    }
-  }
-  return [...found].map(([snapshotId, about]) => ({
-    id: snapshotId,
-    about: [agent.name, about],
-    value: { agent, snapshotId },
-  }));
-}
-
-async function newestSessions(agent: AgentAccess): Promise<readonly SessionInfo[]> {
+  const runs = await orNothing(agent.listRuns());
+  for (const { snapshotId } of runs?.items ?? []) add(snapshotId, 'open run');
+  const deadRuns = await orNothing(agent.listDeadRuns());
+  for (const { snapshotId } of deadRuns?.items ?? []) add(snapshotId, 'failed run');
   let left = maxSessions;
   const sessions = await orNothing(
     allPages(async (options) => {
@@ -256,5 +219,10 @@ async function newestSessions(agent: AgentAccess): Promise<readonly SessionInfo[
       return left > 0 ? page : { items: page.items };
     }),
   );
-  return sessions ?? [];
+  for (const { sessionId } of sessions ?? []) {
+    for (const { snapshotId, turnIndex } of await readTimeline(agent, sessionId)) {
+      add(snapshotId, `turn ${turnIndex + 1} of ${sessionId}`);
+    }
+  }
+  return [...found].map(([id, about]) => ({ id, about: [agent.name, about], agent }));
 }

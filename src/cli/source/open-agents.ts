@@ -36,6 +36,7 @@ export const agentOption = { agent: option('name', 'Only this agent', { short: '
 
 /** Agents that are open. */
 export interface OpenAgents {
+  /** All agents; for {@link agentsCommand} those that `--agent` leaves. */
   readonly agents: readonly AgentAccess[];
   readonly modelNote?: string | undefined;
   /** The options that reach the same agents: `--file agents.ts`. */
@@ -55,7 +56,9 @@ export function agentsCommand<const Specs extends OptionSpecs = Record<never, ne
     async ({ options, terminal }, run) => {
       const open = await openAgents(options, terminal, command.use);
       try {
-        await run(open);
+        const { agents } = open;
+        const { agent } = options;
+        await run({ ...open, agents: agent === undefined ? agents : [pickAgent(agents, agent)] });
       } finally {
         await open.close();
       }
@@ -120,14 +123,6 @@ function notAuthenticated(error: unknown): never {
 export function splitPair(text: string, separator: string): [string, string] | undefined {
   const at = text.indexOf(separator);
   return at < 1 ? undefined : [text.slice(0, at).trim(), text.slice(at + 1).trim()];
-}
-
-/** The agents that `--agent` leaves. */
-export function chosenAgents(
-  agents: readonly AgentAccess[],
-  name: string | undefined,
-): readonly AgentAccess[] {
-  return name === undefined ? agents : [pickAgent(agents, name)];
 }
 
 /** The agent with this name, or the only agent. */

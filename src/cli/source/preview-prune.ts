@@ -19,43 +19,32 @@ export async function previewPrune(
   scope: Scope,
   now: number,
 ): Promise<PrunePreview[]> {
+  const { store, timeline } = open;
   const previews: PrunePreview[] = [];
   for (const session of await sessionsIn(open, scope)) {
-    const { victims, total, dropped } = await select(open, policy, scope, session, now);
-    const snapshots = dropped ? total : victims;
-    if (snapshots > 0 || dropped) previews.push({ session, snapshots, dropped });
+    const { sessionId, headId, updatedAt, running } = session;
+    const snapshots = await allPages((page) =>
+      timeline.listSnapshots(scope, sessionId, { includeOrphaned: true, ...page }),
+    );
+    if (headId !== undefined && !snapshots.some(({ snapshotId }) => snapshotId === headId)) {
+      const head = await store.getSnapshot(scope, { snapshotId: headId });
+      if (head !== undefined) snapshots.push(head);
+    }
+    const run = running === undefined ? undefined : await store.runs?.getRun(scope, running);
+    const { victims, dropSession: dropped } = selectVictims(
+      {
+        sessionId,
+        headId,
+        updatedAt: Date.parse(updatedAt),
+        held: [run?.parentId],
+        running: running !== undefined,
+        snapshots: snapshots.map((each) => ({ ...each, updatedAt: Date.parse(each.updatedAt) })),
+      },
+      policy,
+      now,
+    );
+    const deleted = dropped ? snapshots.length : victims.size;
+    if (deleted > 0 || dropped) previews.push({ session, snapshots: deleted, dropped });
   }
   return previews;
-}
-
-async function select(
-  { store, timeline }: OpenStore,
-  policy: RetentionPolicy,
-  scope: Scope,
-  { sessionId, headId, updatedAt, running }: SessionInfo,
-  now: number,
-): Promise<{ readonly victims: number; readonly total: number; readonly dropped: boolean }> {
-  const listed = await allPages((page) =>
-    timeline.listSnapshots(scope, sessionId, { includeOrphaned: true, ...page }),
-  );
-  const isListed = listed.some(({ snapshotId }) => snapshotId === headId);
-  const head =
-    headId === undefined || isListed
-      ? undefined
-      : await store.getSnapshot(scope, { snapshotId: headId });
-  const run = running === undefined ? undefined : await store.runs?.getRun(scope, running);
-  const snapshots = head === undefined ? listed : [...listed, head];
-  const { victims, dropSession } = selectVictims(
-    {
-      sessionId,
-      headId,
-      updatedAt: Date.parse(updatedAt),
-      held: [run?.parentId],
-      running: running !== undefined,
-      snapshots: snapshots.map((each) => ({ ...each, updatedAt: Date.parse(each.updatedAt) })),
-    },
-    policy,
-    now,
-  );
-  return { victims: victims.size, total: snapshots.length, dropped: dropSession };
 }

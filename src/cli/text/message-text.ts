@@ -3,7 +3,7 @@ import { textOf } from '../../protocol/messages.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { Style, Terminal } from '../terminal.ts';
-import { oneLine, safe, shortJson } from './format.ts';
+import { count, oneLine, safe, shortJson } from './format.ts';
 
 const speakers = { user: 'You', model: 'Agent', tool: 'Tool', system: 'System' } as const;
 
@@ -50,23 +50,19 @@ export function artifactSummary(artifact: Artifact): string {
   const { name = '(unnamed)', parts } = artifact;
   const text = artifactText(artifact);
   const size =
-    text === undefined
-      ? `${parts.length} ${parts.length === 1 ? 'part' : 'parts'}`
-      : `${text.split('\n').length} lines`;
+    text === undefined ? count(parts.length, 'part') : `${text.split('\n').length} lines`;
   return `${oneLine(name)} (${size})`;
 }
 
 /** Prints a turn as it streams: text continues on its line, everything else starts a new one. */
 export class ChunkPrinter {
   readonly #terminal: Terminal;
-  readonly #margin: string;
   #atLineStart = true;
   #speaker = '';
   #answered = new Set<string>();
 
-  constructor(terminal: Terminal, margin = '') {
+  constructor(terminal: Terminal) {
     this.#terminal = terminal;
-    this.#margin = margin;
   }
 
   print({ modelChunk, status, artifact, agent = '' }: Chunk): void {
@@ -83,7 +79,7 @@ export class ChunkPrinter {
   /** Prints a line, after the end of the current one. */
   line(text: string): void {
     this.end();
-    this.#terminal.print(`${this.#margin}${text}`);
+    this.#terminal.print(text);
   }
 
   /** Ends the current line. */
@@ -113,8 +109,7 @@ export class ChunkPrinter {
 
   #text(text: string): void {
     if (text === '') return;
-    const lead = this.#atLineStart ? this.#margin : '';
-    this.#terminal.write(lead + text.replaceAll('\n', `\n${this.#margin}`));
+    this.#terminal.write(text);
     this.#atLineStart = text.endsWith('\n');
   }
 }

@@ -23,7 +23,7 @@ export function sessionTable(items: readonly SessionInfo[], style: Style): strin
 }
 
 /** The data of a tree. */
-export interface TimelineView {
+interface TimelineView {
   readonly snapshots: readonly Snapshot[];
   readonly headId?: string | undefined;
   /** The user's message of each turn, by snapshot id. */
@@ -34,82 +34,50 @@ export interface TimelineView {
  * The tree of a session, one row per snapshot. The path to the head runs straight down; branches are indented where they
  * start. Marks: ◉ head, ● ancestor of the head, ○ orphaned, ✗ failed, ▬ aborted, ◐ pending.
  */
-export function timelineTree(view: TimelineView, style: Style): string {
-  const children = childrenOf(view.snapshots);
-  const onPath = pathOf(view);
-  const rows: Row[] = [];
+export function timelineTree({ snapshots, headId, texts }: TimelineView, style: Style): string {
+  const byId = new Map(snapshots.map((each) => [each.snapshotId, each]));
+  // A snapshot whose parent was pruned, or is in another session, is a root, under ''.
+  const children = Map.groupBy(snapshots, ({ parentId = '' }) =>
+    byId.has(parentId) ? parentId : '',
+  );
+  const onPath = new Set<Snapshot>();
+  for (let at = byId.get(headId ?? ''); at; at = byId.get(at.parentId ?? '')) onPath.add(at);
+  const rows: { readonly graph: string; readonly snapshot: Snapshot }[] = [];
   const draw = (start: Snapshot, lead: string, first: string): void => {
-    let at: Snapshot | undefined = start;
     let join = first;
-    while (at !== undefined) {
+    for (let at: Snapshot | undefined = start; at !== undefined; ) {
       rows.push({ graph: join, snapshot: at });
       join = lead;
       const next: readonly Snapshot[] = children.get(at.snapshotId) ?? [];
-      const main: Snapshot | undefined = mainOf(next, onPath);
+      // Straight down is the child that leads to the head; otherwise the latest that succeeded, otherwise the latest.
+      const main: Snapshot | undefined =
+        next.find((each) => onPath.has(each)) ??
+        next.findLast(({ status }) => status === 'succeeded') ??
+        next.at(-1);
       for (const side of next) if (side !== main) draw(side, `${lead}│ `, `${lead}├─`);
       at = main;
     }
   };
   for (const root of children.get('') ?? []) draw(root, '', '');
-  return render(rows, view, style);
-}
-
-interface Row {
-  readonly graph: string;
-  readonly snapshot: Snapshot;
-}
-
-// The child to draw straight down: the one that leads to the head; otherwise the latest that succeeded, otherwise the latest.
-function mainOf(next: readonly Snapshot[], onPath: ReadonlySet<string>): Snapshot | undefined {
-  return (
-    next.find(({ snapshotId }) => onPath.has(snapshotId)) ??
-    next.findLast(({ status }) => status === 'succeeded') ??
-    next.at(-1)
-  );
-}
-
-// Children by parent id. A snapshot whose parent was pruned, or is in another session, is a root, under ''.
-function childrenOf(snapshots: readonly Snapshot[]): Map<string, Snapshot[]> {
-  const known = new Set(snapshots.map(({ snapshotId }) => snapshotId));
-  const children = new Map<string, Snapshot[]>();
-  for (const snapshot of snapshots) {
-    const { parentId = '' } = snapshot;
-    const parent = known.has(parentId) ? parentId : '';
-    const siblings = children.get(parent) ?? [];
-    siblings.push(snapshot);
-    children.set(parent, siblings);
-  }
-  return children;
-}
-
-function pathOf({ snapshots, headId }: TimelineView): Set<string> {
-  const byId = new Map(snapshots.map((each) => [each.snapshotId, each]));
-  const path = new Set<string>();
-  for (let at = byId.get(headId ?? ''); at; at = byId.get(at.parentId ?? '')) {
-    path.add(at.snapshotId);
-  }
-  return path;
-}
-
-function render(rows: readonly Row[], { headId, texts }: TimelineView, style: Style): string {
   const width = Math.max(0, ...rows.map(({ graph }) => graph.length));
-  return rows
-    .map(({ graph, snapshot }) => {
-      const { snapshotId, turnIndex, label, orphaned } = snapshot;
-      const isHead = snapshotId === headId;
-      const mark = markOf(snapshot, isHead);
-      const notes = [
-        isHead ? style.good('head') : '',
-        orphaned ? 'orphaned' : '',
-        statusNote(snapshot),
-        snapshot.event === 'turnEnd' ? '' : snapshot.event,
-        label === undefined ? '' : style.warn(`⚑ ${oneLine(label, 40)}`),
-      ].filter(Boolean);
-      const text = oneLine(texts.get(snapshotId) ?? '', 48);
-      const line = `${graph.padEnd(graph.length)}${mark}${' '.repeat(width - graph.length)} ${String(turnIndex + 1).padStart(3)}  ${style.dim(snapshotId)}  ${text}${notes.length > 0 ? `  [${notes.join(', ')}]` : ''}`;
-      return orphaned ? style.dim(line) : line;
-    })
-    .join('\n');
+  const lines = rows.map(({ graph, snapshot }) => {
+    const { snapshotId, turnIndex, label, orphaned, event } = snapshot;
+    const isHead = snapshotId === headId;
+    const notes = [
+      isHead ? style.good('head') : '',
+      orphaned ? 'orphaned' : '',
+      statusNote(snapshot),
+      event === 'turnEnd' ? '' : event,
+      label === undefined ? '' : style.warn(`⚑ ${oneLine(label, 40)}`),
+    ].filter(Boolean);
+    const mark = markOf(snapshot, isHead) + ' '.repeat(width - graph.length);
+    const turn = String(turnIndex + 1).padStart(3);
+    const text = oneLine(texts.get(snapshotId) ?? '', 48);
+    const more = notes.length > 0 ? `  [${notes.join(', ')}]` : '';
+    const line = `${graph}${mark} ${turn}  ${style.dim(snapshotId)}  ${text}${more}`;
+    return orphaned ? style.dim(line) : line;
+  });
+  return lines.join('\n');
 }
 
 function markOf({ status, orphaned }: Snapshot, isHead: boolean): string {
@@ -161,19 +129,19 @@ function addTexts(texts: Map<string, string>, { messages = [] }: State, tipId: s
   if (!texts.has(tipId)) texts.set(tipId, said);
 }
 
-/** The filters of a list. */
-interface Filters {
-  readonly agent?: string;
-  readonly owner?: string;
-  readonly url?: string;
-  readonly query?: string;
-  readonly failed?: boolean;
-  readonly waiting?: boolean;
-  readonly labelled?: boolean;
-}
-
 /** Why a list is empty: which filters were applied, and whose data was read. */
-export function emptyList(what: string, options: Filters): string {
+export function emptyList(
+  what: string,
+  options: {
+    readonly agent?: string;
+    readonly owner?: string;
+    readonly url?: string;
+    readonly query?: string;
+    readonly failed?: boolean;
+    readonly waiting?: boolean;
+    readonly labelled?: boolean;
+  },
+): string {
   const { agent, query, owner, url } = options;
   const filters = [
     agent === undefined ? '' : ` of agent "${agent}"`,
@@ -183,13 +151,8 @@ export function emptyList(what: string, options: Filters): string {
     options.waiting ? ' that wait for an answer' : '',
     options.labelled ? ' with a label' : '',
   ].join('');
-  return `No ${what}${filters}. ${whose(owner, url)}`.trim();
-}
-
-function whose(owner: string | undefined, url: string | undefined): string {
-  if (url !== undefined) {
-    return 'A server lists only what its caller owns: to authenticate, use --header.';
-  }
-  if (owner !== undefined) return '';
-  return 'Sessions that have an owner are not included: to read them, use --owner.';
+  if (url !== undefined)
+    return `No ${what}${filters}. A server lists only what its caller owns: to authenticate, use --header.`;
+  if (owner !== undefined) return `No ${what}${filters}.`;
+  return `No ${what}${filters}. Sessions that have an owner are not included: to read them, use --owner.`;
 }
