@@ -3,6 +3,7 @@ import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
 import { originalOf, type WaymarkError } from '../../core/error.ts';
 import { defined, type Json, type JsonObject } from '../../core/json/json.ts';
 import type { Model, ModelRef } from '../../generate/model.ts';
+import { scopeOf } from '../../protocol/ids.ts';
 import { PartialAnswer } from '../../protocol/messages.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { FinishReason, Init, Output, Usage } from '../../protocol/turn.ts';
@@ -17,11 +18,10 @@ import { completeTransform, createChunkTransform } from '../persistence/transfor
 import type { QueueOptions } from '../spec/dispatcher.ts';
 import { causesOf, type ErrorInfo, isReported, markReported } from '../spec/error-reports.ts';
 import type { AgentResult } from '../spec/handler.ts';
-import { freshState, scopeOf } from '../spec/input.ts';
 import type { AgentSpec, Transform } from '../spec/spec.ts';
 import { ChunkSink } from './chunks.ts';
 import { Inbox } from './inputs.ts';
-import { Spending } from './spending.ts';
+import { Spending } from './limits.ts';
 import { adviseFrozen, StopControl } from './stop.ts';
 import {
   type ActiveRun,
@@ -150,7 +150,7 @@ export class InvocationState {
       followed: undefined,
       receipt: undefined,
     };
-    this.lineage = startedWith(freshState(spec));
+    this.lineage = startedWith(spec.freshState);
     this.working = new WorkingState(this.lineage.fallbackState);
     this.failures = new Failures((error, info) =>
       host.report(error, { ...info, ...this.#errorPlace() }),

@@ -1,19 +1,46 @@
+import { createKeyedEmitter, type KeyedEmitter } from '../../core/async/emitter.ts';
+import { Mutex } from '../../core/async/promises.ts';
+import { raceSignal, throwIfAborted } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { after } from '../../core/time.ts';
+import { after, backoff } from '../../core/time.ts';
+import { type CallBound, callBound } from '../../generate/answer/price.ts';
 import type { PendingCall } from '../../generate/hooks.ts';
 import type { Model } from '../../generate/model.ts';
 import type { Cost, Usage } from '../../protocol/turn.ts';
-import { type Totals, totalTokens } from '../../protocol/usage.ts';
+import { addUsage, type Totals, totalTokens } from '../../protocol/usage.ts';
+import type {
+  Spend,
+  SpendAmount,
+  SpendBound,
+  SpendCount,
+  SpendEntry,
+  SpendReservation,
+  SpendSupport,
+} from '../../store/contract/store.ts';
 import { dayLength } from '../../store/rules/spend.ts';
-import type { InvocationState } from './invocation-state.ts';
-import { type Budget, budgetsOf, exhausted, overspent, reserveCall } from './spending.ts';
+import type { AgentHost } from '../persistence/host.ts';
+import type { AgentLimits, AgentSpec } from '../spec/spec.ts';
+import type { StopControl } from './stop.ts';
 import type { Turn } from './turn-state.ts';
 
+/** An invocation, as far as it is limited. */
+interface Limited {
+  readonly spec: Pick<AgentSpec, 'limits'>;
+  readonly host: Pick<AgentHost, 'clock' | 'newId'>;
+  readonly control: StopControl;
+  readonly spending: Spending;
+  /** The session's usage before the turn; kept only where the agent limits it. */
+  readonly position: { readonly totals: Totals | undefined };
+  readonly turn: Pick<Turn, 'usage' | 'toolCalls'> | undefined;
+  /** Has the invocation that this one works for as a sub-agent. */
+  readonly request: { readonly parent?: Limited | undefined };
+}
+
+/** The most that may be used of a turn, a session or an owner. */
+type Most = { readonly tokens?: number; readonly cost?: Cost };
+
 /** Stops the turn when its time is up. Returns a function that cancels this. */
-export function startTimeLimit(
-  invocation: InvocationState,
-  timeout: number | undefined,
-): () => void {
+export function startTimeLimit(invocation: Limited, timeout: number | undefined): () => void {
   if (timeout === undefined) return () => {};
   const error = (): WaymarkError =>
     new WaymarkError('DEADLINE_EXCEEDED', `The turn took longer than its ${timeout} ms.`);
@@ -23,7 +50,7 @@ export function startTimeLimit(
 }
 
 /** The session's usage including this turn; `undefined` if the agent has no session limits. */
-export function totalsOf(invocation: InvocationState, turn: Turn): Totals | undefined {
+export function totalsOf(invocation: Limited, turn: Turn): Totals | undefined {
   if (invocation.spec.limits.session === undefined) return undefined;
   const { tokens = 0, toolCalls = 0 } = invocation.position.totals ?? {};
   return {
@@ -33,7 +60,7 @@ export function totalsOf(invocation: InvocationState, turn: Turn): Totals | unde
 }
 
 /** Throws if the session has used up its tool calls, or a budget is used up, before the turn does anything. */
-export function checkUnspent(invocation: InvocationState): Promise<unknown> | undefined {
+export function checkUnspent(invocation: Limited): Promise<unknown> | undefined {
   const { toolCalls = 0 } = invocation.position.totals ?? {};
   const most = invocation.spec.limits.session?.toolCalls;
   if (most !== undefined && toolCalls >= most) {
@@ -48,25 +75,24 @@ export function checkUnspent(invocation: InvocationState): Promise<unknown> | un
  * the reservation. `undefined` if there is no budget to ask a store about.
  */
 export function checkBudgets(
-  invocation: InvocationState,
+  invocation: Limited,
   call?: PendingCall,
 ): Promise<string | undefined> | undefined {
-  const isLimited = hasLastingBudget(invocation) || hasTurnBudget(invocation);
-  return isLimited ? checkEachBudget(invocation, call) : undefined;
+  const hasBudget =
+    hasLastingBudget(invocation) || isLimited(invocation, ({ turn }) => isBudget(turn));
+  return hasBudget ? checkEachBudget(invocation, call) : undefined;
 }
 
 async function checkEachBudget(
-  invocation: InvocationState,
+  invocation: Limited,
   call: PendingCall | undefined,
 ): Promise<string | undefined> {
   const budgets: Budget[] = [];
   const reserves = call !== undefined && invocation.spending.store?.reserve !== undefined;
-  for (let at: InvocationState | undefined = invocation; at; at = at.request.parent) {
+  for (let at: Limited | undefined = invocation; at; at = at.request.parent) {
     const { turn, session, owner } = at.spec.limits;
-    if (turn?.tokens !== undefined || turn?.cost !== undefined) {
-      checkLeft('turn', at.turn?.usage ?? {}, turn);
-    }
-    if (session?.tokens !== undefined || session?.cost !== undefined) {
+    if (isBudget(turn)) checkLeft('turn', at.turn?.usage ?? {}, turn);
+    if (isBudget(session)) {
       if (reserves && at.request.parent === undefined) {
         budgets.push(...budgetsOf(session, { of: 'session', spentAtLeast: tokensOnPath(at) }));
       } else checkLeft('session', await spentBySession(at), session);
@@ -86,27 +112,24 @@ async function checkEachBudget(
 }
 
 /** Whether each model call is recorded at once, because a budget counts more than the running turn. */
-export function hasLastingBudget(invocation: InvocationState): boolean {
-  for (let at: InvocationState | undefined = invocation; at; at = at.request.parent) {
-    const { session, owner } = at.spec.limits;
-    if (session?.tokens !== undefined || session?.cost !== undefined || owner !== undefined) {
-      return true;
-    }
+export function hasLastingBudget(invocation: Limited): boolean {
+  return isLimited(invocation, ({ session, owner }) => isBudget(session) || owner !== undefined);
+}
+
+/** Whether the limits of the agent, or of one that it works for, are such. */
+function isLimited(invocation: Limited, fits: (limits: AgentLimits) => boolean): boolean {
+  for (let at: Limited | undefined = invocation; at; at = at.request.parent) {
+    if (fits(at.spec.limits)) return true;
   }
   return false;
 }
 
-/** Whether the turn, or one that it works for, has a budget. */
-function hasTurnBudget(invocation: InvocationState): boolean {
-  for (let at: InvocationState | undefined = invocation; at; at = at.request.parent) {
-    const { turn } = at.spec.limits;
-    if (turn?.tokens !== undefined || turn?.cost !== undefined) return true;
-  }
-  return false;
+function isBudget(limits: Most | undefined): limits is Most {
+  return limits?.tokens !== undefined || limits?.cost !== undefined;
 }
 
 /** The usage of a session: everything ever spent in it or, if that is more, the path that a fork began with. */
-async function spentBySession(invocation: InvocationState): Promise<Usage> {
+async function spentBySession(invocation: Limited): Promise<Usage> {
   const { turn, spending, request } = invocation;
   const onPath = tokensOnPath(invocation);
   // The counters of a sub-agent are those of the session that it works for.
@@ -114,11 +137,9 @@ async function spentBySession(invocation: InvocationState): Promise<Usage> {
   return { ...spent, totalTokens: Math.max(onPath, totalTokens(spent ?? {})) };
 }
 
-function tokensOnPath({ position, turn }: InvocationState): number {
+function tokensOnPath({ position, turn }: Limited): number {
   return (position.totals?.tokens ?? 0) + totalTokens(turn?.usage ?? {});
 }
-
-type Most = { readonly tokens?: number; readonly cost?: Cost };
 
 function checkLeft(of: 'turn' | 'session' | 'owner', used: Usage, { tokens, cost }: Most): void {
   const usedTokens = totalTokens(used);
@@ -151,7 +172,7 @@ function firstDay(per: 'day' | 'month', now: number): number {
 }
 
 /** Throws if the turn or its session has exceeded its limits. */
-export function checkUsage(invocation: InvocationState, turn: Turn): void {
+export function checkUsage(invocation: Limited, turn: Turn): void {
   const { turn: ofTurn, session: ofSession } = invocation.spec.limits;
   check('turn', 'tokens', totalTokens(turn.usage), ofTurn?.tokens);
   check('turn', 'toolCalls', turn.toolCalls, ofTurn?.toolCalls);
@@ -163,3 +184,294 @@ export function checkUsage(invocation: InvocationState, turn: Turn): void {
 function check(of: string, what: string, used: number, most: number | undefined): void {
   if (most !== undefined && used > most) throw exhausted(of, what, used, most);
 }
+
+type Payer = () => Omit<Spend, 'entries' | 'settles'>;
+
+/** The calls of this process that wait for budgets of one store. */
+interface Waiting {
+  readonly queues: Map<string, { readonly mutex: Mutex; length: number }>;
+  /** Called with the owner when reservations were settled. */
+  readonly settled: KeyedEmitter;
+}
+
+const waiting = new WeakMap<object, Waiting>();
+
+interface BudgetQueue {
+  /** Runs the work when all that came before it is over. */
+  run(work: () => Promise<void>): Promise<void>;
+  /** Calls back when a reservation of the same owner is settled; returns a function that unsubscribes. */
+  onSettled(listener: () => void): () => void;
+}
+
+/**
+ * Spend of an invocation and the sub-agents inside it that the store has not recorded yet. It goes along with the next
+ * commit or checkpoint of any of them.
+ */
+export class Spending {
+  /** Where it is recorded; `undefined`: nowhere. */
+  readonly store: SpendSupport | undefined;
+  readonly #payer: Payer;
+  readonly #entries = new Map<string, SpendEntry>();
+  #holder: string | undefined;
+  /** Reservations whose calls have ended. */
+  readonly #settles = new Set<string>();
+
+  constructor(store: SpendSupport | undefined, payer: Payer) {
+    this.store = store;
+    this.#payer = payer;
+  }
+
+  add(agent: string, model: string, usage: Usage, calls = 1): void {
+    // A model that does not count leaves nothing to record.
+    if (this.store === undefined || Object.keys(usage).length === 0) return;
+    const key = `${agent}\0${model}`;
+    const known = this.#entries.get(key);
+    this.#entries.set(key, {
+      agent,
+      model,
+      calls: (known?.calls ?? 0) + calls,
+      usage: known === undefined ? usage : addUsage(known.usage, usage),
+    });
+  }
+
+  settle(reservation: string): void {
+    this.#settles.add(reservation);
+  }
+
+  /** Makes a reservation, as {@link SpendSupport.reserve}. The store must have it. */
+  async reserve(
+    reservation: Omit<SpendReservation, 'owner' | 'agent' | 'sessionId' | 'holder'>,
+  ): Promise<readonly SpendCount[] | undefined> {
+    await this.flush();
+    try {
+      this.#holder ??= reservation.id;
+      const holder = this.#holder;
+      return await this.store?.reserve?.({ ...this.#payer(), ...reservation, holder });
+    } catch (error) {
+      // It may have been made all the same.
+      this.settle(reservation.id);
+      throw error;
+    }
+  }
+
+  /** The queue for the budgets of the owner, or of the session alone. */
+  queue(of: 'owner' | 'session'): BudgetQueue {
+    const { owner = '', agent, sessionId } = this.#payer();
+    const key = JSON.stringify(of === 'owner' ? [owner] : [owner, agent, sessionId]);
+    const store = this.store ?? this;
+    const { queues, settled } = waiting.get(store) ?? {
+      queues: new Map(),
+      settled: createKeyedEmitter(),
+    };
+    waiting.set(store, { queues, settled });
+    const queue = queues.get(key) ?? { mutex: new Mutex(), length: 0 };
+    queues.set(key, queue);
+    return {
+      async run(work) {
+        queue.length++;
+        await queue.mutex.run(work).finally(() => {
+          queue.length--;
+          if (queue.length === 0) queues.delete(key);
+        });
+      },
+      onSettled: (listener) => settled.subscribe(owner, listener),
+    };
+  }
+
+  /** Writes with what is not recorded yet, if the write goes to the same store. After an error it is still not recorded. */
+  alongWith<Value>(
+    store: SpendSupport | undefined,
+    write: (spend: { readonly spend?: Spend }) => Promise<Value>,
+  ): Promise<Value> {
+    return this.isRecorded || store !== this.store ? write({}) : this.#record(write);
+  }
+
+  async #record<Value>(
+    write: (spend: { readonly spend: Spend }) => Promise<Value>,
+  ): Promise<Value> {
+    const entries = [...this.#entries.values()];
+    const settles = [...this.#settles];
+    this.#entries.clear();
+    this.#settles.clear();
+    try {
+      const payer = this.#payer();
+      const spend = { ...payer, entries, ...(settles.length > 0 && { settles }) };
+      const result = await write({ spend });
+      if (settles.length > 0) waiting.get(this.store ?? this)?.settled.emit(payer.owner ?? '');
+      return result;
+    } catch (error) {
+      for (const { agent, model, usage, calls } of entries) this.add(agent, model, usage, calls);
+      for (const id of settles) this.settle(id);
+      throw error;
+    }
+  }
+
+  /** Whether the store has everything that was spent. */
+  get isRecorded(): boolean {
+    return this.#entries.size === 0 && this.#settles.size === 0;
+  }
+
+  /** Records by itself what no commit has taken along. */
+  async flush(): Promise<void> {
+    if (!this.isRecorded) await this.#record(async ({ spend }) => await this.store?.add(spend));
+  }
+
+  /** The session's spend, sub-agents included; `undefined` if no store records it. */
+  async ofSession(): Promise<Usage | undefined> {
+    const { owner = null, ...session } = this.#payer();
+    return this.#withUnrecorded(await this.store?.total({ owner, ...session }));
+  }
+
+  /** The owner's spend since a day, over all agents; `undefined` if no store records it. */
+  async ofOwner(sinceDay: number | undefined): Promise<Usage | undefined> {
+    const { owner = null } = this.#payer();
+    return this.#withUnrecorded(
+      await this.store?.total({ owner, ...(sinceDay !== undefined && { sinceDay }) }),
+    );
+  }
+
+  #withUnrecorded(recorded: Usage | undefined): Usage | undefined {
+    if (recorded === undefined) return undefined;
+    return [...this.#entries.values()].reduce((sum, { usage }) => addUsage(sum, usage), recorded);
+  }
+}
+
+/** A budget of a session or owner, in tokens or one currency. */
+interface Budget extends Omit<SpendBound, 'most'> {
+  readonly limit: number;
+}
+
+/** The budgets that limits name: one for the tokens, and one for each currency. */
+function budgetsOf(
+  { tokens, cost = {} }: Most,
+  { spentAtLeast = 0, ...scope }: Omit<Budget, 'limit' | 'currency'>,
+): readonly Budget[] {
+  return [
+    ...(tokens === undefined ? [] : [{ ...scope, limit: tokens, spentAtLeast }]),
+    ...Object.entries(cost).map(([currency, limit]) => ({ ...scope, currency, limit })),
+  ];
+}
+
+/** The longest wait for other calls, and the time after which a call counts as lost, in milliseconds. */
+const maxWaitMs = 600_000;
+
+/**
+ * Reserves what a model call may use, and returns the id of the reservation. A call that may fit once others have ended waits for
+ * them, in a queue for each budget, so that one call of this process at a time asks the store.
+ */
+async function reserveCall(
+  { spending, spec, host: { clock, newId } }: Limited,
+  budgets: readonly Budget[],
+  { model, request, signal }: PendingCall,
+): Promise<string> {
+  const amounts = amountsOf(callBound(model, request), spec.limits.reserve);
+  const bounds = budgets.map(({ limit, ...budget }) => {
+    const known = amounts.find(({ currency, isBound }) => isBound && currency === budget.currency);
+    // Without a known bound, a call begins as long as anything is left.
+    const needed = known?.amount ?? 1;
+    return { ...budget, limit, needed, most: Math.floor(Math.min(limit, largest)) - needed };
+  });
+  const id = newId();
+  const until = clock.now() + maxWaitMs;
+  const attempt = async (): Promise<boolean> => {
+    const counts = await spending.reserve({ id, amounts, ttl: maxWaitMs, bounds });
+    if (counts === undefined) return true;
+    const isLate = clock.now() >= until;
+    for (const [at, bound] of bounds.entries()) {
+      const { spent = 0, reserved = 0 } = counts[at] ?? {};
+      // Waiting is of no use, or was of no use.
+      if (spent + (isLate ? reserved : 0) > bound.most) throw notEnough(bound, { spent, reserved });
+    }
+    return false;
+  };
+  if (await attempt()) return id;
+  const queue = spending.queue(budgets.some(({ of }) => of === 'owner') ? 'owner' : 'session');
+  const waited = queue.run(async () => {
+    for (let attempts = 1; ; attempts++) {
+      throwIfAborted(signal);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const leave = queue.onSettled(resolve);
+      const delay = backoff(attempts, { baseMs: 20, maxMs: 1_000 });
+      const cancel = after(clock, delay, resolve, { keepAlive: true });
+      try {
+        if (await attempt()) break;
+        await raceSignal(promise, signal);
+      } finally {
+        cancel();
+        leave();
+      }
+    }
+    if (!signal.aborted) return;
+    // The call has been given up while the reservation was made.
+    spending.settle(id);
+    await spending.flush();
+  });
+  await raceSignal(waited, signal);
+  return id;
+}
+
+// The stores count with integers.
+const largest = Number.MAX_SAFE_INTEGER;
+
+/** The amounts that a call reserves: those of the agent's options, else those that follow from its request. */
+function amountsOf(
+  { tokens, cost, isKnown }: CallBound,
+  reserve: AgentLimits['reserve'] = {},
+): readonly SpendAmount[] {
+  const given = reserve.tokens === undefined ? undefined : Math.ceil(reserve.tokens);
+  return [
+    { amount: given ?? tokens, isBound: isKnown || given !== undefined },
+    ...Object.entries({ ...cost, ...reserve.cost }).map(([currency, amount]) => ({
+      currency,
+      amount,
+      isBound: isKnown || reserve.cost?.[currency] !== undefined,
+    })),
+  ];
+}
+
+function notEnough(
+  { of, currency, limit, needed }: Budget & { readonly needed: number },
+  { spent, reserved }: SpendCount,
+): WaymarkError {
+  if (spent >= limit) {
+    return currency === undefined
+      ? exhausted(of, 'tokens', spent, limit)
+      : overspent(of, currency, spent, limit);
+  }
+  const [what, unit, scale] =
+    currency === undefined ? ['tokens', 'tokens', 1] : ['cost', currency, 1e6];
+  const others = reserved > 0 ? `, and other calls have reserved ${reserved / scale}` : '';
+  return new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    `The ${of} has used ${spent / scale} of ${limit / scale} ${unit}${others}, and the next model call may need ${needed / scale}. Lower \`config.maxOutputTokens\`, set \`limits.reserve\`, or raise \`limits.${of}.${what}\`.`,
+    {
+      details: {
+        limit: `${of}.${what}`,
+        ...(currency !== undefined && { currency }),
+        ...{ used: spent, most: limit, reserved, needed },
+      },
+    },
+  );
+}
+
+function exhausted(of: string, what: string, used: number, most: number): WaymarkError {
+  return new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    `The ${of} has used ${used} of ${most} ${what}. Raise \`limits.${of}.${what}\`${remedies[of] ?? ''}.`,
+    { details: { limit: `${of}.${what}`, used, most } },
+  );
+}
+
+function overspent(of: string, currency: string, used: number, most: number): WaymarkError {
+  const spent = `${used / 1e6} of ${most / 1e6} ${currency}`;
+  return new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    `The ${of} has spent ${spent}. Raise \`limits.${of}.cost\`${remedies[of] ?? ''}.`,
+    { details: { limit: `${of}.cost`, currency, used, most } },
+  );
+}
+
+const remedies: Readonly<Record<string, string>> = {
+  turn: ', or ask for less',
+  session: ', or start a new session',
+};
