@@ -17,6 +17,16 @@ export function checkId(id: unknown, what: string): asserts id is string {
   );
 }
 
+/** The scope of the ids of an agent and an owner. */
+export function scopeOf(
+  { name }: { readonly name: string },
+  owner: string | undefined,
+): { readonly agent: string; readonly owner?: string } {
+  if (owner === undefined) return { agent: name };
+  checkId(owner, 'an owner');
+  return { agent: name, owner };
+}
+
 /** A lookup without absent ids. Throws `INVALID_ARGUMENT` when it has none, or one that is not a string. */
 export function checkLookup(
   lookup: Lookup | { readonly snapshotId?: unknown; readonly sessionId?: unknown },

@@ -14,13 +14,23 @@ export function textOf(message: WithContent | undefined): string {
 }
 
 /** The text of a message that has one text part and nothing else. */
-export function plainTextOf(message: Message): string | undefined {
+export function plainTextOf(message: unknown): string | undefined {
+  // A message that was read from a damaged file, or that a caller sends, may be anything.
+  if (!isRecord(message) || !('role' in message) || Object.keys(message).length !== 2) {
+    return undefined;
+  }
   const { content } = message;
-  const part = content[0];
-  if (part === undefined || content.length > 1 || !('text' in part)) return undefined;
-  const isPlain = Object.keys(part).length === 1 && Object.keys(message).length === 2;
-  // A message that was read from a damaged file may have anything there.
-  return isPlain && typeof part.text === 'string' ? part.text : undefined;
+  if (!Array.isArray(content) || content.length !== 1) return undefined;
+  const part: unknown = content[0];
+  if (!isRecord(part) || !Object.hasOwn(part, 'text') || Object.keys(part).length !== 1) {
+    return undefined;
+  }
+  const { text } = part;
+  return typeof text === 'string' ? text : undefined;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
 
 /** The reasoning of a message or chunk. */

@@ -2,7 +2,9 @@ import * as v from 'valibot';
 import { WaymarkError } from '../core/error.ts';
 import { hasShape, markFrozen, setShape, toJson } from '../core/json/json.ts';
 import { type Message, message, type Role, role } from './message.ts';
+import { plainTextOf } from './messages.ts';
 import { type Artifact, artifact } from './state.ts';
+import { agentInput, type Input } from './turn.ts';
 
 /** The longest text of one fault: it may echo a key or a value. */
 const longestFault = 300;
@@ -56,23 +58,27 @@ export function textMessage(role: Role, text: string): Message {
 
 // The schema would say the same, in ten times the time.
 function parseTextMessage(value: unknown): Message | undefined {
-  if (!hasOnly(value, ['role', 'content'])) return undefined;
-  const { role: side, content } = value;
-  if (!v.is(role, side) || !Array.isArray(content) || content.length !== 1) return undefined;
-  const part: unknown = content[0];
-  if (!hasOnly(part, ['text'])) return undefined;
-  const { text } = part;
-  return typeof text === 'string' ? textMessage(side, text) : undefined;
+  const text = plainTextOf(value);
+  if (text === undefined) return undefined;
+  const { role: side } = value as Message;
+  return v.is(role, side) ? textMessage(side, text) : undefined;
 }
 
-function hasOnly<Key extends string>(
-  value: unknown,
-  keys: readonly Key[],
-): value is Readonly<Record<Key, unknown>> {
-  if (typeof value !== 'object' || value === null) return false;
-  return (
-    Object.keys(value).length === keys.length && keys.every((key) => Object.hasOwn(value, key))
-  );
+/** The input of a turn, checked and copied. Nearly all inputs are one text of the user, for which the schema is not needed. */
+export function parseInput(value: unknown): Input {
+  if (typeof value !== 'object' || value === null || !('message' in value)) {
+    return parseShape(agentInput, value, 'input');
+  }
+  const { message: given, ...rest } = value;
+  const text = plainTextOf(given);
+  if (text === undefined || (given as Message).role !== 'user') {
+    return parseShape(agentInput, value, 'input');
+  }
+  const isBare = Object.keys(rest).length === 0;
+  return {
+    ...(isBare ? undefined : parseShape(agentInput, rest, 'input')),
+    message: { role: 'user', content: [{ text }] },
+  };
 }
 
 /** Whether a value is a message that came through {@link parseMessage}. */

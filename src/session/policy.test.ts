@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { StateCandidate } from '../agent/turn/commit.ts';
 import type { SnapshotEvent } from '../protocol/snapshot.ts';
 import type { State } from '../protocol/state.ts';
-import { always, never, on, onChange, type SnapshotPolicy, StateCandidate } from './policy.ts';
+import { always, never, on, onChange, type SnapshotPolicy } from './policy.ts';
 import { fromPlainState } from './session-state.ts';
 
 const before: State = { messages: [], custom: { n: 1 } };

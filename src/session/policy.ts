@@ -1,7 +1,6 @@
 import { checkVariadic } from '../core/options.ts';
 import type { SnapshotEvent } from '../protocol/snapshot.ts';
 import type { State } from '../protocol/state.ts';
-import { hashState, type SessionState, toPlainState } from './session-state.ts';
 
 /** A chance to make a snapshot, as a policy sees it. */
 interface SnapshotCandidate<Custom = unknown> {
@@ -49,46 +48,4 @@ export function onChange(...events: readonly SnapshotEvent[]): SnapshotPolicy {
   checkVariadic(events, 'onChange');
   return (candidate) =>
     (events.length === 0 || events.includes(candidate.event)) && candidate.changed;
-}
-
-/** A candidate over states in their shared form. What a policy does not read costs nothing. */
-export class StateCandidate implements SnapshotCandidate {
-  readonly event: SnapshotEvent;
-  readonly index: number;
-  readonly turnIndex: number;
-  readonly eventIndex: number;
-  readonly #state: SessionState;
-  readonly #prevState: SessionState | undefined;
-  #plain: State | undefined;
-  #prevPlain: State | undefined;
-
-  constructor(options: {
-    readonly event: SnapshotEvent;
-    readonly state: SessionState;
-    readonly prevState: SessionState | undefined;
-    readonly index: number;
-    readonly turnIndex: number;
-    readonly eventIndex: number;
-  }) {
-    this.event = options.event;
-    this.index = options.index;
-    this.turnIndex = options.turnIndex;
-    this.eventIndex = options.eventIndex;
-    this.#state = options.state;
-    this.#prevState = options.prevState;
-  }
-
-  get state(): State {
-    this.#plain ??= toPlainState(this.#state);
-    return this.#plain;
-  }
-
-  get prevState(): State | undefined {
-    if (this.#prevState !== undefined) this.#prevPlain ??= toPlainState(this.#prevState);
-    return this.#prevPlain;
-  }
-
-  get changed(): boolean {
-    return this.#prevState === undefined || hashState(this.#state) !== hashState(this.#prevState);
-  }
 }

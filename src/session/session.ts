@@ -1,12 +1,9 @@
 import { WaymarkError } from '../core/error.ts';
 import type { JsonObject } from '../core/json/json.ts';
-import { checkVariadic } from '../core/options.ts';
 import { createContextKey } from '../core/platform.ts';
 import type { TextEdit } from '../protocol/artifacts.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact, State } from '../protocol/state.ts';
-import { toPlainState } from './session-state.ts';
-import type { WorkingState } from './working-state.ts';
 
 /** A type of which nothing can be changed. */
 type DeepReadonly<Value> = Value extends readonly (infer Item)[]
@@ -69,104 +66,6 @@ export interface Session<Custom = unknown> {
   saveFile(file: NewFile): Promise<Artifact>;
   /** Opens a file of the session that was saved with `saveFile`, in this turn or an earlier one. */
   openFile(name: string, options?: OpenFileOptions): Promise<OpenedFile>;
-}
-
-/**
- * The face of a working state, for handlers and tools. A class, as one is made for each turn: an object with accessors of
- * its own costs more to make, and stays in the heap until the next full collection with all that it can reach.
- */
-export class SessionFace<Custom> implements Session<Custom> {
-  readonly #id: () => string;
-  readonly #working: WorkingState;
-  readonly #snapshotIds: readonly string[];
-  readonly #checkCustom: (custom: unknown) => unknown;
-  readonly #files: (() => SessionFiles) | undefined;
-
-  constructor(options: {
-    readonly id: () => string;
-    readonly working: WorkingState;
-    readonly snapshotIds: readonly string[];
-    /** Checks a custom state that is set as a whole. */
-    readonly checkCustom: (custom: unknown) => unknown;
-    /** Made when it is needed. @default the session keeps no files */
-    readonly files?: () => SessionFiles;
-  }) {
-    this.#id = options.id;
-    this.#working = options.working;
-    this.#snapshotIds = options.snapshotIds;
-    this.#checkCustom = options.checkCustom;
-    this.#files = options.files;
-  }
-
-  get id(): string {
-    return this.#id();
-  }
-
-  get state(): State {
-    return toPlainState(this.#working.state, { sessionId: this.#id() });
-  }
-
-  get messages(): readonly Message[] {
-    return this.#working.state.history.messages;
-  }
-
-  get custom(): DeepReadonly<Custom> {
-    return this.#working.state.custom as DeepReadonly<Custom>;
-  }
-
-  get artifacts(): readonly Artifact[] {
-    return this.#working.state.artifacts;
-  }
-
-  get snapshotIds(): readonly string[] {
-    return [...this.#snapshotIds];
-  }
-
-  addMessages(...messages: Message[]): void {
-    checkVariadic(messages, 'addMessages');
-    this.#working.addMessages(messages);
-  }
-
-  setMessages(messages: readonly Message[]): void {
-    this.#working.setMessages(messages);
-  }
-
-  setCustom(custom: DeepReadonly<Custom>): void {
-    this.#working.setCustom(this.#checkCustom(custom));
-  }
-
-  updateCustom(recipe: Recipe<Custom>): void {
-    this.#working.updateCustom(recipe as (draft: never) => unknown);
-  }
-
-  addArtifacts(...artifacts: Artifact[]): void {
-    checkVariadic(artifacts, 'addArtifacts');
-    this.#working.addArtifacts(artifacts);
-  }
-
-  editArtifact(name: string, edits: readonly TextEdit[]): Artifact {
-    return this.#working.editArtifact(name, edits);
-  }
-
-  setArtifacts(artifacts: readonly Artifact[]): void {
-    this.#working.setArtifacts(artifacts);
-  }
-
-  async saveFile(file: NewFile): Promise<Artifact> {
-    return await this.#filesOrThrow().save(file);
-  }
-
-  async openFile(name: string, options?: OpenFileOptions): Promise<OpenedFile> {
-    return await this.#filesOrThrow().open(name, options);
-  }
-
-  #filesOrThrow(): SessionFiles {
-    if (this.#files !== undefined) return this.#files();
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
-      'This session is only for trying a tool and keeps no files. Run a turn of the agent instead.',
-    );
-  }
 }
 
 /** The session that the running turn belongs to. */

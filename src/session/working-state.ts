@@ -4,6 +4,7 @@ import { carryHashes, contentHash, jsonLength } from '../core/json/hash.ts';
 import { type Json, jsonEqual, toJson } from '../core/json/json.ts';
 import { type JsonPatch, joinPatches } from '../core/json/patch.ts';
 import { produce } from '../core/json/produce.ts';
+import { checkVariadic } from '../core/options.ts';
 import { createContextKey } from '../core/platform.ts';
 import {
   checkArtifactName,
@@ -13,10 +14,11 @@ import {
 } from '../protocol/artifacts.ts';
 import type { Message } from '../protocol/message.ts';
 import { parseArtifact, parseMessage } from '../protocol/parse.ts';
-import type { Artifact } from '../protocol/state.ts';
+import type { Artifact, State } from '../protocol/state.ts';
 import type { ArtifactRef, ToolRecord } from '../protocol/tool-record.ts';
 import type { ArtifactPatch } from '../protocol/turn.ts';
-import { hashState, type SessionState, withoutMark } from './session-state.ts';
+import type { NewFile, OpenedFile, OpenFileOptions, Session, SessionFiles } from './session.ts';
+import { hashState, type SessionState, toPlainState, withoutMark } from './session-state.ts';
 
 /** Artifacts with more characters are recorded by their hash: the states of the session have them already. */
 const maxInlineLength = 4_096;
@@ -341,4 +343,102 @@ function parseNamed(value: Artifact): Artifact {
   const artifact = parseArtifact(value);
   checkArtifactName(artifact.name);
   return artifact;
+}
+
+/**
+ * The face of a working state, for handlers and tools. A class, as one is made for each turn: an object with accessors of
+ * its own costs more to make, and stays in the heap until the next full collection with all that it can reach.
+ */
+export class SessionFace<Custom> implements Session<Custom> {
+  readonly #id: () => string;
+  readonly #working: WorkingState;
+  readonly #snapshotIds: readonly string[];
+  readonly #checkCustom: (custom: unknown) => unknown;
+  readonly #files: (() => SessionFiles) | undefined;
+
+  constructor(options: {
+    readonly id: () => string;
+    readonly working: WorkingState;
+    readonly snapshotIds: readonly string[];
+    /** Checks a custom state that is set as a whole. */
+    readonly checkCustom: (custom: unknown) => unknown;
+    /** Made when it is needed. @default the session keeps no files */
+    readonly files?: () => SessionFiles;
+  }) {
+    this.#id = options.id;
+    this.#working = options.working;
+    this.#snapshotIds = options.snapshotIds;
+    this.#checkCustom = options.checkCustom;
+    this.#files = options.files;
+  }
+
+  get id(): string {
+    return this.#id();
+  }
+
+  get state(): State {
+    return toPlainState(this.#working.state, { sessionId: this.#id() });
+  }
+
+  get messages(): readonly Message[] {
+    return this.#working.state.history.messages;
+  }
+
+  get custom(): Session<Custom>['custom'] {
+    return this.#working.state.custom as Session<Custom>['custom'];
+  }
+
+  get artifacts(): readonly Artifact[] {
+    return this.#working.state.artifacts;
+  }
+
+  get snapshotIds(): readonly string[] {
+    return [...this.#snapshotIds];
+  }
+
+  addMessages(...messages: Message[]): void {
+    checkVariadic(messages, 'addMessages');
+    this.#working.addMessages(messages);
+  }
+
+  setMessages(messages: readonly Message[]): void {
+    this.#working.setMessages(messages);
+  }
+
+  setCustom(custom: Session<Custom>['custom']): void {
+    this.#working.setCustom(this.#checkCustom(custom));
+  }
+
+  updateCustom(recipe: Parameters<Session<Custom>['updateCustom']>[0]): void {
+    this.#working.updateCustom(recipe as (draft: never) => unknown);
+  }
+
+  addArtifacts(...artifacts: Artifact[]): void {
+    checkVariadic(artifacts, 'addArtifacts');
+    this.#working.addArtifacts(artifacts);
+  }
+
+  editArtifact(name: string, edits: readonly TextEdit[]): Artifact {
+    return this.#working.editArtifact(name, edits);
+  }
+
+  setArtifacts(artifacts: readonly Artifact[]): void {
+    this.#working.setArtifacts(artifacts);
+  }
+
+  async saveFile(file: NewFile): Promise<Artifact> {
+    return await this.#filesOrThrow().save(file);
+  }
+
+  async openFile(name: string, options?: OpenFileOptions): Promise<OpenedFile> {
+    return await this.#filesOrThrow().open(name, options);
+  }
+
+  #filesOrThrow(): SessionFiles {
+    if (this.#files !== undefined) return this.#files();
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'This session is only for trying a tool and keeps no files. Run a turn of the agent instead.',
+    );
+  }
 }

@@ -13,13 +13,13 @@ import { WaymarkError } from '../../core/error.ts';
 import { toJsonSchema } from '../../core/schema/schema.ts';
 import type { Clock } from '../../core/time.ts';
 import { callerTools } from '../../generate/tool/caller-tools.ts';
+import { scopeOf } from '../../protocol/ids.ts';
 import type { Message } from '../../protocol/message.ts';
-import { parseShape } from '../../protocol/parse.ts';
+import { parseInput } from '../../protocol/parse.ts';
 import type { SteerResult } from '../../protocol/requests.ts';
-import { agentInput, type Chunk, type Input, type Output } from '../../protocol/turn.ts';
+import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import { CallerCursor } from '../persistence/caller-cursor.ts';
 import type { AgentHost } from '../persistence/host.ts';
-import { scopeOf } from '../spec/input.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { checkOpen } from '../turn/accept.ts';
 import {
@@ -156,7 +156,7 @@ export class Connection implements AgentConnection {
   }
 
   #parse(value: Input): Input {
-    const input = withoutAutoId(this.#spec, parseShape(agentInput, value, 'input'));
+    const input = withoutAutoId(this.#spec, parseInput(value));
     checkRequestId(this.#spec, input);
     this.#spec.checkInput(input);
     // Refused here, an invalid tool leaves no run behind.

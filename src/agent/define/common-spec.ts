@@ -6,15 +6,15 @@ import { checkCost } from '../../generate/answer/price.ts';
 import { checkLimits } from '../../generate/generate-options.ts';
 import { textOf } from '../../protocol/messages.ts';
 import { always, on, type SnapshotPolicy } from '../../session/policy.ts';
-import type { SessionState } from '../../session/session-state.ts';
+import { emptyState, type SessionState } from '../../session/session-state.ts';
 import { checkedStore } from '../../store/rules/checked-store.ts';
 import { checkClientState } from '../persistence/client-state.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { completeTransform } from '../persistence/transform.ts';
 import { clientTurnStore, turnStoreOf } from '../persistence/turn-store.ts';
-import { storedState } from '../spec/input.ts';
 import type { AnyAgentOptions } from '../spec/options.ts';
 import type { AgentLimits, AgentSpec, AgentStore, Transform } from '../spec/spec.ts';
+import { storedState } from '../spec/stored-state.ts';
 
 export interface AgentEnv {
   readonly host: AgentHost;
@@ -58,6 +58,7 @@ export function commonSpec(options: AnyAgentOptions, { host, store: appStore }: 
     stateSchema,
     statusSchema,
     initialState,
+    freshState: { ...emptyState, custom: initialState },
     upgradeState,
     restoreContext,
     onFinish,

@@ -4,15 +4,18 @@ import { defined, type JsonObject, toJson } from '../../core/json/json.ts';
 import type { OptionNames } from '../../core/options.ts';
 import { type ContextKey, createContextKey } from '../../core/platform.ts';
 import { toJsonSchema } from '../../core/schema/schema.ts';
+import { scopeOf } from '../../protocol/ids.ts';
+import type { Message } from '../../protocol/message.ts';
+import { isParsedMessage, parseShape } from '../../protocol/parse.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import type { Init, Input } from '../../protocol/turn.ts';
+import { type Init, type Input, init as initShape } from '../../protocol/turn.ts';
+import { giveOut, historyOf } from '../../session/session-state.ts';
 import type { FilePlace } from '../../store/contract/store.ts';
 import { Connection, TurnStream, type TurnStreamOptions } from '../connection/connection.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import type { Agent, CallOptions, InvokeOptions, RunOptions } from '../spec/agent.ts';
-import { parseInit, scopeOf } from '../spec/input.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { type FileArtifact, openArtifact, openFile } from '../turn/files.ts';
 import { underRequest } from '../turn/inputs.ts';
@@ -133,6 +136,66 @@ export function requestOf(
     remote: options.remote,
     queue: options.queue,
   };
+}
+
+/** Where a caller wants to start; nothing in it has been checked. */
+interface GivenInit {
+  readonly snapshotId: unknown;
+  readonly sessionId: unknown;
+  readonly state: { readonly messages?: unknown } | undefined;
+  readonly from: null | undefined;
+  readonly ifHead: unknown;
+}
+
+/** Parses where to start, and refuses what this agent cannot start from. */
+function parseInit(spec: AgentSpec, value: GivenInit): Init {
+  const init = parseShapeOf(value);
+  const { snapshotId, sessionId, from, ifHead } = init;
+  const named = [snapshotId, sessionId, from, ifHead].some((each) => each !== undefined);
+  if (init.state !== undefined && named) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'Give either a state or an id to start from, not both.',
+    );
+  }
+  if (spec.store !== undefined && init.state !== undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Agent "${spec.name}" keeps its sessions in a store. Start it with { sessionId } or { snapshotId } instead of a state.`,
+    );
+  }
+  if (spec.store === undefined && named) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Agent "${spec.name}" has no store, so it keeps no sessions. Pass \`store\` to waymark(), or start from { state }, the state of an earlier output.`,
+    );
+  }
+  if (from === null && (sessionId === undefined || snapshotId !== undefined)) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      '`from: null` starts at the beginning of a session: pass it with its `sessionId`, and without a snapshot.',
+    );
+  }
+  return init;
+}
+
+// A state that an earlier turn of this process gave out holds messages that were checked then and cannot have changed:
+// checking them all in each turn would make a turn slower the longer the conversation is.
+function parseShapeOf(value: GivenInit): Init {
+  if (value.state === undefined) return parseShape(initShape, value, 'init');
+  const { messages, ...state } = value.state;
+  const known = knownMessages(messages);
+  if (known === undefined) return parseShape(initShape, value, 'init');
+  const init = parseShape(initShape, { ...value, state }, 'init');
+  return { ...init, state: { ...init.state, messages: known } };
+}
+
+/** A copy of messages that need not be checked again; the caller may change the array afterwards. */
+function knownMessages(messages: unknown): Message[] | undefined {
+  if (!Array.isArray(messages)) return undefined;
+  const history = historyOf(messages);
+  if (history !== undefined) return giveOut(history);
+  return messages.every(isParsedMessage) ? [...messages] : undefined;
 }
 
 /** The init, and the expected head for itself: it is no part of what a run stores. */

@@ -12,8 +12,8 @@ import { notFound } from '../../store/rules/errors.ts';
 import { checkCustomSize, maxCustomLength } from '../../store/rules/size-limits.ts';
 import { highestTotals } from '../../store/rules/spend.ts';
 import type { AgentHost } from '../persistence/host.ts';
-import { freshState, storedState } from '../spec/input.ts';
 import type { AgentSpec } from '../spec/spec.ts';
+import { storedState } from '../spec/stored-state.ts';
 import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';
 
 interface EditContext {
@@ -70,7 +70,7 @@ export async function savePartial(
   return await saveEdit(context, request, async (turnBase) => {
     const working = new WorkingState(state);
     const stateHash = working.hash();
-    if (stateHash === new WorkingState(turnBase.state ?? freshState(spec)).hash()) {
+    if (stateHash === new WorkingState(turnBase.state ?? spec.freshState).hash()) {
       throw new WaymarkError(
         'FAILED_PRECONDITION',
         'The run was aborted before it saved a partial state. Continue from the snapshot before it.',

@@ -22,8 +22,8 @@ import type {
   TurnLoopHandler,
   TurnResult,
 } from '../spec/handler.ts';
-import { checkPromptInput } from '../spec/input.ts';
 import type { AgentSpec, PromptChanges } from '../spec/spec.ts';
+import { checkPromptInput } from '../turn/inputs.ts';
 import { lastRound } from '../turn/turn-state.ts';
 import { checkDefinition, checkSetup, notRendered } from './check-setup.ts';
 import { type AgentEnv, commonSpec } from './common-spec.ts';

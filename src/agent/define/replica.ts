@@ -4,8 +4,8 @@ import { createEventLogs } from '../persistence/event-log.ts';
 import { type AgentHost, createLiveRuns, createSessionCache } from '../persistence/host.ts';
 import { turnStoreOf } from '../persistence/turn-store.ts';
 import type { Agent } from '../spec/agent.ts';
-import { storedState } from '../spec/input.ts';
 import type { AgentSpec, PromptChanges } from '../spec/spec.ts';
+import { storedState } from '../spec/stored-state.ts';
 import { type AgentInternals, createAgent } from './create-agent.ts';
 
 /** A host for agents that work on a copy: nothing of theirs is dispatched, cached or reported with the app's own. */

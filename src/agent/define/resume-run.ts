@@ -2,8 +2,8 @@ import { toErrorBody, toWaymarkError, type WaymarkError } from '../../core/error
 import type { RunRecord, TakenRun } from '../../store/contract/store.ts';
 import { highestTotals } from '../../store/rules/spend.ts';
 import type { Agent } from '../spec/agent.ts';
-import { storedState } from '../spec/input.ts';
 import type { AgentSpec } from '../spec/spec.ts';
+import { storedState } from '../spec/stored-state.ts';
 import { activateRun, createTurn } from '../turn/accept.ts';
 import { commit } from '../turn/commit.ts';
 import { finishInvocation } from '../turn/finish.ts';

@@ -3,7 +3,7 @@ import type { UsageQuery } from '../../api/agent-api.ts';
 import type { AgentOperations } from '../../api/calls.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
-import { checkId, checkLookup, fitsLookup, type Lookup } from '../../protocol/ids.ts';
+import { checkId, checkLookup, fitsLookup, type Lookup, scopeOf } from '../../protocol/ids.ts';
 import { checkMessagePage, reachesEnd, withPage } from '../../protocol/message-page.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { RetryResult, UsageReport } from '../../protocol/requests.ts';
@@ -29,7 +29,6 @@ import { createChunkTransform, transformSnapshot } from '../persistence/transfor
 import { waitForRun, watchRun } from '../persistence/watch.ts';
 import type { Agent, CallOptions, InvokeOptions } from '../spec/agent.ts';
 import { noDeadRun } from '../spec/dispatcher.ts';
-import { scopeOf } from '../spec/input.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { checkRequestId, underRequest, withoutOptions } from '../turn/inputs.ts';
 import { steerRun } from '../turn/steer.ts';

@@ -6,11 +6,10 @@ import {
   type ToolAttempt,
   type ToolOnceOptions,
 } from '../../generate/tool/run-tool-once.ts';
-import { SessionFace, sessionKey } from '../../session/session.ts';
-import { emptyState } from '../../session/session-state.ts';
-import { WorkingState } from '../../session/working-state.ts';
+import { sessionKey } from '../../session/session.ts';
+import { SessionFace, WorkingState } from '../../session/working-state.ts';
 import type { Agent } from '../spec/agent.ts';
-import { checkCustom } from '../spec/input.ts';
+import { checkCustom } from '../spec/stored-state.ts';
 import { internalsOf } from './create-agent.ts';
 
 /** A call of a tool for a person who tries it, and what it did to the state. */
@@ -41,7 +40,7 @@ export async function tryTool(
     );
   }
   const { initialState: custom } = spec;
-  const working = new WorkingState({ ...emptyState, custom });
+  const working = new WorkingState(spec.freshState);
   const session = new SessionFace({
     id: () => options.ref,
     working,

@@ -1,11 +1,11 @@
 import { WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
+import { scopeOf } from '../../protocol/ids.ts';
 import { pendingInterrupts } from '../../protocol/messages.ts';
 import type { WaitingSession } from '../../protocol/requests.ts';
 import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { ListOptions, Scope, TimelineSupport } from '../../store/contract/store.ts';
 import { transformState, transformTitle } from '../persistence/transform.ts';
-import { scopeOf } from '../spec/input.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { isInForeground } from '../turn/steps.ts';
 

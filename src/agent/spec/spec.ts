@@ -12,7 +12,7 @@ import type { State } from '../../protocol/state.ts';
 import type { Chunk, Cost, Input } from '../../protocol/turn.ts';
 import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SessionState } from '../../session/session-state.ts';
-import type { Scope, SnapshotStore, Store } from '../../store/contract/store.ts';
+import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 import type { TurnLoopHandler } from './handler.ts';
 import type { TurnStore } from './turn-store.ts';
 
@@ -118,6 +118,8 @@ export interface AgentSpec {
   readonly stateSchema?: Schema | undefined;
   readonly statusSchema?: Schema | undefined;
   readonly initialState?: Json | undefined;
+  /** The state of a session in which nothing has happened. */
+  readonly freshState: SessionState;
   readonly upgradeState?: ((custom: Json) => unknown) | undefined;
   readonly handler: TurnLoopHandler;
   /** Throws when an input is not one for this agent. */

@@ -17,8 +17,8 @@ import {
 } from '../persistence/client-state.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { unknownSnapshot } from '../persistence/store-errors.ts';
-import { freshState, withInitial } from '../spec/input.ts';
 import type { AgentSpec } from '../spec/spec.ts';
+import { withInitial } from '../spec/stored-state.ts';
 import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';
 import { claimWhenBusy } from './claim-busy.ts';
 import { checkDeadline } from './deadlines.ts';
@@ -412,7 +412,7 @@ function takePosition(invocation: InvocationState, turnBase: TurnBase): void {
   if (spec.store === undefined) return;
   const hasMoved = turnBase.base?.snapshotId !== lineage.savedBase?.snapshotId;
   if (progress.turnsBegun === 0 || hasMoved) {
-    const state = turnBase.state ?? freshState(spec);
+    const state = turnBase.state ?? spec.freshState;
     invocation.moveTo(claimedAt(lineage, turnBase, state));
   } else {
     invocation.lineage = claimedAt(lineage, turnBase);

@@ -1,8 +1,13 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { SnapshotEvent } from '../../protocol/snapshot.ts';
+import type { State } from '../../protocol/state.ts';
 import type { Chunk, FinishReason } from '../../protocol/turn.ts';
-import { StateCandidate } from '../../session/policy.ts';
-import { isSameState } from '../../session/session-state.ts';
+import {
+  hashState,
+  isSameState,
+  type SessionState,
+  toPlainState,
+} from '../../session/session-state.ts';
 import type {
   Committed,
   CommitWrite,
@@ -227,6 +232,48 @@ export function wantsSnapshot(
   } catch (error) {
     invocation.failures.report(error, 'policy');
     throw error;
+  }
+}
+
+/** A candidate over states in their shared form. What a policy does not read costs nothing. */
+export class StateCandidate {
+  readonly event: SnapshotEvent;
+  readonly index: number;
+  readonly turnIndex: number;
+  readonly eventIndex: number;
+  readonly #state: SessionState;
+  readonly #prevState: SessionState | undefined;
+  #plain: State | undefined;
+  #prevPlain: State | undefined;
+
+  constructor(options: {
+    readonly event: SnapshotEvent;
+    readonly state: SessionState;
+    readonly prevState: SessionState | undefined;
+    readonly index: number;
+    readonly turnIndex: number;
+    readonly eventIndex: number;
+  }) {
+    this.event = options.event;
+    this.index = options.index;
+    this.turnIndex = options.turnIndex;
+    this.eventIndex = options.eventIndex;
+    this.#state = options.state;
+    this.#prevState = options.prevState;
+  }
+
+  get state(): State {
+    this.#plain ??= toPlainState(this.#state);
+    return this.#plain;
+  }
+
+  get prevState(): State | undefined {
+    if (this.#prevState !== undefined) this.#prevPlain ??= toPlainState(this.#prevState);
+    return this.#prevPlain;
+  }
+
+  get changed(): boolean {
+    return this.#prevState === undefined || hashState(this.#state) !== hashState(this.#prevState);
   }
 }
 

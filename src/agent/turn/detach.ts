@@ -4,8 +4,8 @@ import type { Chunk, FinishReason, Input, Output } from '../../protocol/turn.ts'
 import type { RequestRecord, RunEvent, RunRef, StateBase } from '../../store/contract/store.ts';
 import { isUntaken } from '../../store/rules/decide-steer.ts';
 import type { DispatchedRun } from '../spec/dispatcher.ts';
-import { storedState } from '../spec/input.ts';
 import type { AgentStore } from '../spec/spec.ts';
+import { storedState } from '../spec/stored-state.ts';
 import { checkOpen, checkReceivable, claimRun, dropRun, keepInboxOf, versionOf } from './accept.ts';
 import { checkpoint, commit, endChunk, stateWrite } from './commit.ts';
 import { checkDeadline } from './deadlines.ts';

@@ -221,3 +221,41 @@ export function withoutProviderOptions(state: State): State {
   if (state.messages === undefined) return state;
   return { ...state, messages: state.messages.map(withoutOptions) };
 }
+
+/**
+ * Refuses input that an agent over a prompt does not take. It takes a user's message, answers to interrupts, or a message behind answers that need no tool to
+ * run.
+ */
+export function checkPromptInput({ message, resume, detach }: Input): void {
+  if (message !== undefined && resume?.restart !== undefined) {
+    throw refused(
+      'A message can follow answers of `resume.respond` only. Send it after the tools of `resume.restart` have run.',
+    );
+  }
+  if (resume !== undefined && message === undefined) return;
+  if (message === undefined) {
+    // A bare detach sends nothing: it leaves what is queued to the background.
+    if (detach === true) return;
+    throw refused('The input has neither `message` nor `resume`. Pass one of them.');
+  }
+  if (message.role !== 'user') {
+    throw refused(
+      `A message of role "${message.role}" cannot start a turn. Expected a user message.`,
+    );
+  }
+  if (message.content.length === 0) throw refused('The message is empty.');
+  if (message.content.some((part) => 'toolRequest' in part || 'toolResponse' in part)) {
+    throw refused('A message cannot carry tool parts. Answer an interrupt with `resume`.');
+  }
+}
+
+/** A custom agent decides for itself, but takes no empty input. */
+export function checkCustomInput({ message, resume, detach }: Input): void {
+  if (message === undefined && resume === undefined && detach !== true) {
+    throw refused('The input has neither `message` nor `resume`. Pass one of them.');
+  }
+}
+
+function refused(message: string): WaymarkError {
+  return new WaymarkError('INVALID_ARGUMENT', message);
+}

@@ -1,14 +1,15 @@
-import { toWaymarkError, WaymarkError } from '../../core/error.ts';
+import { isWaymarkError, toWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { DatesAsText } from '../../core/json/dates.ts';
 import { generateScope } from '../../generate/hooks.ts';
 import type { ToolContext } from '../../generate/tool/tool-context.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Input, Output } from '../../protocol/turn.ts';
-import { SessionFace, sessionKey } from '../../session/session.ts';
+import { sessionKey } from '../../session/session.ts';
+import { SessionFace } from '../../session/working-state.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import type { AgentResult, AgentSession, TurnFunction } from '../spec/handler.ts';
-import { checkCustom, isInputError } from '../spec/input.ts';
 import type { AgentSpec } from '../spec/spec.ts';
+import { checkCustom } from '../spec/stored-state.ts';
 import { acceptTurn, type KnownInput, needsOpening, openSession } from './accept.ts';
 import { createResponder, streamStateChanges } from './chunks.ts';
 import { detachedOutput, detachRun } from './detach.ts';
@@ -279,6 +280,14 @@ export class Invocation {
     this.state.run = undefined;
     this.state.control.markLost();
   }
+}
+
+/** Whether an input was refused for what it says, and another one may be taken. */
+function isInputError(error: unknown): boolean {
+  return (
+    isWaymarkError(error) &&
+    ['INVALID_ARGUMENT', 'FAILED_PRECONDITION', 'NOT_FOUND'].includes(error.status)
+  );
 }
 
 /** The session that a handler gets, with its turn loop. */

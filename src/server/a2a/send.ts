@@ -1,11 +1,11 @@
 import * as v from 'valibot';
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import { scopeOf } from '../../agent/spec/input.ts';
 import { requestKey } from '../../agent/turn/inputs.ts';
 import { type InterruptAnswer, toResume } from '../../api/interrupts.ts';
 import type { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
 import { sha256Hex } from '../../core/platform.ts';
+import { scopeOf } from '../../protocol/ids.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Init, Input } from '../../protocol/turn.ts';
 import { ownerOf } from '../http/auth.ts';

@@ -1,11 +1,10 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { CallerCursor, LogEvent } from '../../agent/persistence/caller-cursor.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
-import { scopeOf } from '../../agent/spec/input.ts';
 import { outputOfRun } from '../../agent/turn/join.ts';
 import { type ErrorBody, isWaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
-import { toEventId } from '../../protocol/ids.ts';
+import { scopeOf, toEventId } from '../../protocol/ids.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
 import type { Chunk, Output, Reset } from '../../protocol/turn.ts';
 import { ownerOf } from '../http/auth.ts';
