@@ -3,7 +3,7 @@ import type { Store } from '../../src/store/contract/store.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { createCipher } from '../../src/store/sql/content/cipher.ts';
 import { sqlStore } from '../../src/store/sql/sql-store.ts';
-import { sqliteDatabase } from '../../src/store/sqlite/database.ts';
+import { sqliteDriver } from '../../src/store/sqlite/driver.ts';
 import { type Op, SimulatedClient } from './client.ts';
 import { clockOf } from './clock.ts';
 import { seedHost } from './host.ts';
@@ -220,7 +220,7 @@ function openStore(
   const options = { durability: 'normal', maxSize: undefined, onQuery: undefined } as const;
   // All processes share one connection, which tells them of changes; there is no other process to poll for.
   const still = { ...clock, every: () => () => {} };
-  const db = sqliteDatabase({ ...options, path: ':memory:', clock: still, newId, cipher });
+  const db = sqliteDriver({ ...options, path: ':memory:', clock: still, newId, cipher });
   const over = (database: typeof db, own: ReturnType<typeof clockOf>): Store =>
     sqlStore({
       name: 'sqlite',

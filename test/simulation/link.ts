@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../src/core/error.ts';
 import type { Store } from '../../src/store/contract/store.ts';
-import type { Database } from '../../src/store/sql/database/database.ts';
+import type { Driver } from '../../src/store/sql/database/driver.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 
 /** The faults of the connection between a process and its store, as probabilities. */
@@ -75,9 +75,10 @@ export function linkStore(store: Store, link: Link): Store {
 }
 
 /** A database as a process reaches it: each transaction goes through the link. */
-export function linkDatabase(db: Database, link: Link): Database {
+export function linkDatabase(db: Driver, link: Link): Driver {
   return {
     dialect: db.dialect,
+    ...(db.isLocal !== undefined && { isLocal: db.isLocal }),
     get id() {
       return db.id;
     },
@@ -85,7 +86,7 @@ export function linkDatabase(db: Database, link: Link): Database {
     read: (plan) => send(link, 'read', () => db.read(plan)),
     readInSteps: (plan) => send(link, 'read', () => db.readInSteps(plan)),
     write: (plan, options) => send(link, 'write', () => db.write(plan, options)),
-    scrub: () => send(link, 'scrub', () => db.scrub()),
+    scrub: () => send(link, 'scrub', async () => db.scrub?.()),
     tell: (hints, reach) => {
       if (!link.actor.dead) db.tell(hints, reach);
     },

@@ -1,10 +1,11 @@
 import type { PoolClient } from 'pg';
 import { isWaymarkError } from '../../core/error.ts';
 import { toReadError } from '../rules/errors.ts';
-import type { Database, WriteOptions } from '../sql/database/database.ts';
-import type { Plan, Statement } from '../sql/database/query.ts';
+import type { Driver, Hint, WriteOptions } from '../sql/database/driver.ts';
+import { type Plan, Refused, type Statement } from '../sql/database/query.ts';
 import { checkTables } from './check.ts';
 import { isConflict, isLost, toStoreError } from './errors.ts';
+import { callOf, collectCall, concludeCall, isRefusal } from './guarded-writes.ts';
 import type { PostgresValue, Queryable, Statements } from './statements.ts';
 
 /** Connections: a pool, or something like it. */
@@ -13,8 +14,7 @@ export interface Connections extends Queryable {
 }
 
 /** Reading and writing through connections. */
-export interface Access
-  extends Required<Pick<Database, 'read' | 'readInSteps' | 'write' | 'check'>> {
+export interface Access extends Required<Pick<Driver, 'read' | 'readInSteps' | 'write' | 'check'>> {
   /** Runs one statement that is a transaction by itself, in one round trip. */
   query<Row>(which: Statement<Row>, values: readonly PostgresValue[]): Promise<readonly Row[]>;
 }
@@ -33,12 +33,19 @@ interface AccessOptions {
   readonly opened: () => Promise<Connections>;
   readonly statements: Statements;
   readonly schema: string;
+  /** Whether the function of guarded writes is there, once the database is open. */
+  hasFunction(): boolean;
   /** Whether everything is done in transactions that find rows by indexes, as in maintenance. Default `false`. */
   readonly isByIndex?: boolean;
+  /** The channel and the payload of hints. */
+  hintOf(hints: readonly Hint[]): readonly [channel: string, payload: string];
+  /** Tells listeners everywhere. */
+  tell(hints: readonly Hint[], reach?: 'process'): void;
 }
 
 /** Access to the tables of a schema. */
-export function accessTo({ opened, statements, schema, isByIndex = false }: AccessOptions): Access {
+export function accessTo(options: AccessOptions): Access {
+  const { opened, statements, schema, isByIndex = false } = options;
   const begin = (kind: string, ...settings: readonly string[]): string =>
     [kind, ...settings, ...(isByIndex ? [byIndex] : [])].join('; ');
 
@@ -60,6 +67,27 @@ export function accessTo({ opened, statements, schema, isByIndex = false }: Acce
       throw error;
     } finally {
       give(client, broken !== undefined);
+    }
+  };
+
+  /** Sends a guarded write in one round trip; `undefined` when it takes a transaction of single statements. */
+  const atOnce = async <Result>(
+    pool: Connections,
+    plan: () => Plan<Result>,
+    { guarded = '', durable = true, hints = [] }: WriteOptions,
+  ): Promise<{ readonly result: Result } | undefined> => {
+    const sent = collectCall(plan(), hints.length === 0 ? undefined : options.hintOf(hints));
+    if (sent === undefined) return undefined;
+    try {
+      const values = [sent.calls, sent.values, String(durable)];
+      const [row] = await statements.query(pool, callOf(guarded), values);
+      const result = concludeCall(plan(), sent, row?.answers);
+      options.tell(hints, 'process');
+      return { result };
+    } catch (error) {
+      if (isRefusal(error)) throw new Refused();
+      if (isConflict(error)) return undefined;
+      throw error;
     }
   };
 
@@ -102,12 +130,19 @@ export function accessTo({ opened, statements, schema, isByIndex = false }: Acce
         give(client, broken !== undefined);
       }
     },
-    async write(plan, options = {}) {
+    async write(plan, how = {}) {
       const pool = await opened();
       for (let left = attempts; ; left--) {
         try {
-          if (options.single === true && !isByIndex) return await statements.run(pool, plan());
-          return await inTransaction(pool, plan, options);
+          if (how.single === true && !isByIndex) return await statements.run(pool, plan());
+          const isFirst =
+            left === attempts && how.guarded !== undefined && how.within === undefined;
+          const isCall = isFirst && !isByIndex && options.hasFunction();
+          const done = isCall ? await atOnce(pool, plan, how) : undefined;
+          if (done !== undefined) return done.result;
+          const result = await inTransaction(pool, plan, how);
+          if (how.hints !== undefined) options.tell(how.hints);
+          return result;
         } catch (error) {
           if (!isConflict(error) || left <= 1) throw toStoreError(error);
         }

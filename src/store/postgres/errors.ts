@@ -84,6 +84,12 @@ export function isConflict(error: unknown): boolean {
   return code === '40001' || code === '40P01' || code === '23505' || code === '55P03';
 }
 
+/** Whether the user of the connection may not do this, or the database is read-only. */
+export function isForbidden(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === '42501' || code === '25006';
+}
+
 /** An error of pg, in our vocabulary. */
 export function toStoreError(error: unknown): unknown {
   if (isWaymarkError(error)) return error;

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import { createKeyedEmitter, type KeyedEmitter } from '../../core/async/emitter.ts';
 import { after, backoff, type Clock } from '../../core/time.ts';
-import { type Hint, hintKey } from '../sql/database/database.ts';
+import { type Hint, hintKey } from '../sql/database/driver.ts';
 import { quoteName } from './dialect.ts';
 
 // In case a notification was lost with its connection.

@@ -4,10 +4,11 @@ import { createIds, type NewId } from '../../core/id.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time.ts';
 import { createCipher, type Encryption } from '../sql/content/cipher.ts';
-import type { QueryOptions } from '../sql/database/database.ts';
+import type { QueryOptions } from '../sql/database/driver.ts';
+import type { StateContext } from '../sql/history/state-rows.ts';
 import { type SqlStore, sqlStore } from '../sql/sql-store.ts';
-import { postgresDatabase } from './database.ts';
-import { quickSteps } from './quick-steps.ts';
+import { postgresDriver } from './driver.ts';
+import { createSender } from './send-runs.ts';
 
 /** Where the database is: a connection string, for which the store makes a pool, or a pool of yours. */
 type Source =
@@ -65,7 +66,7 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
   checkSchema(schema);
   const cipher = createCipher(encryption, 'text');
   const { pooled, directUrl } = options;
-  const db = postgresDatabase({
+  const db = postgresDriver({
     pooled,
     openDirect: directUrl === undefined ? undefined : () => openDirect(directUrl),
     openPool: () => openPool(options),
@@ -76,8 +77,8 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
     cipher,
     onQuery,
   });
-  const turns = quickSteps(db);
-  return sqlStore({ name: 'postgres', db, cipher, clock, newId, eventsTtl, turns });
+  const sender = (context: StateContext) => createSender(db, context);
+  return sqlStore({ name: 'postgres', db, cipher, clock, newId, eventsTtl, sender });
 }
 
 // An undefined connection string would make `pg` connect to whatever its own environment variables name.

@@ -1,8 +1,5 @@
 import { renamedColumns } from '../sql/database/renamed-columns.ts';
 import { code } from '../sql/values/codes.ts';
-import { claimRequest } from './functions/claim-request.ts';
-import { claimTurn } from './functions/claim-turn.ts';
-import { commitTurn } from './functions/commit-turn.ts';
 import { reserveSpend } from './functions/reserve-spend.ts';
 
 /**
@@ -205,8 +202,8 @@ export const steps: readonly string[] = [
   `,
   // Had a function of a turn.
   '',
-  // The functions of a turn. Those of the formats before have other names and stay: processes of an older version may still use them.
-  [claimTurn, claimRequest, commitTurn].join('\n'),
+  // Had the functions of a turn. Where there are some, they stay: processes of an older version may still use them.
+  '',
   // Files in pieces. An older version would not see that a list of artifacts names them.
   `COMMENT ON TABLE @blob_parts IS 'Which list names which part; a negative list is a run that holds it';`,
   // Budgets reserve what a model call may cost.
@@ -222,4 +219,6 @@ export const steps: readonly string[] = [
     currency text COLLATE "C" NOT NULL,        -- '' for tokens
     PRIMARY KEY(owner, agent, session, id, currency));
   ${reserveSpend}`,
+  // Writes are sent to a function that is made when a store is opened. An older version would miss the functions of a turn.
+  '',
 ];

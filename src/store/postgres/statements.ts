@@ -22,7 +22,7 @@ export interface Queryable {
 /** A value of a statement that is written for Postgres alone. */
 export type PostgresValue =
   | SqlValue
-  | readonly string[]
+  | readonly (string | null)[]
   | readonly (number | null)[]
   | readonly Uint8Array[];
 

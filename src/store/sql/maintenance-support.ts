@@ -29,7 +29,7 @@ export function maintenanceSupport(
   /** Removes garbage of deleted snapshots and sessions, also from the files. */
   const clean = async (): Promise<void> => {
     await gcScheduler.now(db);
-    await db.scrub();
+    await db.scrub?.();
   };
 
   /** Prunes all sessions, and gives those that may go. `report` has what was removed, also when it is stopped. */
@@ -120,7 +120,7 @@ export function maintenanceSupport(
       await db.write(() => clearSearch());
       const sealed = await rotateRows(db, cipher, step);
       await db.write(() => resealMeta(cipher));
-      await db.scrub();
+      await db.scrub?.();
       return sealed;
     },
   };

@@ -11,12 +11,12 @@ import {
   type StateWrite,
 } from '../contract/store.ts';
 import { homeIn } from './content/places.ts';
-import type { Hint } from './database/database.ts';
+import type { Hint } from './database/driver.ts';
 import { stateRows } from './history/state-rows.ts';
-import { AmbiguousCommits, alreadyCommitted } from './runs/ambiguous-commits.ts';
 import { attachPartial, checkpoint } from './runs/checkpoint.ts';
 import { checkClaim, claim } from './runs/claim.ts';
-import { type CommitResult, commit } from './runs/commit.ts';
+import { claimIdle } from './runs/claim-idle.ts';
+import { AmbiguousCommits, alreadyCommitted, type CommitResult, commit } from './runs/commit.ts';
 import { dropDead, listDead } from './runs/dead-runs.ts';
 import { readInbox, readLeftInbox, steer } from './runs/inbox.ts';
 import { endRequests, readRequest } from './runs/requests.ts';
@@ -30,7 +30,7 @@ import { uuidBytes } from './values/bytes.ts';
 
 /** Claims, and the writes under them. */
 export function runSupport(context: SqlContext): RunSupport {
-  const { db, state, cipher, gcScheduler, uploading, turns } = context;
+  const { db, state, cipher, gcScheduler, uploading, send } = context;
   // The checkpoints of runs that were taken over here: what grows from one is written as a difference to it.
   const taken = new Map<string, StateBase>();
 
@@ -46,7 +46,7 @@ export function runSupport(context: SqlContext): RunSupport {
     taken.delete(runId);
     attached.delete(runId);
     state.homes.delete(runId);
-    state.held.forget(runId);
+    state.known.forget(runId);
   };
   const remember = (runId: string, scope: Scope, sessionId: string): void => {
     if (cipher.keyId !== undefined) state.homes.set(runId, homeIn(scope, sessionId));
@@ -69,19 +69,14 @@ export function runSupport(context: SqlContext): RunSupport {
       return { ...claimed, claim: { ...claimed.claim, detached: true as const } };
     };
     const { claim: made, decision, place } = await db.write(accept, { durable });
-    if (made.detached !== true) state.held.claimed(request, decision, place);
+    if (made.detached !== true) state.known.claimed(scope, request, decision, place);
     return made;
   };
 
   const ambiguousCommits = new AmbiguousCommits();
   const committedOnce = async (ref: RunRef, write: CommitWrite): Promise<CommitResult> => {
     try {
-      const quick = await turns?.commit(ref, write);
-      if (quick !== undefined) return quick;
-      const rows = stateRows(write, state);
-      // A database with shortcuts has compared what is known already.
-      const known = turns === undefined ? state.held.find(ref, write) : undefined;
-      return await db.write(() => commit(ref, write, rows, state, known));
+      return await commit(db, ref, write, state);
     } catch (error) {
       if (!ambiguousCommits.hasDoubt(ref, write, error)) throw error;
       const committed = await db.read(() => alreadyCommitted(write, state));
@@ -104,9 +99,12 @@ export function runSupport(context: SqlContext): RunSupport {
   return {
     async claim(scope, request) {
       checkClaim(scope, request);
-      const isDetached = request.mode === 'detached';
-      const quick = isDetached ? undefined : await turns?.claim?.(scope, request);
-      const claimed = quick ?? (await claimedNow(scope, request));
+      // In one process, reading first costs nothing.
+      const idle =
+        request.mode === 'detached' || db.isLocal === true
+          ? undefined
+          : await claimIdle(db, scope, request, state);
+      const claimed = idle ?? (await claimedNow(scope, request));
       if (request.mode === 'attached') attached.add(claimed.runId);
       remember(claimed.runId, scope, claimed.sessionId);
       return claimed;
@@ -125,13 +123,13 @@ export function runSupport(context: SqlContext): RunSupport {
       const within = away?.within;
       const isPlain = events === undefined;
       const snapshot =
-        (away && isPlain && (await turns?.sendAway?.(ref, request, away))) ||
+        (away && isPlain && (await send?.({ ref, request, away }))) ||
         (await db.write(() => detach(ref, request, away, events, state), {
           ...(within && { within }),
         }));
       // From here on others wait for it too.
       attached.delete(ref.runId);
-      state.held.forget(ref.runId);
+      state.known.forget(ref.runId);
       tell(ref.runId, away === undefined ? ref.runId : handedOverHint);
       if (!isPlain) db.tell([{ kind: 'events', id: ref.runId }]);
       return snapshot;
@@ -140,7 +138,7 @@ export function runSupport(context: SqlContext): RunSupport {
       const grown = onCheckpoint(ref, write);
       const rows = stateRows(grown, state);
       const base = await db.write(() => checkpoint(ref, grown, rows, state));
-      state.held.forget(ref.runId);
+      state.known.forget(ref.runId);
       taken.delete(ref.runId);
       if (write.events !== undefined) db.tell([{ kind: 'events', id: ref.runId }]);
       return base;
@@ -179,7 +177,10 @@ export function runSupport(context: SqlContext): RunSupport {
       gcScheduler.later();
     },
     getStep: (ref, key) => db.read(() => getStep(ref, key, state)),
-    saveStep: (ref, key, value) => db.write(() => saveStep(ref, key, value, state)),
+    async saveStep(ref, key, value) {
+      await db.write(() => saveStep(ref, key, value, state));
+      state.known.forget(ref.runId);
+    },
     async steer(scope, runId, message) {
       const isThere = await db.write(() => steer(scope, runId, message, state));
       if (isThere) db.tell([{ kind: 'run', id: runId }]);

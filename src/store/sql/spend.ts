@@ -15,8 +15,8 @@ import {
   toSums,
   toTotal,
 } from '../rules/spend.ts';
-import type { Database } from './database/database.ts';
 import type { Dialect } from './database/dialect.ts';
+import type { Driver } from './database/driver.ts';
 import {
   all,
   first,
@@ -31,7 +31,7 @@ import {
 const spendKeys = ['owner', 'agent', 'session', 'by_agent', 'model', 'currency'] as const;
 
 /** The end of an insertion that adds to the rows that are there. */
-export const addToSpend: string = `ON CONFLICT(${spendKeys.join(', ')}, day) DO UPDATE SET ${spendCounters
+const addToSpend: string = `ON CONFLICT(${spendKeys.join(', ')}, day) DO UPDATE SET ${spendCounters
   .map((name) => `${name} = s.${name} + excluded.${name}`)
   .join(', ')}`;
 
@@ -57,6 +57,9 @@ const whichReservations = (d: Dialect): string =>
   `@reservations WHERE owner = $1 AND agent = $2 AND session = $3 AND id ${d.texts('$4')}`;
 
 const settle = statement('spend_settle', (d) => `DELETE FROM ${whichReservations(d)}`);
+
+/** The statements that record the spend of a commit. */
+export const spendStatements = [insertSpend, settle];
 
 /** Records the spend that a write carries. */
 export function* addSpend(spend: Spend | undefined): Plan<void> {
@@ -136,7 +139,7 @@ function sumStatement(by: SpendGroup | 'total', conditions: readonly string[]): 
 }
 
 /** Spend, by the rows of a table. */
-export function spendSupport({ db }: { readonly db: Database }): SpendSupport {
+export function spendSupport({ db }: { readonly db: Driver }): SpendSupport {
   const isPostgres = db.dialect.name === 'postgres';
   return {
     add: (spend) =>

@@ -20,8 +20,8 @@ import { eraseSession } from './retention/erase.ts';
 import { GcScheduler } from './retention/gc-scheduler.ts';
 import { runSupport } from './run-support.ts';
 import { abortSnapshot } from './runs/abort.ts';
-import { type AppendedEvents, appendAll, readEvents } from './runs/events.ts';
-import { HeldRuns } from './runs/held-runs.ts';
+import { type AppendedEvents, appendAll, appendHeld, readEvents } from './runs/events.ts';
+import { KnownRuns } from './runs/known-runs.ts';
 import { indexSome, searchesText } from './sessions/search.ts';
 import { getSession, listOwners, listSessions, updateSession } from './sessions/sessions.ts';
 import { listSnapshots } from './snapshots/list-snapshots.ts';
@@ -50,7 +50,7 @@ export function sqlStore(parts: SqlParts): SqlStore {
     },
     cipher,
     homes: new Map(),
-    held: new HeldRuns(),
+    known: new KnownRuns(),
   };
   const gcScheduler = new GcScheduler(parts);
   const context: SqlContext = {
@@ -58,7 +58,7 @@ export function sqlStore(parts: SqlParts): SqlStore {
     state,
     gcScheduler,
     uploading: new Set(),
-    turns: parts.turns?.(state),
+    send: parts.sender?.(state),
   };
   const maintenance = maintenanceSupport(context);
   return checkedStore({
@@ -124,13 +124,23 @@ function eventSupport(context: SqlContext): EventSupport {
 
 /** Appends to the events of several runs. A run that is lost gets its own error, and the others are written. */
 async function appendGroup(
-  { db, state, turns }: SqlContext,
+  { db, state }: SqlContext,
   group: readonly AppendedEvents[],
 ): Promise<readonly (WaymarkError | undefined)[]> {
   const hintOf = ({ run }: AppendedEvents) => ({ kind: 'events', id: run.runId }) as const;
-  const written = await turns?.append?.(group);
-  const rest = written === undefined ? group : group.filter((each) => !written.has(each));
-  if (rest.length < group.length) db.tell(group.map(hintOf), 'process');
+  await db.open();
+  // In one order everywhere: the runs are held until all are written.
+  const ordered = group.toSorted((a, b) => (a.run.runId < b.run.runId ? -1 : 1));
+  const written = await db.write(() => appendHeld(ordered, state), {
+    durable: false,
+    guarded: 'append',
+    hints: group.map(hintOf),
+  });
+  for (const { run, events } of written) {
+    const last = events.at(-1);
+    if (last !== undefined) state.known.appended(run, last);
+  }
+  const rest = group.filter((each) => !written.has(each));
   if (rest.length === 0) return [];
   const lost = await db.write(() => appendAll(rest, state), { durable: false });
   db.tell(rest.map(hintOf));
@@ -162,7 +172,7 @@ function timelineSupport({ db, state, gcScheduler }: SqlContext): TimelineSuppor
       if (erased === undefined) return false;
       db.tell(erased.hints);
       await gcScheduler.now();
-      await db.scrub();
+      await db.scrub?.();
       return true;
     },
     listSnapshots: (scope, sessionId, options = {}) =>

@@ -1,7 +1,7 @@
 import { createKeyedEmitter } from '../../core/async/emitter.ts';
 import type { Clock } from '../../core/time.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
-import { type Hint, hintKey } from '../sql/database/database.ts';
+import { type Hint, hintKey } from '../sql/database/driver.ts';
 import { one, type Plan, statement } from '../sql/database/query.ts';
 import { journal } from '../sql/runs/journal.ts';
 import { uuidBytes } from '../sql/values/bytes.ts';

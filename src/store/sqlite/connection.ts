@@ -132,6 +132,8 @@ export class Connection {
   }
 
   #query({ statement, values }: Query): readonly unknown[] {
+    // There is one writer at a time.
+    if (statement.onlyLocks === true) return [];
     this.#onQuery?.(statement.name);
     const prepared = this.#prepared.get(statement) ?? this.#prepare(statement);
     const bound = prepared.takesTime ? [...values, this.#clock.now()] : values;

@@ -2,9 +2,9 @@ import { createIds, type NewId } from '../../core/id.ts';
 import { checkChoice, checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time.ts';
 import { createCipher, type Encryption } from '../sql/content/cipher.ts';
-import type { QueryOptions } from '../sql/database/database.ts';
+import type { QueryOptions } from '../sql/database/driver.ts';
 import { type SqlStore, sqlStore } from '../sql/sql-store.ts';
-import { sqliteDatabase } from './database.ts';
+import { sqliteDriver } from './driver.ts';
 
 export interface SqliteStoreOptions extends QueryOptions {
   /**
@@ -44,6 +44,6 @@ export function sqliteStore(path: string | URL, options: SqliteStoreOptions = {}
   checkOptions(options, optionNames, 'sqliteStore()');
   checkChoice(durability, ['normal', 'full'], 'durability of sqliteStore()');
   const cipher = createCipher(encryption, 'binary');
-  const db = sqliteDatabase({ path, durability, maxSize, clock, newId, cipher, onQuery });
+  const db = sqliteDriver({ path, durability, maxSize, clock, newId, cipher, onQuery });
   return sqlStore({ name: 'sqlite', db, cipher, clock, newId, eventsTtl });
 }

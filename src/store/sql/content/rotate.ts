@@ -1,6 +1,6 @@
 import type { Step } from '../../rules/maintenance-steps.ts';
 import { checkForward } from '../database/check-forward.ts';
-import type { Database } from '../database/database.ts';
+import type { Driver } from '../database/driver.ts';
 import {
   all,
   type Plan,
@@ -45,7 +45,7 @@ function statementsOf(table: SealedTable): Statements {
 const rotated = sealedTables.map((table) => ({ table, sql: statementsOf(table) }));
 
 /** Encrypts everything under the current key, in batches of rows. Gives how many rows were encrypted again. */
-export async function rotateRows(db: Database, cipher: Cipher, step: Step): Promise<number> {
+export async function rotateRows(db: Driver, cipher: Cipher, step: Step): Promise<number> {
   let sealed = 0;
   for (const { table, sql } of rotated) {
     for (let after: readonly SqlValue[] | undefined = Object.values(table.keys); after; ) {

@@ -1,13 +1,19 @@
 import { missingFile } from '../../rules/file-pieces.ts';
-import { all, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import {
+  all,
+  insertion,
+  locking,
+  one,
+  type Plan,
+  run,
+  type SqlValue,
+  statement,
+} from '../database/query.ts';
 import { hexOf } from '../values/bytes.ts';
 import { type DocumentRef, type DocumentWrite, documentRef } from './document.ts';
 import type { ManifestRef, ManifestWrite } from './manifest.ts';
 
-const insertPatch = statement<{ row_id: number }>(
-  'place_patch',
-  'INSERT INTO @blobs(prev, body) VALUES($1, $2) RETURNING row_id',
-);
+const insertPatch = insertion('place_patch', 'INSERT INTO @blobs(prev, body) VALUES($1, $2)');
 // An update that changes nothing: the row is returned, and held, also when it was there.
 const insertBlob = statement<{ row_id: number }>(
   'place_blob',
@@ -27,7 +33,10 @@ const selectRows = statement<{ row_id: number; hash: Uint8Array }>(
   'place_files',
   (d) => `SELECT b.row_id, b.hash FROM @blobs b WHERE b.hash ${d.bytes('$1')}`,
 );
-const shareBlobs = statement('place_share_blobs', (d) => d.shareBlobs);
+const shareBlobs = locking('place_share_blobs', (d) => d.shareBlobs);
+
+/** The statements that write documents, other than files. */
+export const documentStatements = [insertPatch, insertBlob, insertBytes, insertPart, shareBlobs];
 
 /** Writes the custom state and gives where it lies. */
 export function* writeCustom(write: DocumentWrite): Plan<DocumentRef | undefined> {

@@ -14,6 +14,10 @@ export interface Statement<Row = unknown> {
   readonly givesRowId?: true;
   /** It locks rows and reads others that hang on them, which must be read once the locks are held. */
   readonly underLock?: true;
+  /** It only locks rows, for what follows in the transaction. A database with one writer skips it. */
+  readonly onlyLocks?: true;
+  /** It reads a row if the facts of a write still hold, and none if the write is to be refused: see {@link expect}. */
+  readonly guards?: true;
   /** Only a type: what a row looks like. */
   readonly row?: Row;
 }
@@ -25,8 +29,8 @@ export interface Query {
 }
 
 /**
- * A piece of work on the database, as a generator that yields queries and receives their rows. SQLite runs it in one go
- * without giving up the thread, Postgres waits for each answer: the logic is the same and written once.
+ * A unit of work on a database: a generator that yields queries and receives their rows. The driver of SQLite runs it in one go without
+ * giving up the thread, that of Postgres waits for each answer.
  */
 export type Plan<Result> = Generator<Query, Result, readonly unknown[]>;
 
@@ -46,6 +50,28 @@ export function insertion(
   text: Statement['text'],
 ): Statement<{ readonly row_id: number }> {
   return { name, text, givesRowId: true };
+}
+
+/** Declares a statement that only locks rows: it gives the rows, and `text` ends with a lock. */
+export function locking(name: string, text: Statement['text']): Statement {
+  return { name, text, onlyLocks: true };
+}
+
+/** Declares a statement that gives a row if a write may go ahead. */
+export function guard<Row>(name: string, text: Statement['text']): Statement<Row> {
+  return { name, text, guards: true };
+}
+
+/** The facts of a guarded write do not hold any more: nothing was written, and it is to be decided again. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+}
+
+/** The row of a guard. Without one, nothing of the write stays. */
+export function* expect<Row>(which: Statement<Row>, ...values: readonly SqlValue[]): Plan<Row> {
+  const row = yield* first(which, ...values);
+  if (row === undefined) throw new Refused();
+  return row;
 }
 
 /** All rows of a query. */

@@ -31,7 +31,13 @@ const insertViewRef = statement(
   'place_view_ref',
   'INSERT INTO @view_refs(branch, view, view_branch) VALUES($1, $2, $3)',
 );
-const insertMessage = statement('place_message', 'INSERT INTO @messages(id, body) VALUES($1, $2)');
+const insertMessage = statement(
+  'place_message',
+  `INSERT INTO @messages(id, body) VALUES(CAST($1 AS BIGINT) * ${rowsPerBranch} + CAST($2 AS BIGINT), $3)`,
+);
+
+/** The statements that write the messages of a state. */
+export const stateStatements = [insertBranch, insertView, insertViewRef, insertMessage];
 
 /** Where a state is to be put. */
 export interface StatePosition {
@@ -93,7 +99,7 @@ export function* planState(
 }
 
 /** Whether a state that grew from here continues in place. */
-export function isInPlace(
+function isInPlace(
   base: Location,
   { branchEnd, parent, replaces, mayGoOn }: StatePosition,
 ): boolean {
@@ -131,7 +137,7 @@ function* onNewBranch(
 }
 
 /** Segments before the rows of a branch that leaves another one here. */
-export function beforeChild({ before, branch, from, to }: View): View['before'] {
+function beforeChild({ before, branch, from, to }: View): View['before'] {
   return to > from ? [...before, [messageRowId(branch, from), messageRowId(branch, to)]] : before;
 }
 
@@ -141,7 +147,7 @@ function* writeMessages(
 ): Plan<Pick<StoredState, 'view' | 'viewRowId' | 'common'>> {
   checkRoom(row + bodies.length);
   let at = row;
-  for (const body of bodies) yield* run(insertMessage, messageRowId(branch, at++), body);
+  for (const body of bodies) yield* run(insertMessage, branch, at++, body);
   if (rewrite === undefined) {
     return { view: { before, branch, from, to: at }, viewRowId, common: base?.common };
   }
@@ -159,12 +165,12 @@ function* writeMessages(
 }
 
 /** How much of the path before is left at the beginning, when what it grew from is not on the path itself. */
-export function commonOf(common: number, base: Location | undefined): number {
+function commonOf(common: number, base: Location | undefined): number {
   return Math.min(common, base?.common ?? Number.POSITIVE_INFINITY);
 }
 
 /** Refuses a history for which there are no more row numbers. */
-export function checkRoom(rows: number): void {
+function checkRoom(rows: number): void {
   if (rows <= rowsPerBranch) return;
   throw new WaymarkError(
     'RESOURCE_EXHAUSTED',

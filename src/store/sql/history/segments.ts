@@ -103,7 +103,7 @@ export function viewOfRewrite(rewrite: Rewrite, branch: number, row: number, row
 export function toStored({ before, branch }: View): string {
   const rows = before.map(([from, to]) => {
     const of = Math.floor(from / rowsPerBranch);
-    return [of === branch ? 0 : of, from % rowsPerBranch, to - messageRowId(of, 0)];
+    return [of === branch ? 0 : of, from - messageRowId(of, 0), to - messageRowId(of, 0)];
   });
   return JSON.stringify(rows);
 }

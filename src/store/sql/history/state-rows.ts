@@ -5,7 +5,7 @@ import { type DocumentWrite, writeDocument } from '../content/document.ts';
 import { type ManifestWrite, writeManifest } from '../content/manifest.ts';
 import { type Home, messagePlace } from '../content/places.ts';
 import type { SqlValue } from '../database/query.ts';
-import type { HeldRuns } from '../runs/held-runs.ts';
+import type { KnownRuns } from '../runs/known-runs.ts';
 import { type Location, locationOf } from './location.ts';
 import { type Rewrite, rewriteOf } from './segments.ts';
 
@@ -30,7 +30,7 @@ export interface StateContext {
   /** Under encryption: whose session the runs of this process work on, so that a step of theirs need not ask. */
   readonly homes: Map<string, Home>;
   /** Facts about the runs that this process has claimed. */
-  readonly held: HeldRuns;
+  readonly known: KnownRuns;
 }
 
 const noHome: Home = { owner: '', agent: '', sessionId: '' };

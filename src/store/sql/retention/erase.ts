@@ -1,5 +1,5 @@
 import type { Scope } from '../../contract/store.ts';
-import type { Hint } from '../database/database.ts';
+import type { Hint } from '../database/driver.ts';
 import { all, first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { checkFree, type HolderRow, holderColumns, isHeld } from '../runs/open-run.ts';
 import { eraseSpend } from '../spend.ts';

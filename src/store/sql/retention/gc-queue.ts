@@ -1,4 +1,4 @@
-import { all, type Plan, run, statement } from '../database/query.ts';
+import { type Plan, run, statement } from '../database/query.ts';
 
 /** Candidates for garbage collection: branches and blobs that may be unused; deleted sessions; blobs that a run may hold. */
 export const trashKind = { upload: -1, branch: 0, blob: 1, session: 2 } as const;
@@ -17,15 +17,22 @@ export interface Pointers {
 
 export const pointerColumns = 'branch, custom, artifacts';
 
-const deleteBare = statement<Pointers>(
-  'trash_bare',
-  `DELETE FROM @snapshots WHERE row_id = $1 AND id IS NULL RETURNING ${pointerColumns}`,
-);
+/** Notes the pointers of a snapshot that are not kept, in order: two that note the same rows would wait for each other. */
+const noteRow = (which: string): string => `
+  INSERT INTO @trash(kind, row_id) SELECT t.kind, t.row_id FROM (
+    SELECT CAST(${trashKind.branch} AS INTEGER) AS kind, branch AS row_id, CAST($2 AS BIGINT) AS kept FROM @snapshots WHERE ${which}
+    UNION SELECT ${trashKind.blob}, custom, CAST($3 AS BIGINT) FROM @snapshots WHERE ${which}
+    UNION SELECT ${trashKind.blob}, artifacts, CAST($4 AS BIGINT) FROM @snapshots WHERE ${which}) t
+  WHERE t.row_id IS NOT NULL AND t.row_id IS DISTINCT FROM t.kept ORDER BY t.kind, t.row_id ON CONFLICT DO NOTHING`;
 
-const deleteRow = statement<Pointers>(
-  'trash_row',
-  `DELETE FROM @snapshots WHERE row_id = $1 RETURNING ${pointerColumns}`,
-);
+const bare = 'row_id = $1 AND id IS NULL';
+const noteBare = statement('trash_note_bare', noteRow(bare));
+const deleteBare = statement('trash_bare', `DELETE FROM @snapshots WHERE ${bare}`);
+const noteAny = statement('trash_note', noteRow('row_id = $1'));
+const deleteAny = statement('trash_row', 'DELETE FROM @snapshots WHERE row_id = $1');
+
+/** The statements that remove a snapshot. */
+export const dropStatements = [noteBare, deleteBare, noteAny, deleteAny];
 
 /** Notes the branch and documents of a row in the transaction that removes it, so that nothing is forgotten in a crash. */
 export function* discard(
@@ -82,12 +89,16 @@ export function* discardAll(gone: readonly Pointers[]): Plan<void> {
 /** Removes a checkpoint; a committed snapshot that served as one stays. */
 export function* dropCheckpoint(rowId: number | null, kept?: Pointers): Plan<void> {
   if (rowId === null) return;
-  const [gone] = yield* all(deleteBare, rowId);
-  yield* discard(gone, kept);
+  yield* run(noteBare, rowId, ...keptValues(kept));
+  yield* run(deleteBare, rowId);
 }
 
 /** Removes a snapshot. */
 export function* dropSnapshot(rowId: number, kept?: Pointers): Plan<void> {
-  const [gone] = yield* all(deleteRow, rowId);
-  yield* discard(gone, kept);
+  yield* run(noteAny, rowId, ...keptValues(kept));
+  yield* run(deleteAny, rowId);
+}
+
+function keptValues(kept: Pointers | undefined): readonly (number | null)[] {
+  return [kept?.branch ?? null, kept?.custom ?? null, kept?.artifacts ?? null];
 }

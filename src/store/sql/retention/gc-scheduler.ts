@@ -3,7 +3,7 @@ import { letOthersRun } from '../../../core/platform.ts';
 import { after, type Clock } from '../../../core/time.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { areUploadsReleased } from '../content/uploads.ts';
-import type { Database } from '../database/database.ts';
+import type { Driver } from '../database/driver.ts';
 import { forgetEvents } from '../runs/events.ts';
 import { forgetRequests } from '../runs/requests.ts';
 import { releaseSome, sweepSome } from './gc-sweep.ts';
@@ -15,7 +15,7 @@ const restBefore = 200;
 const requestsEvery = 60_000;
 
 interface Options {
-  readonly db: Database;
+  readonly db: Driver;
   readonly clock: Clock;
   readonly eventsTtl: number;
   readonly cipher: Cipher;
@@ -44,7 +44,7 @@ export class GcScheduler {
   }
 
   /** Collects garbage until the queue is empty. Maintenance does it through its own connection. */
-  now(db: Database = this.#options.db): Promise<void> {
+  now(db: Driver = this.#options.db): Promise<void> {
     return this.#rounds.run(async () => {
       do await this.#sweep(db);
       while (await this.#release(db));
@@ -62,7 +62,7 @@ export class GcScheduler {
   }
 
   /** Forgets the request ids whose time is over. Gives whether there were any. Maintenance does it through its own connection. */
-  async forgetRequests(db: Database = this.#options.db): Promise<boolean> {
+  async forgetRequests(db: Driver = this.#options.db): Promise<boolean> {
     this.#forgetRequestsAt = this.#options.clock.now() + requestsEvery;
     return await db.write(() => forgetRequests(), { durable: false });
   }
@@ -73,7 +73,7 @@ export class GcScheduler {
     await this.#rounds.after(() => {});
   }
 
-  async #sweep(db: Database): Promise<void> {
+  async #sweep(db: Driver): Promise<void> {
     const { cipher } = this.#options;
     let without: 'documents' | undefined;
     for (;;) {
@@ -87,7 +87,7 @@ export class GcScheduler {
   }
 
   /** Releases files of runs that are over. Gives whether there were any. */
-  async #release(db: Database): Promise<boolean> {
+  async #release(db: Driver): Promise<boolean> {
     if (!(await db.read(() => areUploadsReleased()))) return false;
     await db.write(() => releaseSome(), { durable: false });
     await letOthersRun();

@@ -2,8 +2,8 @@ import { letOthersRun } from '../../../core/platform.ts';
 import type { Scope } from '../../contract/store.ts';
 import { toReadError } from '../../rules/errors.ts';
 import { checkForward } from '../database/check-forward.ts';
-import type { Database } from '../database/database.ts';
 import type { Dialect } from '../database/dialect.ts';
+import type { Driver } from '../database/driver.ts';
 import {
   all,
   one,
@@ -16,7 +16,7 @@ import { scopeKey } from '../values/scope.ts';
 
 /** Numbers of rows in order, a page at a time, so that what is written meanwhile is not waited for. */
 export async function* pagesOf(
-  db: Database,
+  db: Driver,
   page: (after: number) => Plan<readonly number[]>,
   from = 0,
 ): AsyncGenerator<readonly number[], void, undefined> {
@@ -35,7 +35,7 @@ export async function* pagesOf(
  * Runs a long plan that only reads, query by query, and lets turns run after each: the queries may see different states of the
  * database.
  */
-export async function readInSteps<Result>(db: Database, plan: () => Plan<Result>): Promise<Result> {
+export async function readInSteps<Result>(db: Driver, plan: () => Plan<Result>): Promise<Result> {
   try {
     const running = plan();
     let step = running.next([]);

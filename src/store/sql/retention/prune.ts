@@ -1,8 +1,8 @@
 import { letOthersRun } from '../../../core/platform.ts';
 import type { RetentionPolicy } from '../../contract/store.ts';
 import { type RetainedSnapshot, selectVictims } from '../../rules/retention.ts';
-import type { Database } from '../database/database.ts';
 import type { Dialect } from '../database/dialect.ts';
+import type { Driver } from '../database/driver.ts';
 import { all, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { type HolderRow, holderColumns, isHeld } from '../runs/open-run.ts';
 import { code, fromEvent, fromFinish, fromStatus } from '../values/codes.ts';
@@ -16,7 +16,7 @@ import { readInSteps, snapshotReads } from './pages.ts';
  * database: a session that uses one of them since then is examined again. Gives the sessions that may go themselves.
  */
 export async function pruneSessions(
-  db: Database,
+  db: Driver,
   sessions: readonly number[],
   policy: RetentionPolicy,
   step: (removed: number) => Promise<void>,

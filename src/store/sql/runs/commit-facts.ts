@@ -1,216 +1,217 @@
 import { isSnapshotId } from '../../../protocol/ids.ts';
-import type { CommitWrite, RunRef } from '../../contract/store.ts';
+import type { CommitWrite, EventCursor, RunRef } from '../../contract/store.ts';
 import type { CommitFacts } from '../../rules/decide-commit.ts';
 import { notHeld } from '../../rules/errors.ts';
 import type { Cipher } from '../content/cipher.ts';
 import type { Dialect } from '../database/dialect.ts';
-import { first, one, type Plan, readUnderLock, statement } from '../database/query.ts';
+import {
+  expect,
+  first,
+  guard,
+  locking,
+  type Plan,
+  run,
+  type SqlValue,
+  statement,
+} from '../database/query.ts';
 import type { Location } from '../history/location.ts';
-import type { FoundBase } from '../history/plan-state.ts';
-import { runHome, type StateContext } from '../history/state-rows.ts';
-import { uuidBytes, uuidText } from '../values/bytes.ts';
-import { code, fromStatus } from '../values/codes.ts';
-import type { HeldPlace, KnownRun } from './held-runs.ts';
-import { inboxOf } from './inbox.ts';
-import { type EndingRun, endingColumns } from './journal.ts';
+import { fromHex, uuidBytes, uuidText } from '../values/bytes.ts';
+import { fromStatus } from '../values/codes.ts';
+import { type LeftInbox, readRest } from './inbox.ts';
+import { isEvent, isOfOpenRun, journal } from './journal.ts';
 
-/** The run of a commit with its session: what writing it has to know. */
-export interface HeldCommit extends EndingRun, FoundBase, HeldPlace {
-  readonly now: number;
+/** The run of a commit with its session, and the snapshots that the commit depends on. Ids are hexadecimal. */
+export interface CommitRow {
+  readonly session: number;
   readonly owner: string;
   readonly agent: string;
   readonly session_id: string;
-  readonly created_at: number;
-  readonly head: number | null;
-  readonly parent_row_id: number | null;
-  readonly parent_parent: number | null;
-  /** The id of `parent_parent`, which the snapshot hangs on when the parent is not listed. */
-  readonly parent_parent_id: Uint8Array | null;
-}
-
-/** The run of a commit with its session, and the snapshot that the written one continues from. */
-interface CommitRow extends HeldCommit {
   readonly start: number | null;
-  readonly own_snapshot: number | null;
+  readonly base: number | null;
+  readonly checkpoint: number | null;
   readonly inputs_done: number;
+  /** The pending snapshot of a detached run, and what the run was claimed from. */
+  readonly own_snapshot: number | null;
+  readonly own_idx: number | null;
+  readonly own_parent: number | null;
+  readonly own_parent_id: string | null;
+  readonly claimed_from: number | null;
+  readonly claimed_from_id: string | null;
+  /** Steps, or an inbox. */
+  readonly has_steps: number;
+  readonly inbox: number;
+  /** The attempt and the number of the last event, with a colon between them. */
+  readonly last_event: string | null;
+  readonly head: number | null;
   readonly head_idx: number | null;
   readonly next_index: number;
+  readonly branch_end: number | null;
+  /** Whether the state that the written one grew from is still where its note says. */
+  readonly has_base: number;
+  /** The snapshot that the written one continues from. */
+  readonly parent_row_id: number | null;
   readonly parent_session: number | null;
   readonly parent_status: number | null;
   readonly parent_idx: number | null;
+  readonly parent_parent: number | null;
+  readonly parent_parent_id: string | null;
   /** Whether another snapshot, or another run, has the id that is to be written. */
   readonly is_taken: number;
 }
 
+/** The columns that a commit is decided by. All others never change. */
+const compared = [
+  'start',
+  'base',
+  'checkpoint',
+  'inputs_done',
+  'own_snapshot',
+  'own_idx',
+  'own_parent',
+  'claimed_from',
+  'has_steps',
+  'inbox',
+  'last_event',
+  'head',
+  'head_idx',
+  'next_index',
+  'branch_end',
+  'has_base',
+  'parent_row_id',
+  'parent_session',
+  'parent_status',
+  'parent_idx',
+  'parent_parent',
+  'is_taken',
+] as const satisfies readonly (keyof CommitRow)[];
+
+// $1 run, $2 attempt, $3 to $5 where the state lies that the written one grew from, $6 parent, $7 the id to be written
 const factsText = (d: Dialect): string => `
-    SELECT ${d.now} AS now, r.id, r.session, z.owner, z.agent, z.id AS session_id, r.start, r.base, r.own_snapshot,
-      r.checkpoint, r.inputs_done, r.created_at, ${endingColumns},
+    SELECT r.session, z.owner, z.agent, z.id AS session_id,
+      r.start, r.base, r.checkpoint, r.inputs_done, r.own_snapshot, o.idx AS own_idx, o.parent AS own_parent,
+      (SELECT ${d.hex('q.id')} FROM @snapshots q WHERE q.row_id = o.parent) AS own_parent_id,
+      CASE WHEN o.row_id IS NOT NULL THEN CASE WHEN s.idx IS NULL THEN s.parent ELSE s.row_id END END AS claimed_from,
+      (SELECT ${d.hex('q.id')} FROM @snapshots q
+        WHERE q.row_id = CASE WHEN s.idx IS NULL THEN s.parent ELSE s.row_id END) AS claimed_from_id,
+      CASE WHEN EXISTS (SELECT 1 FROM @journal j WHERE j.run = r.id AND j.${isOfOpenRun}) THEN 1 ELSE 0 END AS has_steps,
+      (SELECT CAST(COUNT(*) AS INTEGER) FROM @journal j WHERE j.run = r.id AND j.attempt = ${journal.inbox}) AS inbox,
+      (SELECT j.attempt || ':' || j.last FROM @journal j WHERE j.run = r.id AND ${isEvent}
+        ORDER BY j.attempt DESC, j.seq DESC LIMIT 1) AS last_event,
       z.head, h.idx AS head_idx, z.next_index, z.branch_end,
-      f.branch AS from_branch, f.branch_length AS from_branch_length,
-      p.row_id AS parent_row_id, p.session AS parent_session, p.status AS parent_status,
-      p.idx AS parent_idx, p.parent AS parent_parent,
-      CASE WHEN p.idx IS NULL THEN (SELECT g.id FROM @snapshots g WHERE g.row_id = p.parent) END AS parent_parent_id,
-      CASE WHEN EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = $5)
-        OR EXISTS (SELECT 1 FROM @runs t WHERE t.id = $5 AND t.id <> r.id) THEN 1 ELSE 0 END AS is_taken
+      CASE WHEN f.branch = $4 AND f.branch_length = $5 THEN 1 ELSE 0 END AS has_base,
+      p.row_id AS parent_row_id, p.session AS parent_session, p.status AS parent_status, p.idx AS parent_idx,
+      p.parent AS parent_parent,
+      (SELECT ${d.hex('q.id')} FROM @snapshots q WHERE q.row_id = p.parent AND p.idx IS NULL) AS parent_parent_id,
+      CASE WHEN EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = $7)
+        OR EXISTS (SELECT 1 FROM @runs t WHERE t.id = $7 AND t.id <> r.id) THEN 1 ELSE 0 END AS is_taken
     FROM @runs r JOIN @sessions z ON z.row_id = r.session
+    LEFT JOIN @snapshots o ON o.row_id = r.own_snapshot
+    LEFT JOIN @snapshots s ON s.row_id = r.start
     LEFT JOIN @snapshots h ON h.row_id = z.head
     LEFT JOIN @snapshots f ON f.row_id = $3
-    LEFT JOIN @snapshots p ON p.id = $4
+    LEFT JOIN @snapshots p ON p.id = $6
     WHERE r.id = $1 AND r.attempt = $2`;
-const selectHeld = readUnderLock<CommitRow>(
-  'commit_facts',
-  (d) => `${factsText(d)} ${d.lock('z, r')}`,
+
+const selectFacts = statement<CommitRow>('commit_facts', factsText);
+const lockRun = locking(
+  'commit_lock',
+  (d) => `
+    SELECT 1 FROM @runs r JOIN @sessions z ON z.row_id = r.session WHERE r.id = $1 AND r.attempt = $2 ${d.lock('z, r')}`,
 );
-const selectFacts = statement<CommitRow>('commit_facts_now', factsText);
-
-/** The pending snapshot of a detached run, and what its run was claimed from. */
-interface OwnRow {
-  readonly idx: number;
-  readonly parent: number | null;
-  readonly parent_id: Uint8Array | null;
-  readonly claimed_from: number | null;
-  readonly claimed_from_id: Uint8Array | null;
-}
-
-const selectOwn = statement<OwnRow>(
-  'commit_own',
-  `SELECT o.idx, o.parent, p.id AS parent_id, c.row_id AS claimed_from, c.id AS claimed_from_id
-   FROM @snapshots o LEFT JOIN @snapshots p ON p.row_id = o.parent
-   LEFT JOIN @snapshots s ON s.row_id = $2
-   LEFT JOIN @snapshots c ON c.row_id = CASE WHEN s.idx IS NULL THEN s.parent ELSE s.row_id END
-   WHERE o.row_id = $1`,
-);
-
-/** Facts of a commit, and the rows that they were read from. */
-export interface ReadCommit {
-  readonly facts: CommitFacts<number>;
-  readonly held: HeldCommit;
-  readonly own: OwnRow | undefined;
-}
-
-/** Reads what the rules of a commit have to know. It holds the run until the transaction ends, unless it is only to look. */
-export function* readCommit(
-  { runId, attempt }: RunRef,
-  { snapshotId, parentId, end, steered }: CommitWrite,
-  from: Location | undefined,
-  { cipher, onlyLooks = false }: { readonly cipher: Cipher; readonly onlyLooks?: boolean },
-): Plan<ReadCommit> {
-  const row = isSnapshotId(runId)
-    ? yield* first(
-        onlyLooks ? selectFacts : selectHeld,
-        uuidBytes(runId),
-        attempt,
-        from?.snapshot ?? null,
-        idValue(parentId),
-        idValue(snapshotId),
-      )
-    : undefined;
-  if (row === undefined) throw notHeld(runId, attempt);
-  const { own_snapshot, start } = row;
-  const own = own_snapshot === null ? undefined : yield* one(selectOwn, own_snapshot, start);
-  const asks = end && steered !== undefined && (row.has_steps === 1 || steered > 0);
-  const inbox = asks ? (yield* inboxOf(row, cipher)).length : 0;
-  return { facts: { ...toFacts(runId, row, own), inbox }, held: row, own };
-}
-
-// Gives nothing unless all is as the parameters say and the run has no journal. Only for SQLite, where nothing is to be locked.
-const selectUnchanged = statement<Pick<HeldCommit, 'now' | 'created_at' | keyof FoundBase>>(
+const unchanged = guard(
   'commit_unchanged',
   (d) => `
-    SELECT ${d.now} AS now, r.created_at, p.branch AS from_branch, p.branch_length AS from_branch_length
-    FROM @runs r JOIN @sessions z ON z.row_id = r.session LEFT JOIN @snapshots p ON p.row_id = z.head
-    WHERE r.id = $1 AND r.attempt = $2 AND r.own_snapshot IS NULL AND r.base IS $3 AND r.checkpoint IS $4
-      AND r.inputs_done = $5 AND z.head IS $6 AND z.branch_end IS $7 AND z.next_index = $8 AND p.row_id IS $6
-      AND ($6 IS NULL OR p.session = r.session AND p.status = ${code.succeeded} AND p.idx IS NOT NULL AND p.parent IS $9)
-      AND NOT EXISTS (SELECT 1 FROM @journal j WHERE j.run = r.id)
-      AND NOT EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = $10)
-      AND NOT EXISTS (SELECT 1 FROM @runs t WHERE t.id = $10 AND t.id <> r.id)`,
+    SELECT 1 AS held FROM (${factsText(d)}) x
+    WHERE ${compared.map((column, at) => `x.${column} IS NOT DISTINCT FROM $${at + 8}`).join(' AND ')}`,
 );
 
-/**
- * What the rules of a commit have to know, if the database still says what is known of the run; `undefined` when it does not, or when the
- * commit does not continue from the head.
- */
-export function* compareCommit(
-  { runId, attempt }: RunRef,
-  { snapshotId, steered = 0 }: CommitWrite,
-  from: Location | undefined,
-  { facts, held }: KnownRun,
-  context: StateContext,
-): Plan<ReadCommit | undefined> {
-  const { own, head, parent, inputsDone, nextIndex } = facts;
-  const headKey = head?.key ?? null;
-  const isAtHead = headKey === (parent?.key ?? null) && parent?.isListed !== false;
-  const home = runHome(runId, context);
-  if (!isAtHead || home === undefined || own !== null || steered > 0) return undefined;
-  if (from !== undefined && from.snapshot !== headKey) return undefined;
-  const id = uuidBytes(runId);
-  const row = yield* first(
-    selectUnchanged,
-    id,
-    attempt,
-    held.base,
-    held.checkpoint,
-    inputsDone,
-    headKey,
-    held.branch_end,
-    nextIndex,
-    parent?.parent ?? null,
-    snapshotId === runId ? id : idValue(snapshotId),
-  );
-  if (row === undefined) return undefined;
-  return {
-    facts,
-    held: {
-      id,
-      session: held.session,
-      owner: home.owner,
-      agent: home.agent,
-      session_id: facts.sessionId,
-      now: row.now,
-      created_at: row.created_at,
-      base: held.base,
-      checkpoint: held.checkpoint,
-      branch_end: held.branch_end,
-      head: headKey,
-      has_steps: 0,
-      has_events: 0,
-      from_branch: row.from_branch,
-      from_branch_length: row.from_branch_length,
-      parent_row_id: parent?.key ?? null,
-      parent_parent: null,
-      parent_parent_id: null,
-    },
-    own: undefined,
-  };
+/** The statements that hold a run for a commit. */
+export const commitGuards = [lockRun, unchanged];
+
+/** The facts that a commit depends on, the row that they come from, and what is left of the run's inbox when it ends. */
+export interface ReadCommit {
+  readonly facts: CommitFacts<number>;
+  readonly row: CommitRow;
+  readonly left: LeftInbox | undefined;
+  /** They were not read: the process knows them from its last write. */
+  readonly isExpected?: boolean;
 }
 
-function toFacts(runId: string, row: CommitRow, own: OwnRow | undefined): CommitFacts<number> {
+/** Reads what the rules of a commit have to know. */
+export function* readCommit(
+  ref: RunRef,
+  write: CommitWrite,
+  from: Location | undefined,
+  cipher: Cipher,
+): Plan<ReadCommit> {
+  const { runId, attempt } = ref;
+  const row = isSnapshotId(runId)
+    ? yield* first(selectFacts, ...keyOf(ref, write, from))
+    : undefined;
+  if (row === undefined) throw notHeld(runId, attempt);
+  const { end, steered } = write;
+  const mayLeave = end && (row.has_steps === 1 || (steered ?? 0) > 0);
+  const held = { id: uuidBytes(runId), ...row };
+  const rest = mayLeave ? yield* readRest(held, steered ?? 0, cipher) : undefined;
+  const inbox = steered === undefined ? 0 : (rest?.messages ?? 0);
+  return { facts: { ...toFacts(runId, row), inbox }, row, left: rest?.left };
+}
+
+/** Holds the run of a commit, if everything is still as the decision takes it to be. */
+export function* expectUnchanged(
+  ref: RunRef,
+  write: CommitWrite,
+  from: Location | undefined,
+  { row }: ReadCommit,
+): Plan<void> {
+  const key = keyOf(ref, write, from);
+  yield* run(lockRun, uuidBytes(ref.runId), ref.attempt);
+  yield* expect(unchanged, ...key, ...compared.map((column) => row[column]));
+}
+
+function keyOf(
+  { runId, attempt }: RunRef,
+  { parentId, snapshotId }: CommitWrite,
+  from: Location | undefined,
+): readonly SqlValue[] {
+  const { view } = from ?? {};
+  return [
+    uuidBytes(runId),
+    attempt,
+    from?.snapshot ?? null,
+    view?.branch ?? null,
+    view?.to ?? null,
+    idValue(parentId),
+    idValue(snapshotId),
+  ];
+}
+
+function idValue(id: string | undefined): Uint8Array | null {
+  return id === undefined || !isSnapshotId(id) ? null : uuidBytes(id);
+}
+
+export function toFacts(runId: string, row: CommitRow): CommitFacts<number> {
+  const { own_snapshot: own, own_idx, parent_row_id: parent, parent_status: status } = row;
   return {
     runId,
     sessionId: row.session_id,
     own:
-      own === undefined || row.own_snapshot === null
+      own === null || own_idx === null
         ? null
-        : {
-            key: row.own_snapshot,
-            index: own.idx,
-            parent: own.parent,
-            claimedFrom: own.claimed_from,
-          },
+        : { key: own, index: own_idx, parent: row.own_parent, claimedFrom: row.claimed_from },
     start: row.start,
     inputsDone: row.inputs_done,
     head: row.head === null ? null : { key: row.head, isListed: row.head_idx !== null },
     nextIndex: row.next_index,
     parent:
-      row.parent_row_id === null || row.parent_status === null
+      parent === null || status === null
         ? null
         : {
-            key: row.parent_row_id,
+            key: parent,
             isListed: row.parent_idx !== null,
             parent: row.parent_parent,
             inSession: row.parent_session === row.session,
-            status: fromStatus(row.parent_status),
+            status: fromStatus(status),
           },
     isTaken: row.is_taken === 1,
   };
@@ -218,21 +219,24 @@ function toFacts(runId: string, row: CommitRow, own: OwnRow | undefined): Commit
 
 /** The id of the snapshot that a commit hangs on. */
 export function parentIdOf(
-  { held, own }: ReadCommit,
+  { row }: ReadCommit,
   rowId: number | null,
   { parentId }: CommitWrite,
 ): string | undefined {
   if (rowId === null) return undefined;
-  if (rowId === held.parent_row_id) return parentId;
+  if (rowId === row.parent_row_id) return parentId;
   const known = [
-    [held.parent_parent, held.parent_parent_id],
-    [own?.parent, own?.parent_id],
-    [own?.claimed_from, own?.claimed_from_id],
+    [row.parent_parent, row.parent_parent_id],
+    [row.own_parent, row.own_parent_id],
+    [row.claimed_from, row.claimed_from_id],
   ] as const;
-  const id = known.find(([key, its]) => key === rowId && its)?.[1];
-  return id ? uuidText(id) : undefined;
+  const id = known.find(([key, its]) => key === rowId && its !== null)?.[1];
+  return id ? uuidText(fromHex(id)) : undefined;
 }
 
-function idValue(id: string | undefined): Uint8Array | null {
-  return id === undefined || !isSnapshotId(id) ? null : uuidBytes(id);
+/** The last event of a run; `undefined` if it has none. */
+export function lastEventOf({ last_event: last }: CommitRow): EventCursor | undefined {
+  if (last === null) return undefined;
+  const [attempt = 0, seq = 0] = last.split(':').map(Number);
+  return { attempt, seq };
 }

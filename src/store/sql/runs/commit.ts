@@ -1,47 +1,72 @@
+import { isWaymarkError, type WaymarkError } from '../../../core/error.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import type { Committed, CommitWrite, RunRef } from '../../contract/store.ts';
 import { type CommitDecision, CommittedTurn, decideCommit } from '../../rules/decide-commit.ts';
-import { accepted } from '../../rules/decision.ts';
-import { type Home, homeOf } from '../content/places.ts';
-import { insertion, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
-import { asLocation, type Location } from '../history/location.ts';
+import { storeFault } from '../../rules/errors.ts';
+import { homeOf } from '../content/places.ts';
+import type { Driver } from '../database/driver.ts';
 import {
-  isStillThere,
-  planState,
-  type StatePosition,
-  type StoredState,
-} from '../history/plan-state.ts';
-import type { StateContext, StateRows } from '../history/state-rows.ts';
+  first,
+  one,
+  type Plan,
+  Refused,
+  run,
+  type SqlValue,
+  statement,
+} from '../database/query.ts';
+import { asLocation, type Location } from '../history/location.ts';
+import { planState, type StatePosition, type StoredState } from '../history/plan-state.ts';
+import { type StateContext, type StateRows, stateRows } from '../history/state-rows.ts';
 import { dropCheckpoint, dropSnapshot, type Pointers } from '../retention/gc-queue.ts';
 import { nameUntitled, sealTitle } from '../sessions/session-row.ts';
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
+import { findByRowId, locationOfRow, metadataOf, stateOf } from '../snapshots/locate.ts';
 import { outcomeOf, placeValues, snapshotOf } from '../snapshots/snapshot-row.ts';
 import { addSpend } from '../spend.ts';
 import { uuidBytes } from '../values/bytes.ts';
-import { compareCommit, type HeldCommit, parentIdOf, readCommit } from './commit-facts.ts';
+import { toStatus } from '../values/codes.ts';
+import {
+  type CommitRow,
+  expectUnchanged,
+  lastEventOf,
+  parentIdOf,
+  type ReadCommit,
+  readCommit,
+} from './commit-facts.ts';
 import { bury } from './dead-runs.ts';
-import { endRun, withEvents } from './end-run.ts';
-import { appendEvents } from './events.ts';
-import type { HeldPlace, KnownRun } from './held-runs.ts';
+import { removeRun } from './end-run.ts';
+import { appendAfter } from './events.ts';
+import { writeRest } from './inbox.ts';
 import { noCrashes } from './open-run.ts';
 import { endRequests } from './requests.ts';
 
-const insertSnapshot = insertion(
+/** When a snapshot was created and written. */
+interface SnapshotTimes {
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+const insertSnapshot = statement<SnapshotTimes & { readonly row_id: number }>(
   'commit_snapshot',
-  `INSERT INTO @snapshots(id, session, parent, idx, created_at, updated_at, turn, event, status, finish,
-     state_hash, usage, totals, error, branch, branch_length, view, length, custom, artifacts)
-   VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+  (d) => `
+    INSERT INTO @snapshots(id, session, parent, idx, created_at, updated_at, turn, event, status, finish,
+      state_hash, usage, totals, error, branch, branch_length, view, length, custom, artifacts)
+    SELECT $1, r.session, $3, $4, CASE WHEN CAST($5 AS INTEGER) = 1 THEN r.created_at ELSE ${d.now} END, ${d.now},
+      $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19 FROM @runs r WHERE r.session = $2
+    RETURNING row_id, created_at, updated_at`,
 );
-const updateOwn = statement(
+const updateOwn = statement<SnapshotTimes>(
   'commit_own_snapshot',
-  `UPDATE @snapshots SET updated_at = $2, turn = $3, event = $4, status = $5, finish = $6,
-     state_hash = $7, usage = $8, totals = $9, error = $10, branch = $11, branch_length = $12, view = $13,
-     length = $14, custom = $15, artifacts = $16, parent = $17
-   WHERE row_id = $1`,
+  (d) => `
+    UPDATE @snapshots SET updated_at = ${d.now}, turn = $2, event = $3, status = $4, finish = $5,
+      state_hash = $6, usage = $7, totals = $8, error = $9, branch = $10, branch_length = $11, view = $12,
+      length = $13, custom = $14, artifacts = $15, parent = $16
+    WHERE row_id = $1 RETURNING created_at, updated_at`,
 );
 const updateSession = statement(
   'commit_session',
-  'UPDATE @sessions SET head = $2, branch_end = $3, next_index = $4, updated_at = $5 WHERE row_id = $1',
+  (d) => `
+    UPDATE @sessions SET head = $2, branch_end = $3, next_index = $4, updated_at = ${d.now} WHERE row_id = $1`,
 );
 const updateRun = statement(
   'commit_run',
@@ -49,68 +74,134 @@ const updateRun = statement(
    WHERE session = $1`,
 );
 
+/** The statements that only a commit has. */
+export const commitStatements = [insertSnapshot, updateOwn, updateSession, updateRun, nameUntitled];
+
 /** The result of a commit, and whether something may have become unreachable. */
 export interface CommitResult {
   readonly committed: Committed;
   readonly discards: boolean;
 }
 
-/** Writes a snapshot under a run: see {@link RunSupport.commit}. */
-export function* commit(
+type Decision = CommitDecision<number>;
+
+/** How often a commit is decided again because another write came first. */
+const attempts = 50;
+
+/**
+ * Writes a snapshot under a run: see {@link RunSupport.commit}. It is decided by what the process knows of the run, or else by what it
+ * reads, and written if that still holds.
+ */
+export async function commit(
+  db: Driver,
   ref: RunRef,
   write: CommitWrite,
-  rows: StateRows,
   context: StateContext,
-  known?: KnownRun | undefined,
-): Plan<CommitResult> {
-  const read =
-    (known && (yield* compareCommit(ref, write, rows.base, known, context))) ??
-    (yield* readCommit(ref, write, rows.base, context));
-  const { facts, held } = read;
-  const decision = accepted(decideCommit(facts, write));
-  const position = positionOf(held, decision, rows, isStillThere(rows.base, held));
-  const placed = yield* planState(write, rows, position, context);
-  if (decision.listHeadAs !== null) yield* listHead(held.session);
-  const rowId = yield* writeRow(held, write, placed, decision, context);
+): Promise<CommitResult> {
+  // The hashes of content depend on a secret that the open store has.
+  await db.open();
+  const { known, cipher } = context;
+  const rows = stateRows(write, context);
+  let read = known.find(ref, write, rows.base);
+  known.forget(ref.runId);
+  for (let left = attempts; ; left--) {
+    read ??= await db.read(() => readCommit(ref, write, rows.base, cipher));
+    const facts = read;
+    const decision = decideCommit(facts.facts, write);
+    if (!isWaymarkError(decision)) {
+      try {
+        const plan = () => writeCommit(ref, write, { rows, read: facts, decision }, context);
+        const { written, rowId, describe } = await db.write(plan, { guarded: 'commit' });
+        known.continued(ref, facts, write, decision, rowId);
+        const isOrphaned = await orphans(db, facts.row, decision);
+        const committed = new CommittedTurn(written, () => describe(isOrphaned));
+        const discards = decision.replaces !== null || facts.row.checkpoint !== null;
+        return { committed, discards };
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        if (left === 0) throw overtaken(facts.row.session_id, error);
+      }
+    } else if (facts.isExpected !== true) throw decision;
+    read = undefined;
+  }
+}
+
+function overtaken(sessionId: string, cause: unknown): WaymarkError {
+  return storeFault(
+    'UNAVAILABLE',
+    `Other writes to session "${sessionId}" came first ${attempts} times. Try again.`,
+    { cause, details: { written: false } },
+  );
+}
+
+interface Decided {
+  readonly rows: StateRows;
+  readonly read: ReadCommit;
+  readonly decision: Decision;
+}
+
+/** Writes what was decided, if the facts still hold. */
+function* writeCommit(
+  ref: RunRef,
+  write: CommitWrite,
+  { rows, read, decision }: Decided,
+  context: StateContext,
+): Plan<{
+  readonly written: Committed['base'];
+  readonly rowId: number;
+  readonly describe: (orphaned: boolean) => Snapshot;
+}> {
+  const { row } = read;
+  const { session } = row;
+  const held = { ...row, id: uuidBytes(ref.runId) };
+  yield* expectUnchanged(ref, write, rows.base, read);
+  const placed = yield* planState(write, rows, positionOf(row, decision, rows), context);
+  if (decision.listHeadAs !== null) yield* listHead(session);
+  const { rowId, times } = yield* writeRow(row, write, placed, decision, context);
   const kept = pointersOf(placed, rows);
   if (decision.replaces !== null) yield* dropSnapshot(decision.replaces, kept);
-  if (decision.dropsCheckpoint) yield* dropCheckpoint(held.checkpoint, kept);
-  if (write.events !== undefined) yield* appendEvents(held, write.events, context);
-  const head = decision.movesHead ? rowId : held.head;
-  const branchEnd = decision.movesBranchEnd ? rowId : held.branch_end;
-  yield* run(updateSession, held.session, head, branchEnd, decision.nextIndex, held.now);
-  yield* nameSession(held, write.defaultTitle, context);
+  if (decision.dropsCheckpoint) yield* dropCheckpoint(row.checkpoint, kept);
+  const events = write.events ?? [];
+  yield* appendAfter(held, events, lastEventOf(row), context);
+  const head = decision.movesHead ? rowId : row.head;
+  const branchEnd = decision.movesBranchEnd ? rowId : row.branch_end;
+  yield* run(updateSession, session, head, branchEnd, decision.nextIndex);
+  if (write.defaultTitle !== undefined) {
+    const title = sealTitle(write.defaultTitle, homeOf(row), context.cipher);
+    yield* run(nameUntitled, session, title);
+  }
   yield* endRequests(held.id, write.requests, context.cipher);
   yield* addSpend(write.spend);
-  if (write.deadLetter === true) yield* bury(held.session);
-  yield* moveRun(held, write, { after: decision.run, rowId }, context);
-  context.held.continued(read, write, decision, rowId);
-  const orphaned = decision.movesBranchEnd ? false : yield* isOrphaned(held, decision.parent);
+  if (write.deadLetter === true) yield* bury(session);
+  const { run: after } = decision;
+  if (after === 'ends') {
+    if (read.left !== undefined) yield* writeRest(read.left, context.cipher);
+    const hasEvents = row.last_event !== null || events.length > 0;
+    yield* removeRun({ ...held, has_events: hasEvents ? 1 : 0 });
+  } else if (after !== 'stays') {
+    yield* run(updateRun, session, rowId, after.inputsDone, after.midTurn ? 1 : 0);
+  }
   const location = locationAfter(rowId, decision, placed, context);
-  const saved = { snapshotId: write.snapshotId, state: write.state, ref: location };
-  const describe = (): Snapshot =>
-    snapshotOf(write, {
-      createdAt: createdAt(held, decision),
-      now: held.now,
-      sessionId: held.session_id,
-      parentId: parentIdOf(read, decision.parent, write),
-      index: decision.index,
-      orphaned,
-    });
   return {
-    committed: new CommittedTurn(saved, describe),
-    discards: decision.replaces !== null || held.checkpoint !== null,
+    written: { snapshotId: write.snapshotId, state: write.state, ref: location },
+    rowId,
+    describe: (orphaned) =>
+      snapshotOf(write, {
+        createdAt: times.created_at,
+        now: times.updated_at,
+        sessionId: row.session_id,
+        parentId: parentIdOf(read, decision.parent, write),
+        index: decision.index,
+        orphaned,
+      }),
   };
 }
 
-type Decision = CommitDecision<number>;
-
-/** Where the state of a commit is to be put. `hasBase`: what it grew from is still where it was. */
-export function positionOf(
-  { session, base, checkpoint, branch_end }: HeldPlace,
+/** Where the state of a commit is to be put. */
+function positionOf(
+  { session, base, checkpoint, branch_end, has_base }: CommitRow,
   decision: Decision,
   rows: StateRows,
-  hasBase: boolean,
 ): StatePosition {
   // The run's own checkpoint, when the state grew from it and takes over its rows.
   const takesOver =
@@ -120,13 +211,13 @@ export function positionOf(
     branchEnd: branch_end,
     parent: decision.parent,
     replaces: takesOver ? checkpoint : decision.replaces,
-    hasBase,
+    hasBase: has_base === 1,
     mayGoOn: decision.movesBranchEnd,
   };
 }
 
 /** Where the state of a commit lies, for the next write. */
-export function locationAfter(
+function locationAfter(
   rowId: number,
   { index, parent }: Pick<Decision, 'index' | 'parent'>,
   { view, viewRowId, common, custom, artifacts }: Omit<StoredState, 'length'>,
@@ -145,21 +236,6 @@ export function locationAfter(
   });
 }
 
-/** Gives a session that has no title its first one. */
-function* nameSession(
-  held: HeldCommit,
-  title: string | undefined,
-  { cipher }: StateContext,
-): Plan<void> {
-  if (title !== undefined) {
-    yield* run(nameUntitled, held.session, sealTitle(title, homeOf(held), cipher));
-  }
-}
-
-function createdAt(held: HeldCommit, decision: Decision): number {
-  return decision.createdAt === 'claim' ? held.created_at : held.now;
-}
-
 /** Pointers of the rows before that are still needed. A rewritten history may need less of its branch. */
 export function pointersOf(
   { view, custom, artifacts }: StoredState,
@@ -172,87 +248,75 @@ export function pointersOf(
   };
 }
 
-/** Adds the row of a snapshot, or fills in that of a detached run. Gives its row id. */
+/** Adds the row of a snapshot, or fills in that of a detached run. */
 function* writeRow(
-  held: HeldCommit,
+  held: CommitRow,
   write: CommitWrite,
   placed: StoredState,
-  decision: Decision,
+  { row, parent, index, createdAt }: Decision,
   context: StateContext,
-): Plan<number> {
-  const home = homeOf(held);
-  const { row, parent, index } = decision;
+): Plan<{ readonly rowId: number; readonly times: SnapshotTimes }> {
+  const outcome = outcomeOf(write, homeOf(held), context);
+  const { turn, event, status, finish, hash, usage, totals, error } = outcome;
+  const values: readonly SqlValue[] = [turn, event, status, finish, hash, usage, totals, error];
   if (row !== null) {
-    const { turn, event, status, finish, hash, usage, totals, error } = outcomeOf(
-      write,
-      home,
-      context,
-    );
-    const values = [turn, event, status, finish, hash, usage, totals, error];
-    yield* run(updateOwn, row, held.now, ...values, ...placeValues(placed), parent);
-    return row;
+    const times = yield* one(updateOwn, row, ...values, ...placeValues(placed), parent);
+    return { rowId: row, times };
   }
-  const { session, now } = held;
-  const known = { session, home, parent, index, createdAt: createdAt(held, decision), now };
-  return yield* insertCommitted(write, placed, known, context);
-}
-
-/** Columns of a snapshot's row that are not part of the write. */
-interface RowOf {
-  readonly session: number;
-  readonly home: Home;
-  readonly parent: number | null;
-  readonly index: number | null;
-  readonly createdAt: number;
-  readonly now: number;
-}
-
-/** Adds the row of a snapshot and gives its number. */
-function* insertCommitted(
-  write: CommitWrite,
-  placed: StoredState,
-  { session, home, parent, index, createdAt, now }: RowOf,
-  context: StateContext,
-): Plan<number> {
-  const { turn, event, status, finish, hash, usage, totals, error } = outcomeOf(
-    write,
-    home,
-    context,
-  );
-  const values: SqlValue[] = [
+  const made = yield* one(
+    insertSnapshot,
     uuidBytes(write.snapshotId),
-    session,
+    held.session,
     parent,
     index,
-    createdAt,
-    now,
-    turn,
-    event,
-    status,
-    finish,
-    hash,
-    usage,
-    totals,
-    error,
+    createdAt === 'claim' ? 1 : 0,
+    ...values,
     ...placeValues(placed),
-  ];
-  return (yield* one(insertSnapshot, ...values)).row_id;
+  );
+  return { rowId: made.row_id, times: made };
 }
 
-/** Ends the run, or makes the snapshot what a takeover continues from. */
-function* moveRun(
-  held: HeldCommit,
-  { events, steered }: CommitWrite,
-  { after, rowId }: { readonly after: Decision['run']; readonly rowId: number },
-  context: StateContext,
-): Plan<void> {
-  if (after === 'ends') yield* endRun(withEvents(held, events), context, steered);
-  else if (after !== 'stays') {
-    yield* run(updateRun, held.session, rowId, after.inputsDone, after.midTurn ? 1 : 0);
+/** Whether a snapshot that did not succeed hangs on one that is not on the active path. */
+async function orphans(
+  db: Driver,
+  { session, head }: CommitRow,
+  { movesBranchEnd, parent }: Decision,
+): Promise<boolean> {
+  if (movesBranchEnd || parent === null || parent === head) return false;
+  return !(await db.read(() => isOnActivePath(session, parent)));
+}
+
+const selectWritten = statement<{ row_id: number }>(
+  'doubt_written',
+  'SELECT row_id FROM @snapshots WHERE id = $1 AND status = $2',
+);
+
+/** Commits with an unknown outcome, because the connection broke before the answer. */
+export class AmbiguousCommits {
+  readonly #open = new Set<string>();
+
+  /** Notes the outcome of a commit that failed. Gives whether it is one that may have been done before. */
+  hasDoubt(ref: RunRef, write: CommitWrite, error: unknown): boolean {
+    const key = `${ref.runId} ${ref.attempt} ${write.snapshotId}`;
+    if (!isWaymarkError(error)) return false;
+    if (error.status === 'UNAVAILABLE') this.#open.add(key);
+    const isRefused = error.status === 'ABORTED' || error.status === 'ALREADY_EXISTS';
+    return isRefused && this.#open.delete(key);
   }
 }
 
-function* isOrphaned(held: HeldCommit, parent: number | null): Plan<boolean> {
-  if (parent === null || parent === held.head) return false;
-  return !(yield* isOnActivePath(held.session, parent));
+/** The result of a commit that was done, though its answer was lost; `undefined` when it was not. */
+export function* alreadyCommitted(
+  write: CommitWrite,
+  context: StateContext,
+): Plan<Committed | undefined> {
+  const id = uuidBytes(write.snapshotId);
+  const found = yield* first(selectWritten, id, toStatus(write.status));
+  const row = found && (yield* findByRowId(found.row_id));
+  if (row === undefined) return undefined;
+  const read = yield* stateOf(row, context, { marked: false });
+  const snapshot = metadataOf(row, context);
+  if (snapshot.stateHash !== write.stateHash) return undefined;
+  const ref = locationOfRow(row, read, context.database);
+  return { base: { snapshotId: write.snapshotId, state: write.state, ref }, snapshot };
 }

@@ -45,6 +45,9 @@ const deleteDead = statement<{ run: Uint8Array }>(
    RETURNING run`,
 );
 
+/** The statements that keep a run that is given up. */
+export const deadStatements = [insertDead];
+
 /** Keeps what is needed to start a run again that is given up. */
 export function* bury(session: number): Plan<void> {
   yield* run(insertDead, session);

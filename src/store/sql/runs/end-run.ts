@@ -30,10 +30,18 @@ export function* endRun(
   taken = 0,
 ): Plan<void> {
   if (has_steps === 1 || taken > 0) yield* leaveInbox(session, taken, cipher);
+  yield* removeRun({ id, session, has_steps, has_events });
+}
+
+/** Removes a run whose inbox is left. */
+export function* removeRun({ id, session, has_steps, has_events }: EndingRun): Plan<void> {
   if (has_steps === 1) yield* run(deleteSteps, id);
   yield* run(deleteRun, session);
   if (has_events === 1) yield* run(insertEnd, id, session);
 }
+
+/** The statements that end a run. */
+export const endStatements = [deleteSteps, deleteRun, insertEnd];
 
 /** The run after these events were appended to it. */
 export function withEvents<Run extends EndingRun>(held: Run, events: readonly unknown[] = []): Run {

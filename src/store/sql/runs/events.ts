@@ -6,7 +6,7 @@ import { isAfter, packEvents, unpackEvents } from '../../rules/event-body.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { type Home, homeOf, journalPlace } from '../content/places.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
-import type { StateContext } from '../history/state-rows.ts';
+import { runHome, type StateContext } from '../history/state-rows.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { hasEvent, isEvent, type JournalKey, journal } from './journal.ts';
@@ -95,6 +95,50 @@ function packed(
 export interface AppendedEvents {
   readonly run: RunRef;
   readonly events: readonly RunEvent[];
+}
+
+/** Appends events that come after the last one of a run that is held. */
+export function* appendAfter(
+  held: JournalKey & Parameters<typeof homeOf>[0],
+  events: readonly RunEvent[],
+  last: EventCursor | undefined,
+  { cipher }: EventContext,
+): Plan<void> {
+  const fresh = events.filter((event) => isAfter(event, last));
+  for (const row of packed(fresh, homeOf(held), held.id, cipher)) {
+    yield* run(insertEvents, held.id, held.session, ...row);
+  }
+}
+
+// Adds nothing when the run is lost, or has some of the events, or later ones.
+const insertHeld = statement<{ seq: number }>(
+  'events_append_held',
+  (d) => `
+    INSERT INTO @journal(run, session, attempt, seq, last, body)
+    SELECT r.id, r.session, CAST($3 AS INTEGER), CAST($4 AS INTEGER), CAST($5 AS INTEGER), $6 FROM @runs r
+    WHERE r.id = $1 AND r.attempt = $2 AND NOT ${hasEvent('r.id', 'CAST($3 AS INTEGER)', 'CAST($4 AS INTEGER)')}
+    ${d.lock('r')} ON CONFLICT DO NOTHING RETURNING seq`,
+);
+
+/** The statements that append events. */
+export const eventStatements = [insertEvents, insertHeld];
+
+/** Appends to the events of runs that are held, where that takes one row. Gives those that were written. */
+export function* appendHeld(
+  group: readonly AppendedEvents[],
+  context: StateContext,
+): Plan<ReadonlySet<AppendedEvents>> {
+  const written = new Set<AppendedEvents>();
+  for (const each of group) {
+    const { runId, attempt } = each.run;
+    const home = isSnapshotId(runId) ? runHome(runId, context) : undefined;
+    if (home === undefined) continue;
+    const id = uuidBytes(runId);
+    const [row, ...more] = packed(each.events, home, id, context.cipher);
+    if (row === undefined || more.length > 0) continue;
+    if ((yield* first(insertHeld, id, attempt, ...row)) !== undefined) written.add(each);
+  }
+  return written;
 }
 
 /** Appends to the events of runs under their current attempts. Gives an error for each run that is no longer held. */

@@ -15,7 +15,6 @@ import {
   type SqlValue,
   statement,
 } from '../database/query.ts';
-import type { StateContext } from '../history/state-rows.ts';
 import { fromHex, uuidBytes, uuidText } from '../values/bytes.ts';
 import { scopeKey, sessionKey, toScope } from '../values/scope.ts';
 import { type JournalKey, journal } from './journal.ts';
@@ -34,7 +33,7 @@ export function* steer(
   scope: Scope,
   runId: string,
   message: SteeringMessage,
-  { cipher }: StateContext,
+  { cipher }: { readonly cipher: Cipher },
 ): Plan<boolean> {
   if (!isSnapshotId(runId)) return false;
   const held = yield* first(selectRun, uuidBytes(runId), ...scopeKey(scope));
@@ -48,16 +47,13 @@ export function* steer(
 /** The inbox of a run under its current attempt. */
 export function* readInbox(
   ref: RunRef,
-  { cipher }: StateContext,
+  { cipher }: { readonly cipher: Cipher },
 ): Plan<readonly SteeringMessage[]> {
   return yield* inboxOf(yield* openRun(ref), cipher);
 }
 
 /** The inbox of a run, with what earlier runs have left. */
-export function* inboxOf(
-  held: Held,
-  cipher: StateContext['cipher'],
-): Plan<readonly SteeringMessage[]> {
+function* inboxOf(held: Held, cipher: Cipher): Plan<readonly SteeringMessage[]> {
   const { left, own } = yield* messagesOf(held, cipher);
   return [...left, ...own];
 }
@@ -163,16 +159,41 @@ export function readLeftInbox(
   return read(leftPlace(home), cipher);
 }
 
+/** The messages that a run leaves to its session's next run. */
+export interface LeftInbox {
+  readonly held: Held;
+  readonly messages: readonly SteeringMessage[];
+}
+
+/** Reads the inbox of a run that ends: how many messages it has, and those that it leaves, if anything changes. */
+export function* readRest(
+  held: Held,
+  taken: number,
+  cipher: Cipher,
+): Plan<{ readonly messages: number; readonly left: LeftInbox | undefined }> {
+  const keeps = yield* keepsInbox(held, homeOf(held), cipher);
+  const { left, own } = yield* messagesOf(held, cipher);
+  const all = [...left, ...own];
+  const isSame = !keeps || own.length + taken === 0;
+  const rest = isSame ? undefined : { held, messages: leftInbox(all, taken, uuidText(held.id)) };
+  return { messages: all.length, left: rest };
+}
+
+/** Leaves messages to the session's next run. Call it before the run ends. */
+export function* writeRest({ held, messages }: LeftInbox, cipher: Cipher): Plan<void> {
+  const place = leftPlace(homeOf(held));
+  yield* run(deleteInbox, place.id);
+  for (const [seq, message] of messages.entries()) {
+    yield* add(place, held.session, seq, message, cipher);
+  }
+}
+
 /** Leaves what a run has not taken to the session's next run. Call it before the run ends. */
 export function* leaveInbox(session: number, taken: number, cipher: Cipher): Plan<void> {
   const held = yield* first(selectHome, session);
-  if (held === undefined) return;
-  const home = homeOf(held);
-  if (!(yield* keepsInbox(held, home, cipher))) return;
-  const { left, own } = yield* messagesOf(held, cipher);
-  if (own.length + taken === 0) return;
-  const place = leftPlace(home);
-  if (left.length > 0) yield* run(deleteInbox, place.id);
-  const rest = leftInbox([...left, ...own], taken, uuidText(held.id));
-  for (const [seq, message] of rest.entries()) yield* add(place, session, seq, message, cipher);
+  const rest = held && (yield* readRest(held, taken, cipher));
+  if (rest?.left !== undefined) yield* writeRest(rest.left, cipher);
 }
+
+/** The statements that leave an inbox. */
+export const inboxStatements = [deleteInbox, insertMessage];

@@ -10,7 +10,9 @@ import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { receiptPlace } from '../content/places.ts';
 import {
+  expect,
   first,
+  guard,
   type Plan,
   readUnderLock,
   run,
@@ -107,6 +109,36 @@ function* requestFact(row: RequestRow): Plan<RequestFact<number>> {
   };
 }
 
+const unused = guard(
+  'request_unused',
+  'SELECT 1 AS found WHERE NOT EXISTS (SELECT 1 FROM @requests q WHERE q.key = $1)',
+);
+const insertForSession = statement(
+  'request_claim_idle',
+  (d) => `
+    INSERT INTO @requests(key, run, session, digest, at)
+    SELECT $1, $2, z.row_id, $3, ${d.now} FROM @sessions z WHERE z.owner = $4 AND z.agent = $5 AND z.id = $6`,
+);
+
+/** The statements that claim keys of which nothing is known yet. */
+export const keyStatements = [unused, insertForSession];
+
+/** Lets a write go ahead only if no run has the keys. One that another transaction adds in the same moment ends it with a conflict. */
+export function* expectUnused(marks: readonly RequestMark[] = []): Plan<void> {
+  for (const { key } of marks) yield* expect(unused, fromHex(key));
+}
+
+/** Notes that keys belong to a run of a session. */
+export function* claimKeys(
+  runId: Uint8Array,
+  session: readonly [owner: string, agent: string, id: string],
+  marks: readonly RequestMark[] = [],
+): Plan<void> {
+  for (const { key, digest } of marks) {
+    yield* run(insertForSession, fromHex(key), runId, fromHex(digest), ...session);
+  }
+}
+
 /** Takes keys from the runs that they belonged to. */
 export function* freeRequests(
   marks: readonly RequestMark[] = [],
@@ -128,6 +160,9 @@ export function* addRequests(
   }
 }
 
+/** The statements that keep what a run came to. */
+export const requestStatements = [updateRequest];
+
 /** Keeps what a run came to under its keys. */
 export function* endRequests(
   runId: Uint8Array,
@@ -142,7 +177,7 @@ export function* endRequests(
 }
 
 /** A receipt as it is kept, sealed. */
-export function toReceipt(receipt: Json, place: string, cipher: Cipher): SqlValue {
+function toReceipt(receipt: Json, place: string, cipher: Cipher): SqlValue {
   return cipher.encrypt(JSON.stringify(receipt), place);
 }
 

@@ -14,6 +14,9 @@ const listUnlisted = statement(
    WHERE row_id = (SELECT head FROM @sessions WHERE row_id = $1) AND idx IS NULL`,
 );
 
+/** The statement that lists a head. */
+export const listHeadStatement = listUnlisted;
+
 /** Whether a snapshot is on the path from its session's head to the root. */
 export function* isOnActivePath(session: number, snapshot: number): Plan<boolean> {
   return (yield* one(selectActive, session, snapshot)).active > 0;

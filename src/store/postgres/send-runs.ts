@@ -5,6 +5,7 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import { type QueueHandoff, type RunRef, type RunRequest, waitingTtl } from '../contract/store.ts';
 import type { Cipher } from '../sql/content/cipher.ts';
 import { type Home, requestPlace } from '../sql/content/places.ts';
+import type { Driver } from '../sql/database/driver.ts';
 import { all, statement } from '../sql/database/query.ts';
 import { runHome, type StateContext } from '../sql/history/state-rows.ts';
 import { toRequest } from '../sql/runs/claim.ts';
@@ -17,7 +18,6 @@ import {
 } from '../sql/snapshots/snapshot-row.ts';
 import { hexOf, uuidBytes, uuidText } from '../sql/values/bytes.ts';
 import { code } from '../sql/values/codes.ts';
-import type { PostgresDatabase } from './database.ts';
 import { now } from './dialect.ts';
 
 /** A detached run, handed over to any free worker. */
@@ -38,7 +38,7 @@ const most = 50;
  * that is listed already, one that continues from elsewhere than the head. $1 [{id, attempt, request, worker}], $2 no state
  */
 const sendRuns = statement<SentRow>(
-  'quick_send',
+  'send_runs',
   `WITH given AS (
      SELECT decode(id, 'hex') AS id, attempt, request, worker
      FROM json_to_recordset($1::json) AS g(id text, attempt integer, request text, worker text)),
@@ -69,9 +69,12 @@ const sendRuns = statement<SentRow>(
    LEFT JOIN @snapshots p ON p.row_id = m.parent LEFT JOIN @snapshots b ON b.row_id = h.base`,
 );
 
-/** Detaches runs that are handed over, those of the same moment in one transaction; `undefined` where it is not usual. */
-export function createQuickSend(
-  db: PostgresDatabase,
+/**
+ * Detaches runs that are handed over, those of the same moment in one transaction. `undefined`: the run is detached by itself, as it is
+ * not usual, or another transaction was in the way.
+ */
+export function createSender(
+  db: Driver,
   context: StateContext,
 ): (sent: Omit<Sent, 'home'>) => Promise<Snapshot | undefined> {
   const { cipher } = context;
@@ -108,6 +111,8 @@ export function createQuickSend(
     }
   }, most);
   return async ({ ref, ...sent }) => {
+    // The values are encrypted before they are sent, which takes the secret that the open store has.
+    await db.open();
     const home = isSnapshotId(ref.runId) ? runHome(ref.runId, context) : undefined;
     return home && (await send({ ref, home, ...sent }));
   };

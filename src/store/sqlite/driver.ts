@@ -4,7 +4,7 @@ import { letOthersRun } from '../../core/platform.ts';
 import { backoff, type Clock, systemClock } from '../../core/time.ts';
 import { toReadError } from '../rules/errors.ts';
 import type { Cipher } from '../sql/content/cipher.ts';
-import type { Database, Hint } from '../sql/database/database.ts';
+import type { Driver, Hint } from '../sql/database/driver.ts';
 import type { Plan } from '../sql/database/query.ts';
 import { limitHeartbeats, limiting } from '../sql/runs/run-writes.ts';
 import { changeMark, createChangeWatch } from './change-watch.ts';
@@ -43,7 +43,7 @@ const writeBack = 'PRAGMA wal_checkpoint(PASSIVE)';
 const manyWrites = 50;
 
 /** The database in one file. */
-export function sqliteDatabase(options: SqliteOptions): Database {
+export function sqliteDriver(options: SqliteOptions): Driver {
   const { clock, durability } = options;
   const path = String(options.path);
   let opening: Promise<void> | undefined;
@@ -165,6 +165,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
 
   return {
     dialect: sqliteDialect,
+    isLocal: true,
     get id() {
       return id;
     },
@@ -178,13 +179,15 @@ export function sqliteDatabase(options: SqliteOptions): Database {
         throw toReadError(error);
       }
     },
-    write: (plan, { durable = true, within } = {}) => {
+    write: async (plan, { durable = true, within, hints = [] } = {}) => {
       if (within !== undefined) throw oneThread();
       const level = durability === 'full' && durable ? 'FULL' : 'NORMAL';
-      return limiting(
+      const result = await limiting(
         () => transaction('BEGIN IMMEDIATE', plan, level),
         () => transaction('BEGIN IMMEDIATE', limitHeartbeats, 'NORMAL'),
       );
+      for (const hint of hints) watch.tell(hint);
+      return result;
     },
     async readInSteps(plan) {
       const db = connection ?? (await opened());

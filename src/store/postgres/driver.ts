@@ -3,13 +3,14 @@ import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
 import type { Clock } from '../../core/time.ts';
 import type { Cipher } from '../sql/content/cipher.ts';
-import type { Database, Hint } from '../sql/database/database.ts';
+import type { Driver, Hint } from '../sql/database/driver.ts';
 import { readMeta } from '../sql/database/meta.ts';
 import { statement } from '../sql/database/query.ts';
-import { type Access, accessTo, give, ignore, take } from './access.ts';
-import { lockKey, postgresDialect } from './dialect.ts';
+import { accessTo, give, ignore, take } from './access.ts';
+import { postgresDialect } from './dialect.ts';
 import { toStoreError } from './errors.ts';
-import { Listener, OutgoingHints } from './listener.ts';
+import { createFunction } from './guarded-writes.ts';
+import { Listener, OutgoingHints, toPayload } from './listener.ts';
 import { MaintenanceConnection, type PoolParts } from './maintenance-connection.ts';
 import { migrate } from './migrate.ts';
 import { Statements } from './statements.ts';
@@ -30,16 +31,6 @@ export interface PostgresOptions {
   readonly onQuery: ((name: string) => void) | undefined;
 }
 
-/** The database behind a pool. */
-export interface PostgresDatabase extends Database, Pick<Access, 'query'> {
-  /** The key of the lock under which documents are found by their hash. */
-  readonly blobLock: string;
-  /** The channel on which hints go out. */
-  readonly channel: string;
-  /** Who this process is to those who hear its hints. */
-  readonly sender: string;
-}
-
 // Not awaited, and worth nothing after a crash: it must not wait for the disk, nor make others wait.
 const notify = statement(
   'notify',
@@ -47,7 +38,7 @@ const notify = statement(
 );
 
 /** The tables of one schema in a Postgres database. */
-export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
+export function postgresDriver(options: PostgresOptions): Driver {
   const { schema, clock, cipher, newId, onQuery } = options;
   const dialect = postgresDialect(schema);
   const statements = new Statements(dialect, schema, onQuery);
@@ -55,6 +46,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
   let opening: Promise<Pool> | undefined;
   let id = '';
   let isPooled = false;
+  let hasFunction = false;
   let isClosed = false;
   const sender = newId();
 
@@ -83,6 +75,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
       isPooled = options.pooled ?? (await goesThroughPooler(client));
       if (isPooled) statements.stopNaming();
       await migrate(client, schema, newId);
+      hasFunction = await createFunction(client, schema);
       return await statements.run(client, readMeta(cipher));
     } finally {
       give(client);
@@ -131,8 +124,6 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
     open: async () => {
       await opened();
     },
-    // Rows that were removed stay in the files until Postgres vacuums them, as it does by itself.
-    scrub: () => Promise.resolve(),
     tell(hints: readonly Hint[], reach?: 'process' | 'everywhere') {
       for (const hint of hints) listener.tell(hint);
       if (reach !== 'process' && !isClosed) outgoing.tell(hints);
@@ -148,18 +139,23 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
     },
   };
 
+  const shared = {
+    statements,
+    schema,
+    hasFunction: () => hasFunction,
+    tell: common.tell,
+    hintOf: (hints: readonly Hint[]) => [channel, toPayload(hints, sender)] as const,
+  };
+
   return {
     ...common,
-    ...accessTo({ opened, statements, schema }),
+    ...accessTo({ opened, ...shared }),
     get id() {
       return id;
     },
-    blobLock: lockKey(schema, 'blobs'),
-    channel,
-    sender,
     forMaintenance: {
       ...common,
-      ...accessTo({ opened: openedAside, statements, schema, isByIndex: true }),
+      ...accessTo({ opened: openedAside, ...shared, isByIndex: true }),
       get id() {
         return id;
       },

@@ -1,0 +1,228 @@
+import { createHash } from 'node:crypto';
+import type { ClientBase } from 'pg';
+import {
+  type CollectedQuery,
+  collectWrite,
+  concludeWrite,
+  type RowOf,
+} from '../sql/database/collected-write.ts';
+import {
+  type Plan,
+  Refused,
+  type SqlValue,
+  type Statement,
+  statement,
+} from '../sql/database/query.ts';
+import { guardedStatements } from '../sql/runs/guarded-statements.ts';
+import { hexOf } from '../sql/values/bytes.ts';
+import { lockKey, now, postgresDialect, qualify } from './dialect.ts';
+import { isForbidden } from './errors.ts';
+import { steps } from './schema.ts';
+
+/*
+ * A guarded write is one call of a function that is made of the statements of all such writes, so it takes one round trip. Each
+ * statement of the function sees what the ones before it have locked, in their newest version, as in a transaction of single statements.
+ */
+
+const tell = statement('hint', 'SELECT pg_notify($1, $2)');
+
+const statements: readonly Statement[] = [...guardedStatements, tell];
+const numbers = new Map(statements.map((each, number) => [each, number]));
+/** By number, whether a statement has an answer. */
+const answering = statements.map(
+  (each) => each.onlyLocks !== true && /^SELECT|RETURNING/.test(textOf(each, '')),
+);
+
+/** The text of a statement in Postgres' words, with the tables of no schema yet. */
+function textOf({ text, givesRowId }: Statement, schema: string): string {
+  const own = typeof text === 'string' ? text : text(postgresDialect(schema));
+  return (givesRowId === true ? `${own} RETURNING row_id` : own).trim();
+}
+
+/** The body of the function, for statements whose parameters have these types. */
+function bodyOf(schema: string, types: readonly (readonly string[])[]): string {
+  const cases = statements.map((each, number) => {
+    const text = textOf(each, schema)
+      .replaceAll(now, '_moment')
+      .replace(/\$(\d+)/g, (_, place) => parameter(Number(place), types[number] ?? []));
+    return `WHEN ${number} THEN ${runOf(each, text, answering[number] === true)}`;
+  });
+  return `
+DECLARE
+  _at integer := 1;
+  _base integer;      -- where the parameters of a statement begin
+  _fills integer;     -- how many parameters get the number of the row that it adds
+  _fact record;
+  _answers text[] := '{}';
+  _wrote boolean := false;
+  _moment bigint := ${now};
+BEGIN
+  IF NOT _durable THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
+  WHILE _at <= cardinality(_calls) LOOP
+    _base := _calls[_at + 1];
+    _fills := _calls[_at + 2];
+    CASE _calls[_at]
+    ${cases.join('\n    ')}
+    END CASE;
+    FOR _fill IN 1.._fills LOOP _values[_calls[_at + 2 + _fill]] := _fact.row_id::text; END LOOP;
+    _at := _at + 3 + _fills;
+  END LOOP;
+  RETURN '[' || array_to_string(_answers, ',', 'null') || ']';
+END`;
+}
+
+function parameter(place: number, types: readonly string[]): string {
+  const type = types[place - 1];
+  const value = `_values[_base + ${place}]`;
+  return type === 'bytea' ? `decode(${value}, 'hex')` : `${value}::${type}`;
+}
+
+const noteAnswer = '_answers := _answers || CASE WHEN FOUND THEN row_to_json(_fact)::text END;';
+
+function runOf({ onlyLocks, guards }: Statement, text: string, gives: boolean): string {
+  // Later statements have waited for the lock, which may take longer than a claim lasts.
+  if (onlyLocks === true) return `${text.replace(/^SELECT/, 'PERFORM')}; _moment := ${now};`;
+  if (guards === true) {
+    // Nothing is left behind, and nothing is logged as an error unless there is something to take back.
+    const refuse = `IF NOT FOUND THEN IF _wrote THEN RAISE EXCEPTION 'refused' USING ERRCODE = '${refusedCode}'; END IF; RETURN NULL; END IF;`;
+    const wrote = text.startsWith('SELECT') ? '' : ' _wrote := true;';
+    return `${text} INTO _fact; ${refuse} ${noteAnswer}${wrote}`;
+  }
+  return gives
+    ? `${text} INTO _fact; ${noteAnswer} _wrote := _wrote OR FOUND;`
+    : `${text}; _wrote := _wrote OR FOUND;`;
+}
+
+const refusedCode = 'WM409';
+
+/**
+ * Processes of another version use functions of their own, so the name says which statements it knows, and for tables of which
+ * format: a column of another type makes another function.
+ */
+const hash = createHash('sha256')
+  .update(String(steps.length))
+  .update(
+    bodyOf(
+      '',
+      statements.map(() => []),
+    ),
+  )
+  .digest('hex');
+const functionName = `write_${hash.slice(0, 16)}`;
+
+const call = `SELECT @${functionName}($1::integer[], $2::text[], $3::boolean) AS answers`;
+const calls = new Map<string, Statement<{ readonly answers: string | null }>>();
+
+/** The statement that sends guarded writes of a kind. */
+export function callOf(kind: string): Statement<{ readonly answers: string | null }> {
+  const made = calls.get(kind) ?? statement(kind, call);
+  calls.set(kind, made);
+  return made;
+}
+
+/**
+ * Makes the function if this version's is missing. Gives whether there is one: a user who may not create it, or who only reads, sends guarded writes
+ * as transactions of single statements.
+ */
+export async function createFunction(client: ClientBase, schema: string): Promise<boolean> {
+  const isThere = `SELECT 1 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    WHERE n.nspname = $1 AND p.proname = $2`;
+  if ((await client.query(isThere, [schema, functionName])).rows.length > 0) return true;
+  await client.query('BEGIN');
+  try {
+    await client.query(`SELECT pg_advisory_xact_lock(${lockKey(schema, 'migrate')})`);
+    if ((await client.query(isThere, [schema, functionName])).rows.length === 0) {
+      const types: (readonly string[])[] = [];
+      for (const each of statements)
+        types.push(await typesOf(client, qualify(textOf(each, schema), schema)));
+      await client.query(
+        qualify(
+          `CREATE FUNCTION @${functionName}(_calls integer[], _values text[], _durable boolean)
+           RETURNS text LANGUAGE plpgsql SET enable_seqscan TO off AS $$${bodyOf(schema, types)} $$`,
+          schema,
+        ),
+      );
+    }
+    await client.query('COMMIT');
+    return true;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {});
+    if (isForbidden(error)) return false;
+    throw error;
+  }
+}
+
+/** The types of a statement's parameters, as Postgres finds them out. */
+async function typesOf(client: ClientBase, text: string): Promise<readonly string[]> {
+  await client.query(`PREPARE waymark_types AS ${text}`);
+  const { rows } = await client.query(
+    `SELECT parameter_types::text[] AS types FROM pg_catalog.pg_prepared_statements WHERE name = 'waymark_types'`,
+  );
+  await client.query('DEALLOCATE waymark_types');
+  return rows[0].types;
+}
+
+/** A guarded write as the function takes it. */
+export interface SentWrite {
+  readonly queries: readonly CollectedQuery[];
+  /** For each query its number, where its parameters begin, and how many parameters get its row, with their places. */
+  readonly calls: readonly number[];
+  readonly values: readonly (string | null)[];
+}
+
+/** Collects the queries of a guarded write and its hint; `undefined` when one of them is not known to the function. */
+export function collectCall(
+  plan: Plan<unknown>,
+  hint: readonly [string, string] | undefined,
+): SentWrite | undefined {
+  const queries = collectWrite(plan, (each) => numbers.has(each));
+  if (queries === undefined) return undefined;
+  const sent = hint === undefined ? queries : [...queries, { statement: tell, values: hint }];
+  const values: (string | null)[] = [];
+  const bases: number[] = [];
+  const fills: number[][] = sent.map(() => []);
+  for (const query of sent) {
+    bases.push(values.length);
+    for (const value of query.values) {
+      values.push(textOfValue(value));
+      if (isRowOf(value)) fills[value.rowOf]?.push(values.length);
+    }
+  }
+  const calls = sent.flatMap(({ statement: each }, place) => {
+    const filled = fills[place] ?? [];
+    return [numbers.get(each) ?? 0, bases[place] ?? 0, filled.length, ...filled];
+  });
+  return { queries, calls, values };
+}
+
+function textOfValue(value: SqlValue | RowOf): string | null {
+  if (value === null || isRowOf(value)) return null;
+  return typeof value === 'object' ? hexOf(value) : String(value);
+}
+
+function isRowOf(value: SqlValue | RowOf): value is RowOf {
+  return typeof value === 'object' && value !== null && 'rowOf' in value;
+}
+
+/** The result of a guarded write, from the answer of the function. Throws `Refused` when a guard did not hold. */
+export function concludeCall<Result>(
+  plan: Plan<Result>,
+  { queries }: SentWrite,
+  answer: string | null | undefined,
+): Result {
+  if (answer === null || answer === undefined) throw new Refused();
+  const answers = JSON.parse(answer) as unknown[];
+  let next = 0;
+  const rows = queries.map(({ statement: each }) => {
+    const row = answering[numbers.get(each) ?? 0] === true ? answers[next++] : null;
+    return row === null || row === undefined ? [] : [row];
+  });
+  return concludeWrite(plan, queries, (place) => rows[place] ?? []);
+}
+
+/** Whether the function took back what it had written, because a guard did not hold. */
+export function isRefusal(error: unknown): boolean {
+  return (
+    typeof error === 'object' && error !== null && 'code' in error && error.code === refusedCode
+  );
+}

@@ -1,0 +1,184 @@
+import { isSnapshotId } from '../../../protocol/ids.ts';
+import type { Claim, ClaimRequest, Scope } from '../../contract/store.ts';
+import { type ClaimFacts, decideClaim, type StartFact, toClaim } from '../../rules/decide-claim.ts';
+import { accepted } from '../../rules/decision.ts';
+import { homeIn, requestPlace } from '../content/places.ts';
+import type { Dialect } from '../database/dialect.ts';
+import type { Driver } from '../database/driver.ts';
+import {
+  expect,
+  first,
+  guard,
+  locking,
+  type Plan,
+  Refused,
+  run,
+  type SqlValue,
+  statement,
+} from '../database/query.ts';
+import type { StateContext } from '../history/state-rows.ts';
+import { uuidBytes, uuidFromHex } from '../values/bytes.ts';
+import { code, toMode } from '../values/codes.ts';
+import { scopeKey } from '../values/scope.ts';
+import { startedByValues, toRequest } from './claim.ts';
+import { hasLeftInbox } from './inbox.ts';
+import { claimKeys, expectUnused, keyStatements } from './requests.ts';
+import { type StartRow, startColumns, startFact, totalsOfFailed } from './start-row.ts';
+
+// Nothing when the session is there already, or another claim makes it in the same moment.
+const insertMissing = statement(
+  'claim_missing_session',
+  (d) => `
+    INSERT INTO @sessions(owner, agent, id, started_by_agent, started_by_session, started_by_snapshot,
+      created_at, updated_at)
+    SELECT $1, $2, $3, $4, $5, $6, ${d.now}, ${d.now}
+    WHERE NOT EXISTS (SELECT 1 FROM @sessions z WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3)
+    ON CONFLICT DO NOTHING RETURNING row_id`,
+);
+const lockSession = locking(
+  'claim_lock',
+  (d) => `
+    SELECT 1 FROM @sessions z WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 ${d.lock('z')}`,
+);
+
+/** An idle session, its head, and the snapshot that the run starts from, whose number is `row_id`. */
+interface IdleRow extends StartRow {
+  readonly session: number;
+  readonly next_index: number;
+  readonly branch_end: number | null;
+  readonly row_id: number | null;
+  readonly head: number | null;
+  readonly head_id: string | null;
+  readonly head_idx: number | null;
+  readonly head_turn: number | null;
+  readonly head_parent: number | null;
+}
+
+const idleText = (d: Dialect, start: string): string => `
+  SELECT z.row_id AS session, z.next_index, z.branch_end, s.row_id, ${startColumns(d)},
+    z.head, ${d.hex('h.id')} AS head_id, h.idx AS head_idx, h.turn AS head_turn, h.parent AS head_parent
+  FROM @sessions z LEFT JOIN @snapshots h ON h.row_id = z.head ${start}
+  WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3
+    AND NOT EXISTS (SELECT 1 FROM @runs r WHERE r.session = z.row_id)
+    AND NOT EXISTS (SELECT 1 FROM @runs r WHERE r.id = $4)
+    AND NOT EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = $4)
+    AND (CAST($5 AS INTEGER) = 0 OR h.id IS NOT DISTINCT FROM $6)`;
+
+const idleAtHead = guard<IdleRow>('claim_idle', (d) =>
+  idleText(d, 'LEFT JOIN @snapshots s ON s.row_id = z.head'),
+);
+const idleAt = guard<IdleRow>('claim_idle_at', (d) =>
+  idleText(
+    d,
+    `JOIN @snapshots s ON s.id = $7 AND s.session = z.row_id AND s.status = ${code.succeeded}`,
+  ),
+);
+const insertIdleRun = guard<{ session: number }>(
+  'claim_idle_run',
+  (d) => `
+    INSERT INTO @runs(id, session, attempt, mode, worker, request, turn, start, base, ttl, heartbeat, created_at)
+    SELECT $4, z.row_id, 1, $5, $6, $7, COALESCE(s.turn, -1) + 1, s.row_id, s.row_id, $8, ${d.now}, ${d.now}
+    FROM @sessions z LEFT JOIN @snapshots s ON s.row_id = $9
+    WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 RETURNING session`,
+);
+
+/** The statements of {@link claimIdle}. */
+export const claimStatements = [
+  insertMissing,
+  lockSession,
+  idleAtHead,
+  idleAt,
+  insertIdleRun,
+  ...keyStatements,
+];
+
+/** Accepts a run of an idle session in one write, before anything is known of it; `undefined` when something is in the way. */
+export async function claimIdle(
+  db: Driver,
+  scope: Scope,
+  request: ClaimRequest,
+  context: StateContext,
+): Promise<Claim | undefined> {
+  const { from, expectHead, runId, sessionId, mode } = request;
+  if (from === null || (from !== 'head' && !isSnapshotId(from.snapshotId))) return undefined;
+  if (typeof expectHead === 'string' && !isSnapshotId(expectHead)) return undefined;
+  // Encryption depends on a secret that the open store has.
+  await db.open();
+  const place = requestPlace(homeIn(scope, sessionId), runId);
+  const sealed = toRequest(request, place, context.cipher);
+  let written: Idle;
+  try {
+    const plan = () => writeIdle(scope, request, sealed);
+    written = await db.write(plan, { guarded: 'claim', durable: mode !== 'attached' });
+  } catch (error) {
+    if (error instanceof Refused) return undefined;
+    throw error;
+  }
+  const { row, isNew } = written;
+  const start = await db.read(() => startFact(row));
+  const head = headFact(row);
+  const session = isNew
+    ? null
+    : { head: from === 'head' ? start : head, nextIndex: row.next_index, run: null };
+  const facts: ClaimFacts<number, never> = {
+    now: 0,
+    requests: (request.requests ?? []).map(() => null),
+    isTaken: false,
+    session,
+    from: from === 'head' ? null : { sessionId, status: 'succeeded', snapshot: start },
+  };
+  const decision = accepted(decideClaim(facts, request));
+  const failedTotals =
+    request.limited === true
+      ? await db.read(() => totalsOfFailed(start, { ...decision, scope, sessionId }))
+      : undefined;
+  const steered =
+    request.keepInbox === true && (await db.read(() => hasLeftInbox(scope, sessionId)));
+  context.known.claimed(scope, request, decision, {
+    session: row.session,
+    branchEnd: row.branch_end,
+  });
+  return toClaim({ runId, attempt: 1, sessionId }, { ...decision, failedTotals, steered });
+}
+
+interface Idle {
+  readonly row: IdleRow;
+  readonly isNew: boolean;
+}
+
+function* writeIdle(scope: Scope, request: ClaimRequest, sealed: SqlValue): Plan<Idle> {
+  const { from, expectHead, runId, sessionId, requests } = request;
+  const id = uuidBytes(runId);
+  const key = [...scopeKey(scope), sessionId] as const;
+  yield* expectUnused(requests);
+  const mayBeNew = from === 'head' && typeof expectHead !== 'string';
+  const made = mayBeNew
+    ? yield* first(insertMissing, ...key, ...startedByValues(request.startedBy))
+    : undefined;
+  yield* run(lockSession, ...key);
+  const head = typeof expectHead === 'string' ? uuidBytes(expectHead) : null;
+  const expected = [...key, id, expectHead === undefined ? 0 : 1, head];
+  const row =
+    from === 'head' || from === null
+      ? yield* expect(idleAtHead, ...expected)
+      : yield* expect(idleAt, ...expected, uuidBytes(from.snapshotId));
+  const { mode, worker, ttl } = request;
+  yield* expect(insertIdleRun, ...key, id, toMode(mode), worker, sealed, ttl, row.row_id);
+  yield* claimKeys(id, key, requests);
+  return { row, isNew: made !== undefined };
+}
+
+function headFact(row: IdleRow): StartFact<number> | null {
+  if (row.head === null || row.head_id === null) return null;
+  return {
+    key: row.head,
+    index: row.head_idx ?? -1,
+    isListed: row.head_idx !== null,
+    parent: row.head_parent,
+    snapshotId: uuidFromHex(row.head_id),
+    turnIndex: row.head_turn ?? 0,
+    finishReason: undefined,
+    totals: undefined,
+    isAnswered: false,
+  };
+}
