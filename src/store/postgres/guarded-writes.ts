@@ -34,9 +34,9 @@ const answering = statements.map(
 );
 
 /** The text of a statement in Postgres' words, with the tables of no schema yet. */
-function textOf({ text, givesRowId }: Statement, schema: string): string {
+function textOf({ text, inserted }: Statement, schema: string): string {
   const own = typeof text === 'string' ? text : text(postgresDialect(schema));
-  return (givesRowId === true ? `${own} RETURNING row_id` : own).trim();
+  return (inserted === undefined ? own : `${own} RETURNING ${inserted}`).trim();
 }
 
 /** The body of the function, for statements whose parameters have these types. */

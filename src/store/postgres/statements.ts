@@ -78,9 +78,9 @@ export class Statements {
   #textOf(statement: Statement): string {
     let text = this.#texts.get(statement);
     if (text === undefined) {
-      const { text: source, givesRowId } = statement;
+      const { text: source, inserted } = statement;
       const own = typeof source === 'string' ? source : source(this.#dialect);
-      text = qualify(givesRowId === true ? `${own} RETURNING row_id` : own, this.#schema);
+      text = qualify(inserted === undefined ? own : `${own} RETURNING ${inserted}`, this.#schema);
       this.#texts.set(statement, text);
     }
     return text;

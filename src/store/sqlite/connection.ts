@@ -29,6 +29,8 @@ export class Connection {
   readonly #clock: Clock;
   readonly #onQuery: ((name: string) => void) | undefined;
   #synchronous: Synchronous | undefined;
+  /** The time that the statements of a transaction see. */
+  #moment: number | undefined;
 
   constructor(
     path: string | URL,
@@ -107,6 +109,7 @@ export class Connection {
   /** Runs a plan in a transaction; whatever goes wrong, none stays open. */
   transaction<Result>(begin: 'BEGIN' | 'BEGIN IMMEDIATE', plan: () => Plan<Result>): Result {
     this.#control[begin].run();
+    this.#moment = this.#clock.now();
     try {
       const result = this.run(plan());
       this.#control.COMMIT.run();
@@ -115,6 +118,8 @@ export class Connection {
       // SQLite has rolled back by itself after some errors, a full disk among them.
       if (this.#db.isTransaction) this.#control.ROLLBACK.run();
       throw error;
+    } finally {
+      this.#moment = undefined;
     }
   }
 
@@ -136,8 +141,8 @@ export class Connection {
     if (statement.onlyLocks === true) return [];
     this.#onQuery?.(statement.name);
     const prepared = this.#prepared.get(statement) ?? this.#prepare(statement);
-    const bound = prepared.takesTime ? [...values, this.#clock.now()] : values;
-    if (statement.givesRowId === true) {
+    const bound = prepared.takesTime ? [...values, this.#moment ?? this.#clock.now()] : values;
+    if (statement.inserted !== undefined) {
       return [{ row_id: Number(prepared.statement.run(...bound).lastInsertRowid) }];
     }
     const { columns } = prepared;

@@ -10,8 +10,8 @@ export type SqlValue = string | number | null | Uint8Array;
 export interface Statement<Row = unknown> {
   readonly name: string;
   readonly text: string | ((dialect: Dialect) => string);
-  /** It inserts one row and gives its number, which a driver may know without asking for it. */
-  readonly givesRowId?: true;
+  /** It inserts one row and gives these columns of it. A driver that knows the number of the row without asking may give only `row_id`. */
+  readonly inserted?: string;
   /** It locks rows and reads others that hang on them, which must be read once the locks are held. */
   readonly underLock?: true;
   /** It only locks rows, for what follows in the transaction. A database with one writer skips it. */
@@ -44,12 +44,13 @@ export function readUnderLock<Row>(name: string, text: Statement['text']): State
   return { name, text, underLock: true };
 }
 
-/** Declares a statement that inserts one row of a table with numbered rows, and gives its number. */
-export function insertion(
+/** Declares a statement that inserts one row of a table with numbered rows, and gives its number: see {@link Statement.inserted}. */
+export function insertion<More = unknown>(
   name: string,
   text: Statement['text'],
-): Statement<{ readonly row_id: number }> {
-  return { name, text, givesRowId: true };
+  ...more: readonly (keyof More & string)[]
+): Statement<{ readonly row_id: number } & Partial<More>> {
+  return { name, text, inserted: ['row_id', ...more].join(', ') };
 }
 
 /** Declares a statement that only locks rows: it gives the rows, and `text` ends with a lock. */

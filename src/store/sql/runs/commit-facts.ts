@@ -87,7 +87,7 @@ const compared = [
 
 // $1 run, $2 attempt, $3 to $5 where the state lies that the written one grew from, $6 parent, $7 the id to be written
 const factsText = (d: Dialect): string => `
-    SELECT r.session, z.owner, z.agent, z.id AS session_id,
+    SELECT r.session, r.created_at, z.owner, z.agent, z.id AS session_id,
       r.start, r.base, r.checkpoint, r.inputs_done, r.own_snapshot, o.idx AS own_idx, o.parent AS own_parent,
       (SELECT ${d.hex('q.id')} FROM @snapshots q WHERE q.row_id = o.parent) AS own_parent_id,
       CASE WHEN o.row_id IS NOT NULL THEN CASE WHEN s.idx IS NULL THEN s.parent ELSE s.row_id END END AS claimed_from,
@@ -118,10 +118,16 @@ const lockRun = locking(
   (d) => `
     SELECT 1 FROM @runs r JOIN @sessions z ON z.row_id = r.session WHERE r.id = $1 AND r.attempt = $2 ${d.lock('z, r')}`,
 );
-const unchanged = guard(
+/** When the run was claimed, and when it was found unchanged. */
+export interface UnchangedRow {
+  readonly created_at: number;
+  readonly now: number;
+}
+
+const unchanged = guard<UnchangedRow>(
   'commit_unchanged',
   (d) => `
-    SELECT 1 AS held FROM (${factsText(d)}) x
+    SELECT x.created_at, ${d.now} AS now FROM (${factsText(d)}) x
     WHERE ${compared.map((column, at) => `x.${column} IS NOT DISTINCT FROM $${at + 8}`).join(' AND ')}`,
 );
 
@@ -163,10 +169,10 @@ export function* expectUnchanged(
   write: CommitWrite,
   from: Location | undefined,
   { row }: ReadCommit,
-): Plan<void> {
+): Plan<UnchangedRow> {
   const key = keyOf(ref, write, from);
   yield* run(lockRun, uuidBytes(ref.runId), ref.attempt);
-  yield* expect(unchanged, ...key, ...compared.map((column) => row[column]));
+  return yield* expect(unchanged, ...key, ...compared.map((column) => row[column]));
 }
 
 function keyOf(

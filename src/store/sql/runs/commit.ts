@@ -7,6 +7,7 @@ import { homeOf } from '../content/places.ts';
 import type { Driver } from '../database/driver.ts';
 import {
   first,
+  insertion,
   one,
   type Plan,
   Refused,
@@ -32,6 +33,7 @@ import {
   parentIdOf,
   type ReadCommit,
   readCommit,
+  type UnchangedRow,
 } from './commit-facts.ts';
 import { bury } from './dead-runs.ts';
 import { removeRun } from './end-run.ts';
@@ -46,14 +48,15 @@ interface SnapshotTimes {
   readonly updated_at: number;
 }
 
-const insertSnapshot = statement<SnapshotTimes & { readonly row_id: number }>(
+const insertSnapshot = insertion<SnapshotTimes>(
   'commit_snapshot',
   (d) => `
     INSERT INTO @snapshots(id, session, parent, idx, created_at, updated_at, turn, event, status, finish,
       state_hash, usage, totals, error, branch, branch_length, view, length, custom, artifacts)
-    SELECT $1, r.session, $3, $4, CASE WHEN CAST($5 AS INTEGER) = 1 THEN r.created_at ELSE ${d.now} END, ${d.now},
-      $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19 FROM @runs r WHERE r.session = $2
-    RETURNING row_id, created_at, updated_at`,
+    VALUES($1, $2, $3, $4, COALESCE((SELECT r.created_at FROM @runs r WHERE r.session = $5), ${d.now}), ${d.now},
+      $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+  'created_at',
+  'updated_at',
 );
 const updateOwn = statement<SnapshotTimes>(
   'commit_own_snapshot',
@@ -154,15 +157,15 @@ function* writeCommit(
   const { row } = read;
   const { session } = row;
   const held = { ...row, id: uuidBytes(ref.runId) };
-  yield* expectUnchanged(ref, write, rows.base, read);
+  const seen = yield* expectUnchanged(ref, write, rows.base, read);
   const placed = yield* planState(write, rows, positionOf(row, decision, rows), context);
   if (decision.listHeadAs !== null) yield* listHead(session);
-  const { rowId, times } = yield* writeRow(row, write, placed, decision, context);
+  const { rowId, times } = yield* writeRow(held, seen, write, placed, decision, context);
   const kept = pointersOf(placed, rows);
   if (decision.replaces !== null) yield* dropSnapshot(decision.replaces, kept);
   if (decision.dropsCheckpoint) yield* dropCheckpoint(row.checkpoint, kept);
-  const events = write.events ?? [];
-  yield* appendAfter(held, events, lastEventOf(row), context);
+  const { events = [] } = write;
+  if (events.length > 0) yield* appendAfter(held, events, lastEventOf(row), context);
   const head = decision.movesHead ? rowId : row.head;
   const branchEnd = decision.movesBranchEnd ? rowId : row.branch_end;
   yield* run(updateSession, session, head, branchEnd, decision.nextIndex);
@@ -251,6 +254,7 @@ export function pointersOf(
 /** Adds the row of a snapshot, or fills in that of a detached run. */
 function* writeRow(
   held: CommitRow,
+  { now, created_at }: UnchangedRow,
   write: CommitWrite,
   placed: StoredState,
   { row, parent, index, createdAt }: Decision,
@@ -269,11 +273,12 @@ function* writeRow(
     held.session,
     parent,
     index,
-    createdAt === 'claim' ? 1 : 0,
+    createdAt === 'claim' ? held.session : null,
     ...values,
     ...placeValues(placed),
   );
-  return { rowId: made.row_id, times: made };
+  const times = { created_at: createdAt === 'claim' ? created_at : now, updated_at: now, ...made };
+  return { rowId: made.row_id, times };
 }
 
 /** Whether a snapshot that did not succeed hangs on one that is not on the active path. */
