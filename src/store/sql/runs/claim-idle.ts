@@ -54,22 +54,21 @@ interface IdleRow extends StartRow {
   readonly head_parent: number | null;
 }
 
-const idleText = (d: Dialect, start: string): string => `
+const idleText = (d: Dialect, head: string, start: string): string => `
   SELECT z.row_id AS session, z.next_index, z.branch_end, s.row_id, ${startColumns(d)},
-    z.head, ${d.hex('h.id')} AS head_id, h.idx AS head_idx, h.turn AS head_turn, h.parent AS head_parent
-  FROM @sessions z LEFT JOIN @snapshots h ON h.row_id = z.head ${start}
+    z.head, ${d.hex(`${head}.id`)} AS head_id, ${head}.idx AS head_idx, ${head}.turn AS head_turn, ${head}.parent AS head_parent
+  FROM @sessions z LEFT JOIN @snapshots ${head} ON ${head}.row_id = z.head ${start}
   WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3
     AND NOT EXISTS (SELECT 1 FROM @runs r WHERE r.session = z.row_id)
     AND NOT EXISTS (SELECT 1 FROM @runs r WHERE r.id = $4)
     AND NOT EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = $4)
-    AND (CAST($5 AS INTEGER) = 0 OR h.id IS NOT DISTINCT FROM $6)`;
+    AND (CAST($5 AS INTEGER) = 0 OR ${head}.id IS NOT DISTINCT FROM $6)`;
 
-const idleAtHead = guard<IdleRow>('claim_idle', (d) =>
-  idleText(d, 'LEFT JOIN @snapshots s ON s.row_id = z.head'),
-);
+const idleAtHead = guard<IdleRow>('claim_idle', (d) => idleText(d, 's', ''));
 const idleAt = guard<IdleRow>('claim_idle_at', (d) =>
   idleText(
     d,
+    'h',
     `JOIN @snapshots s ON s.id = $7 AND s.session = z.row_id AND s.status = ${code.succeeded}`,
   ),
 );
