@@ -5,12 +5,11 @@ import { WaymarkError } from '../core/error.ts';
 import { systemClock } from '../core/time.ts';
 import { extractTrace, inSpan } from '../core/trace.ts';
 import { mountGenkit, prepareGenkit } from './genkit/mount.ts';
+import { addSafetyHeaders, errorResponse, invalid, short } from './http/answer.ts';
 import { type Caller, createIdentify, createPresence, guardHooks } from './http/auth.ts';
 import { addressOf, headerOf, headersOf, type NodeBindings } from './http/connection.ts';
-import { errorResponse, invalid, short } from './http/errors.ts';
 import type { HandlerOptions, ServerProtocol } from './http/handler-options.ts';
 import { mountHealth } from './http/health.ts';
-import { addSafetyHeaders } from './http/json-response.ts';
 import { createSlots, resolveLimits } from './http/limits.ts';
 import { describeError, type ServerLog } from './http/log.ts';
 import {

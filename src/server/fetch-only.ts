@@ -9,7 +9,7 @@ import {
   createServerContext,
   type FetchHandler,
 } from './create-fetch.ts';
-import { invalid } from './http/errors.ts';
+import { invalid } from './http/answer.ts';
 import { type HandlerOptions, handlerOptionNames } from './http/handler-options.ts';
 import type { ServedApp } from './http/served-app.ts';
 

@@ -2,16 +2,21 @@ import { createServer, IncomingMessage, type Server, ServerResponse } from 'node
 import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT as alreadySent } from '@hono/node-server/utils/response';
 import { settled } from '../core/async/promises.ts';
+import { afterThisTurn } from '../core/platform.ts';
 import { createFetch } from './create-fetch.ts';
+import { errorResponse, invalid } from './http/answer.ts';
 import { joinPieces } from './http/body.ts';
-import { cutWhenIdle, type NodeBindings } from './http/connection.ts';
-import { errorResponse, invalid } from './http/errors.ts';
+import {
+  cutWhenIdle,
+  type FrameSink,
+  type FrameSource,
+  type NodeBindings,
+} from './http/connection.ts';
 import { logFault } from './http/log.ts';
 import type { ServerContext } from './http/server-context.ts';
-import { piecesOf } from './native/artifacts.ts';
-import { answerBadRequest, sendPieces, writeDirectly } from './node-response.ts';
+import { type Pieces, piecesOf } from './native/artifacts.ts';
 import type { MountStudio } from './studio/mount.ts';
-import { createUpgrade } from './upgrade.ts';
+import { answerBadRequest, createUpgrade } from './upgrade.ts';
 
 export { writeRuntimeFile } from './reflection/runtime-file.ts';
 export { openStudio } from './studio/open.ts';
@@ -116,3 +121,105 @@ function toBadRequest(error: unknown): unknown {
     ? invalid('The request line or its Host header is not valid.')
     : error;
 }
+
+/** Smaller pieces may share their memory with others. */
+const leastFreed = 16_384;
+
+/**
+ * Writes a response of pieces to the connection, and frees the memory of each one when it has been written. Left to garbage collection, tens of megabytes
+ * of them would pile up, because they are not in the heap that it watches. Throws what reading throws, with the connection cut.
+ */
+async function sendPieces(
+  outgoing: ServerResponse,
+  { status, headers }: Response,
+  pieces: Pieces,
+): Promise<void> {
+  outgoing.writeHead(status, Object.fromEntries(headers));
+  try {
+    for await (const piece of pieces) {
+      if (!(await write(outgoing, piece))) return;
+      if (piece.length >= leastFreed) piece.buffer.transfer(0);
+    }
+    outgoing.end();
+  } catch (error) {
+    outgoing.destroy();
+    throw error;
+  }
+}
+
+/** Writes a piece. Gives whether it has left this process; it has not if the client has gone. */
+function write(outgoing: ServerResponse, piece: Uint8Array): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (outgoing.destroyed) return resolve(false);
+    const gone = (): void => resolve(false);
+    outgoing.once('close', gone);
+    outgoing.write(piece, (error) => {
+      outgoing.off('close', gone);
+      resolve(!error);
+    });
+    return undefined;
+  });
+}
+
+/**
+ * Begins a response of frames straight on a Node response: headers, frames and end leave in one piece where they come
+ * together.
+ */
+function writeDirectly(
+  outgoing: ServerResponse,
+  headers: Readonly<Record<string, string>>,
+  source: FrameSource,
+): FrameSink {
+  outgoing.writeHead(200, headers);
+  return new ResponseSink(outgoing, source);
+}
+
+class ResponseSink implements FrameSink {
+  readonly #outgoing: ServerResponse;
+  readonly #isChunked: boolean;
+  #isFull = false;
+  #hasWritten = false;
+
+  constructor(outgoing: ServerResponse, source: FrameSource) {
+    this.#outgoing = outgoing;
+    this.#isChunked = outgoing.chunkedEncoding;
+    // Framed here, text with its length as one string: Node would hand four pieces to the socket for each write.
+    outgoing.chunkedEncoding = false;
+    outgoing.on('drain', () => {
+      this.#isFull = false;
+      source.pulled();
+    });
+    if (outgoing.destroyed) afterThisTurn(() => source.left());
+    // Send the headers at once, so that a client of a silent stream knows it is connected.
+    afterThisTurn(() => afterThisTurn(() => this.#flushHeaders()));
+  }
+
+  isFull(): boolean {
+    return this.#isFull;
+  }
+
+  write(text: string): void {
+    this.#hasWritten = true;
+    this.#isFull = !this.#outgoing.write(this.#isChunked ? httpChunk(text) : text);
+  }
+
+  close(): void {
+    if (this.#isChunked && this.#outgoing.writable) this.#outgoing.end(lastHttpChunk);
+    else this.#outgoing.end();
+  }
+
+  fail(): void {
+    this.#outgoing.destroy();
+  }
+
+  #flushHeaders(): void {
+    if (!this.#hasWritten && this.#outgoing.writable) this.#outgoing.flushHeaders();
+  }
+}
+
+/** A text as a chunk of an HTTP/1.1 body. */
+function httpChunk(text: string): string {
+  return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+}
+
+const lastHttpChunk = '0\r\n\r\n';

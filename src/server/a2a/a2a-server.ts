@@ -1,6 +1,6 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { A2aServerOptions } from '../http/handler-options.ts';
-import type { Fields, RequestId } from '../http/json-rpc.ts';
+import type { Fields } from '../http/json-rpc.ts';
 import type { RequestContext } from '../http/server-context.ts';
 import type { PushFeed } from './push-feed.ts';
 import type { Version } from './shapes.ts';
@@ -16,7 +16,6 @@ export interface A2aServer {
 export interface A2aRequest extends A2aServer {
   readonly agent: Agent;
   readonly version: Version;
-  readonly id: RequestId | null;
   /** As in 1.0. */
   readonly method: string;
   /** In the shape of 1.0. */

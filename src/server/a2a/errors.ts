@@ -1,7 +1,6 @@
 import type { ErrorBody, Status } from '../../core/error.ts';
 import { httpStatus } from '../../protocol/http-status.ts';
-import { errorHeaders, short, toWireError } from '../http/errors.ts';
-import { jsonResponse } from '../http/json-response.ts';
+import { errorHeaders, jsonResponse, short, toWireError } from '../http/answer.ts';
 import { codeOf, type Fields, RpcError, rpcCodes, toRpcError } from '../http/json-rpc.ts';
 
 /** Error codes of JSON-RPC and of A2A. */

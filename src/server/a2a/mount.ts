@@ -1,8 +1,8 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import { once } from '../../core/async/promises.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { jsonResponse } from '../http/answer.ts';
 import type { A2aServerOptions, ServerProtocol } from '../http/handler-options.ts';
-import { jsonResponse } from '../http/json-response.ts';
 import { type Fields, rpcRefusal } from '../http/json-rpc.ts';
 import { checkPublicUrl, publicUrl } from '../http/origin.ts';
 import { checkOffered } from '../http/served-app.ts';
@@ -64,12 +64,11 @@ export function a2aProtocol(options: A2aServerOptions = {}): ServerProtocol {
       const push = createPushFeed(serverContext);
       const server = { options, push };
       // Loaded when a client comes.
-      const rpc = once(() => import('./endpoint.ts'));
-      const http = once(() => import('./http-json.ts'));
-      router.post('/a2a/:agent', async (c) => (await rpc()).answer(server, c));
+      const endpoint = once(() => import('./endpoint.ts'));
+      router.post('/a2a/:agent', async (c) => (await endpoint()).answer(server, c));
       for (const [method, route] of Object.entries(httpRoutes)) {
         router.on([...route.http], [routerPath(route)], async (c) =>
-          (await http()).answerHttp(server, c, method),
+          (await endpoint()).answerHttp(server, c, method),
         );
       }
     },

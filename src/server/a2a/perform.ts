@@ -74,8 +74,11 @@ export async function perform(
   return { result: await handle(request) };
 }
 
-/** How a binding writes the events of a stream. */
-interface EventShape {
+/** How a binding writes the answers to a request. */
+export interface Binding {
+  /** How it writes a stream of events. */
+  readonly format: StreamFormat<Fields>;
+  result(result: Fields): Fields;
   event(event: Fields): Fields;
   error(error: RpcError): Fields;
 }
@@ -84,13 +87,13 @@ interface EventShape {
 export function streamTask(
   { c, headers }: A2aRequest,
   { task, view }: Followed,
-  format: StreamFormat<Fields>,
-  shape: EventShape,
+  binding: Binding,
 ): Promise<Response> {
   return withStreamSlot(c, (slot) => {
     const events = taskEvents(task, { ...task.options, signal: slot.signal }, view);
     const onFault = (error: unknown): void => logRequestFault(c, error);
-    return slot.respond(shaped(events, shape, onFault), {
+    const { format } = binding;
+    return slot.respond(shaped(events, binding, onFault), {
       ...format,
       headers: { ...format.headers, ...headers },
     });
@@ -99,14 +102,14 @@ export function streamTask(
 
 async function* shaped(
   events: AsyncGenerator<readonly Fields[]>,
-  shape: EventShape,
+  binding: Binding,
   onFault: (error: unknown) => void,
 ): AsyncGenerator<readonly Fields[]> {
   try {
-    for await (const batch of events) yield batch.map((event) => shape.event(event));
+    for await (const batch of events) yield batch.map(binding.event);
   } catch (error) {
     if (!(error instanceof RpcError)) onFault(error);
-    yield [shape.error(toRpcError(error, fromErrorBody))];
+    yield [binding.error(toRpcError(error, fromErrorBody))];
   }
 }
 

@@ -3,7 +3,7 @@ import type { WaymarkError } from '../../core/error.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import { jsonObject, jsonValue } from '../../protocol/json-value.ts';
 import type { Part } from '../../protocol/message.ts';
-import { invalid } from '../http/errors.ts';
+import { invalid } from '../http/answer.ts';
 import type { Fields } from '../http/json-rpc.ts';
 
 /** The generations of the protocol that clients speak. */

@@ -1,18 +1,17 @@
 import type { Agent } from '../../agent/spec/agent.ts';
-import { contentOf } from '../http/agent-info.ts';
+import { jsonResponse } from '../http/answer.ts';
 import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
 import type { AguiServerOptions } from '../http/handler-options.ts';
-import { jsonResponse } from '../http/json-response.ts';
+import { contentOf } from '../http/served-app.ts';
 import { openCall, type RequestContext } from '../http/server-context.ts';
 import { runFeed } from '../stream/feed.ts';
 import { createViewers, runAfterStop, stopRunning } from '../stream/run-after-stop.ts';
-import { type ReaderSeat, withStreamSlot } from '../stream/stream-response.ts';
+import { type StreamSlot, withStreamSlot } from '../stream/stream-response.ts';
 import { answerTurn } from '../stream/turn.ts';
-import { readThread, type Thread } from './connect.ts';
 import type { RunPlace } from './encode.ts';
-import { aguiFormat, opening, runEvents } from './run-stream.ts';
 import { type AguiEvent, runRequest } from './shapes.ts';
+import { aguiFormat, opening, readThread, runEvents, type Thread } from './thread.ts';
 import { toTurn } from './to-turn.ts';
 
 type Answer = (c: RequestContext) => Promise<Response>;
@@ -58,7 +57,7 @@ export function createEndpoint(options: AguiServerOptions): Endpoint {
       const threadId = threadParam(c);
       const call = await openCall(c, 'watch', { sessionId: threadId });
       const options = ownerOf(call.caller);
-      const respond = async (slot: ReaderSeat): Promise<Response> => {
+      const respond = async (slot: StreamSlot): Promise<Response> => {
         const thread = await readThread(call.agent, threadId, options);
         const { running, runId = running ?? thread.headId ?? 'none' } = thread;
         const version = c.req.query('protocolVersion');

@@ -4,9 +4,9 @@ import type { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import { isExecutedByCaller } from '../../generate/tool/caller-tools.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
-import { toolsOf } from '../http/agent-info.ts';
-import { invalid, short } from '../http/errors.ts';
+import { invalid, short } from '../http/answer.ts';
 import { askedBy, decideApproval, questionsOf } from '../http/question.ts';
+import { toolsOf } from '../http/served-app.ts';
 import { toolCallId } from '../http/turns-of.ts';
 import { asText, type PostedMessage, type ResumeEntry, toParts } from './shapes.ts';
 

@@ -1,6 +1,6 @@
 import { once } from '../../core/async/promises.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { short } from '../http/errors.ts';
+import { short } from '../http/answer.ts';
 import type { AguiServerOptions, ServerProtocol } from '../http/handler-options.ts';
 import { checkOffered, hasStore } from '../http/served-app.ts';
 import type { MountedProtocol, RequestContext } from '../http/server-context.ts';

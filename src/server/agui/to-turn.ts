@@ -6,7 +6,7 @@ import { defined, isJsonObject, type Json } from '../../core/json/json.ts';
 import { autoPrefix } from '../../protocol/ids.ts';
 import type { State } from '../../protocol/state.ts';
 import type { CallerToolInfo, Init, Input } from '../../protocol/turn.ts';
-import { invalid } from '../http/errors.ts';
+import { invalid } from '../http/answer.ts';
 import { toolCallId } from '../http/turns-of.ts';
 import { type History, shownCustom, toHistory } from './history.ts';
 import { findAsked, isClientTool, toAnswers, toolResults, toToolAnswer } from './interrupts.ts';

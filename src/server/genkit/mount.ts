@@ -1,7 +1,6 @@
 import { assertNever, type ErrorBody } from '../../core/error.ts';
+import { jsonResponse, toWireError } from '../http/answer.ts';
 import { readBody } from '../http/body.ts';
-import { toWireError } from '../http/errors.ts';
-import { jsonResponse } from '../http/json-response.ts';
 import { openCall, type RequestContext, type Router } from '../http/server-context.ts';
 import type { FeedEvent } from '../stream/feed.ts';
 import { type StreamFormat, sseHeaders, wantsEvents } from '../stream/stream-response.ts';

@@ -4,7 +4,7 @@ import { checkLookup } from '../../protocol/ids.ts';
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import { type Chunk, init, input, type Output } from '../../protocol/turn.ts';
-import { found } from '../http/errors.ts';
+import { found } from '../http/answer.ts';
 
 /** The body of a turn: `init` may be missing or null. */
 export const genkitTurn = v.object({ data: input, init: v.optional(v.nullable(init)) });

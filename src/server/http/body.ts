@@ -5,8 +5,8 @@ import type { Json } from '../../core/json/json.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import { withTimeout } from '../../core/time.ts';
 import { parseShape } from '../../protocol/parse.ts';
+import { invalid } from './answer.ts';
 import { headerOf } from './connection.ts';
-import { invalid } from './errors.ts';
 import type { ServerLimits } from './limits.ts';
 import type { RequestContext } from './server-context.ts';
 

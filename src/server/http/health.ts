@@ -2,7 +2,7 @@ import { internalsOf } from '../../agent/define/create-agent.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { type Clock, withTimeout } from '../../core/time.ts';
 import type { SnapshotStore } from '../../store/contract/store.ts';
-import { jsonResponse } from './json-response.ts';
+import { jsonResponse } from './answer.ts';
 import { describeError } from './log.ts';
 import type { Router, ServerContext } from './server-context.ts';
 

@@ -1,9 +1,8 @@
 import * as v from 'valibot';
 import { type ErrorBody, isWaymarkError, type Status } from '../../core/error.ts';
+import { errorHeaders, httpStatusOf, jsonResponse, toWireError } from './answer.ts';
 import { readBody } from './body.ts';
 import { headerOf } from './connection.ts';
-import { errorHeaders, httpStatusOf, toWireError } from './errors.ts';
-import { jsonResponse } from './json-response.ts';
 import { logRequestFault, type RequestContext } from './server-context.ts';
 
 /** Error codes of JSON-RPC, as far as the protocols share them. */

@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import { checkOptions } from '../../core/options.ts';
 import type { Clock } from '../../core/time.ts';
-import { invalid } from './errors.ts';
+import { invalid } from './answer.ts';
 
 /** How much one request, one principal and the whole server may take. */
 export interface ServerLimits {

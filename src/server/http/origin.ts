@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { WaymarkError } from '../../core/error.ts';
+import { invalid } from './answer.ts';
 import { headersOf, type RequestLine, remoteAddress } from './connection.ts';
-import { invalid } from './errors.ts';
 import type { HandlerOptions } from './handler-options.ts';
 import type { RequestContext } from './server-context.ts';
 

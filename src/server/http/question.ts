@@ -3,7 +3,7 @@ import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
-import { toolsOf } from './agent-info.ts';
+import { toolsOf } from './served-app.ts';
 
 /** An interrupt as a question to a person. */
 export interface Question {

@@ -1,5 +1,5 @@
 import { randomBytes } from '../../core/platform.ts';
-import { invalid } from './errors.ts';
+import { invalid } from './answer.ts';
 
 const minBytes = 32;
 

@@ -7,6 +7,7 @@ import { defined } from '../../core/json/json.ts';
 import { type Clock, waitAtMost } from '../../core/time.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import type { Operation } from '../../protocol/routes.ts';
+import { short } from './answer.ts';
 import {
   type AuthorizeCall,
   type Caller,
@@ -16,7 +17,6 @@ import {
   type Presence,
 } from './auth.ts';
 import type { NodeBindings, PendingConnections } from './connection.ts';
-import { short } from './errors.ts';
 import type { HandlerOptions, ServerProtocol } from './handler-options.ts';
 import type { ServerLimits, Slots } from './limits.ts';
 import { logFault, type ServerLog } from './log.ts';

@@ -1,5 +1,5 @@
+import { jsonResponse } from '../http/answer.ts';
 import type { McpServerOptions } from '../http/handler-options.ts';
-import { jsonResponse } from '../http/json-response.ts';
 import {
   answerFailure,
   checkMediaType,

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
+import { short } from '../http/answer.ts';
 import { headerOf } from '../http/connection.ts';
-import { short } from '../http/errors.ts';
 import { type Fields, RpcError } from '../http/json-rpc.ts';
 import type { RequestContext } from '../http/server-context.ts';
 import { codes, type RpcRequest } from './messages.ts';

@@ -12,7 +12,7 @@ import { fromBase64Url, randomSecret, toBase64Url } from '../http/secret.ts';
 import { findAgent, type RequestContext, type ServerContext } from '../http/server-context.ts';
 import { type Era, serverInfoKey } from './era.ts';
 import { codes, type RpcReply } from './messages.ts';
-import { offeredAgents } from './offered-agents.ts';
+import { offeredAgents } from './tools.ts';
 
 /** The context that all requests of the MCP endpoint share. */
 export interface McpServer {

@@ -1,8 +1,7 @@
 import { once } from '../../core/async/promises.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { invalid } from '../http/errors.ts';
+import { invalid, jsonResponse } from '../http/answer.ts';
 import type { McpServerOptions, ServerProtocol } from '../http/handler-options.ts';
-import { jsonResponse } from '../http/json-response.ts';
 import { rpcRefusal } from '../http/json-rpc.ts';
 import { checkPublicUrl, publicUrl } from '../http/origin.ts';
 import { checkSecret } from '../http/secret.ts';

@@ -1,4 +1,4 @@
-import { jsonResponse } from '../http/json-response.ts';
+import { jsonResponse } from '../http/answer.ts';
 import {
   errorMessage,
   type Fields,

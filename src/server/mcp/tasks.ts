@@ -7,9 +7,9 @@ import { parseShape } from '../../protocol/parse.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
 import type { Init, Input, Output } from '../../protocol/turn.ts';
-import { outputIn } from '../http/agent-info.ts';
-import { short } from '../http/errors.ts';
+import { short } from '../http/answer.ts';
 import { type Fields, RpcError } from '../http/json-rpc.ts';
+import { outputIn } from '../http/served-app.ts';
 import { type OpenCall, openAgentCall } from '../http/server-context.ts';
 import {
   type Chain,

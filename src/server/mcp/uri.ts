@@ -1,4 +1,4 @@
-import { short } from '../http/errors.ts';
+import { short } from '../http/answer.ts';
 import { RpcError } from '../http/json-rpc.ts';
 import { codes } from './messages.ts';
 

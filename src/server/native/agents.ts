@@ -4,9 +4,9 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import type { UsageQuery } from '../../api/agent-api.ts';
 import { isWaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
-import { contentOf } from '../http/agent-info.ts';
+import { jsonResponse } from '../http/answer.ts';
 import { ownerOf } from '../http/auth.ts';
-import { jsonResponse } from '../http/json-response.ts';
+import { contentOf } from '../http/served-app.ts';
 import { authorize, openAgentCall, type RequestContext } from '../http/server-context.ts';
 import { type NativeOperation, operation, page, readQuery, runPage, text } from './operation.ts';
 
@@ -42,18 +42,16 @@ export const agentOperations = {
     },
     answer: { description: 'What was spent.', schema: 'UsageReport' },
     subject: (c) => ({ sessionId: c.req.query('session') }),
-    run({ agent, options, query: { session, ...rest } }) {
-      // The agent checks what the query says.
-      const query = defined({ sessionId: session, ...rest }) as UsageQuery;
-      return agent.getUsage({ ...options, ...query });
-    },
+    // The agent checks what the query says.
+    run: ({ agent, options: { session, ...options } }) =>
+      agent.getUsage({ ...options, ...defined({ sessionId: session }) } as UsageQuery),
   }),
 
   listInterrupts: operation({
     summary: 'The sessions that wait for the answer of a person, newest first.',
     query: page,
     answer: waiting,
-    run: ({ agent, options, query }) => agent.listInterrupts({ ...options, ...query }),
+    run: ({ agent, options }) => agent.listInterrupts(options),
   }),
 
   listAllInterrupts: {
@@ -75,14 +73,14 @@ export const agentOperations = {
     summary: 'The open runs, oldest first.',
     query: runPage,
     answer: { description: 'The runs.', schema: 'RunList' },
-    run: ({ agent, options, query }) => agent.listRuns({ ...options, ...query }),
+    run: ({ agent, options }) => agent.listRuns(options),
   }),
 
   listDeadRuns: operation({
     summary: 'Failed runs whose workers died too often, oldest first.',
     query: runPage,
     answer: { description: 'The runs, with the error of each attempt.', schema: 'DeadRunList' },
-    run: ({ agent, options, query }) => agent.listDeadRuns({ ...options, ...query }),
+    run: ({ agent, options }) => agent.listDeadRuns(options),
   }),
 
   retryRun: operation({

@@ -6,7 +6,7 @@ import type { Json } from '../../core/json/json.ts';
 import type { Lookup } from '../../protocol/ids.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import { notFound } from '../http/errors.ts';
+import { notFound } from '../http/answer.ts';
 import { openCall, type RequestContext } from '../http/server-context.ts';
 import type { NativeOperation } from './operation.ts';
 

@@ -3,7 +3,7 @@ import { isJsonObject, type Json } from '../../core/json/json.ts';
 import { clientFrame } from '../../protocol/frames.ts';
 import { steerRequest, turnRequest } from '../../protocol/requests.ts';
 import { init, input } from '../../protocol/turn.ts';
-import { invalid, short } from '../http/errors.ts';
+import { invalid, short } from '../http/answer.ts';
 
 interface Shape {
   readonly entries: Readonly<Record<string, unknown>>;

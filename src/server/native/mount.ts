@@ -1,5 +1,5 @@
 import { type Operation, routes } from '../../protocol/routes.ts';
-import { jsonResponse } from '../http/json-response.ts';
+import { jsonResponse } from '../http/answer.ts';
 import { openApiPaths } from '../http/openapi.ts';
 import type { Router } from '../http/server-context.ts';
 import { agentOperations } from './agents.ts';
@@ -8,7 +8,6 @@ import { artifactOperations } from './artifacts.ts';
 import schemas from './openapi-schemas.json' with { type: 'json' };
 import type { NativeOperation } from './operation.ts';
 import { sessionOperations } from './sessions.ts';
-import { snapshotOperations } from './snapshots.ts';
 import { turnOperations } from './turns.ts';
 
 /** The operations of the routes. */
@@ -16,7 +15,6 @@ const operations: Readonly<Record<Operation, NativeOperation>> = {
   ...agentOperations,
   ...turnOperations,
   ...sessionOperations,
-  ...snapshotOperations,
   ...artifactOperations,
 };
 

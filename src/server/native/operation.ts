@@ -1,11 +1,10 @@
 import type { InferOutput, ObjectEntries, ObjectSchema } from 'valibot';
-import type { Json } from '../../core/json/json.ts';
-import { defined } from '../../core/json/json.ts';
+import type { CallOptions } from '../../agent/spec/agent.ts';
+import { defined, type Json } from '../../core/json/json.ts';
 import { checkMessagePage, type MessageOptions } from '../../protocol/message-page.ts';
 import type { Operation } from '../../protocol/routes.ts';
+import { invalid, jsonResponse, short } from '../http/answer.ts';
 import { readBody } from '../http/body.ts';
-import { invalid, short } from '../http/errors.ts';
-import { jsonResponse } from '../http/json-response.ts';
 import type { Described, Parameter } from '../http/openapi.ts';
 import {
   type OpenCall,
@@ -36,12 +35,13 @@ type Shape = ObjectSchema<ObjectEntries, any>;
 type Sent<Body> = { readonly [Field in keyof Body]: Exclude<Body[Field], undefined> };
 
 /** A call that was authorized. */
-interface Call<Body, Q extends Query> extends OpenCall {
+interface Call<Body, Q extends Query> extends Omit<OpenCall, 'options'> {
   readonly c: RequestContext;
   readonly sessionId: string;
   readonly snapshotId: string;
   readonly body: Body;
-  readonly query: Values<Q>;
+  /** The options of every call, with the parameters of the query; those of a page of messages as its option. */
+  readonly options: CallOptions & MessageOptions & Omit<Values<Q>, keyof typeof messagePage>;
 }
 
 interface Definition<Body extends Shape, Q extends Query> extends Omit<Described, 'body'> {
@@ -79,13 +79,14 @@ export function operation<Body extends Shape, Q extends Query = Readonly<Record<
         snapshotId: snapshot,
         ...subject?.(c, body as InferOutput<Body>),
       });
+      const { last, before, ...query }: Values<typeof messagePage> = readQuery(c, definition.query);
       const answer = await run({
         ...call,
         c,
         sessionId: session ?? '',
         snapshotId: snapshot ?? '',
         body: body as Sent<InferOutput<Body>>,
-        query: readQuery(c, definition.query),
+        options: { ...call.options, ...(query as Values<Q>), ...messagesOf(last, before) },
       });
       return answer === undefined ? new Response(null, { status: 204 }) : jsonResponse(answer);
     },
@@ -191,7 +192,7 @@ export const messagePage = {
 const usualPage = 50;
 
 /** The option of a read that asks for a page of messages. */
-export function messagesOf({ last, before }: Values<typeof messagePage>): MessageOptions {
+function messagesOf(last: number | undefined, before: number | undefined): MessageOptions {
   if (last === undefined && before === undefined) return {};
   const messages = { last: last ?? usualPage, ...defined({ before }) };
   checkMessagePage(messages);

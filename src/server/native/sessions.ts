@@ -1,13 +1,32 @@
-import { sessionChange } from '../../protocol/requests.ts';
-import { found, notFound } from '../http/errors.ts';
-import { flag, messagePage, messagesOf, operation, page, text } from './operation.ts';
+import type { EditChange } from '../../api/agent-api.ts';
+import { WaymarkError } from '../../core/error.ts';
+import { defined, isJsonObject, type Json } from '../../core/json/json.ts';
+import {
+  editRequest,
+  forkRequest,
+  restoreRequest,
+  type StateEdit,
+  sessionChange,
+  snapshotChange,
+  stateEdit,
+  steerRequest,
+} from '../../protocol/requests.ts';
+import { found, invalid, jsonResponse, notFound } from '../http/answer.ts';
+import { openCall, type RequestContext } from '../http/server-context.ts';
+import { requestIdOf, underRequestId } from '../stream/turn.ts';
+import { checkFields, checkSteerFields } from './known-fields.ts';
+import { flag, messagePage, type NativeOperation, operation, page, text } from './operation.ts';
 
 const session = { description: 'The session.', schema: 'Session' } as const;
+const snapshot = { description: 'The snapshot.', schema: 'Snapshot' } as const;
 
 // Whether a session is there; its messages are not needed.
 const least = { messages: { last: 1 } };
 
-/** Operations of sessions: list, read, label and delete them, and list their snapshots. */
+/**
+ * Operations of sessions: list, read, label and delete them. Of their snapshots: list, read, label, compare, restore, fork and
+ * edit them, and steer or stop their runs.
+ */
 export const sessionOperations = {
   listSessions: operation({
     summary: 'The sessions, newest first.',
@@ -21,17 +40,15 @@ export const sessionOperations = {
       labelled: flag('Only sessions with a labelled snapshot.'),
     },
     answer: { description: 'A page of sessions.', schema: 'SessionPage' },
-    run: ({ agent, options, query }) => agent.listSessions({ ...options, ...query }),
+    run: ({ agent, options }) => agent.listSessions(options),
   }),
 
   getSession: operation({
     summary: 'A session with its latest state.',
     query: messagePage,
     answer: session,
-    async run({ agent, sessionId, options, query }) {
-      const how = { ...options, ...messagesOf(query) };
-      return found(await agent.getSession(sessionId, how), 'session', sessionId);
-    },
+    run: async ({ agent, sessionId, options }) =>
+      found(await agent.getSession(sessionId, options), 'session', sessionId),
   }),
 
   updateSession: operation({
@@ -54,11 +71,9 @@ export const sessionOperations = {
   getHead: operation({
     summary: 'The snapshot at the head of a session, with its state.',
     query: messagePage,
-    answer: { description: 'The snapshot.', schema: 'Snapshot' },
-    async run({ agent, sessionId, options, query }) {
-      const how = { ...options, ...messagesOf(query) };
-      return found(await agent.getSnapshot({ sessionId }, how), 'session', sessionId);
-    },
+    answer: snapshot,
+    run: async ({ agent, sessionId, options }) =>
+      found(await agent.getSnapshot({ sessionId }, options), 'session', sessionId),
   }),
 
   listSnapshots: operation({
@@ -69,13 +84,134 @@ export const sessionOperations = {
       newestFirst: flag(undefined, { default: false }),
     },
     answer: { description: 'A page of snapshots.', schema: 'SnapshotPage' },
-    async run({ agent, sessionId, options, query }) {
-      const listed = await agent.listSnapshots(sessionId, { ...options, ...query });
+    async run({ agent, sessionId, options }) {
+      const listed = await agent.listSnapshots(sessionId, options);
       // An empty page may be that of a session without snapshots, or of none.
-      if (listed.items.length === 0) {
-        found(await agent.getSession(sessionId, { ...options, ...least }), 'session', sessionId);
-      }
+      if (listed.items.length > 0) return listed;
+      const { owner, signal } = options;
+      const session = await agent.getSession(sessionId, {
+        ...defined({ owner, signal }),
+        ...least,
+      });
+      found(session, 'session', sessionId);
       return listed;
     },
   }),
+
+  getSnapshot: operation({
+    summary: 'A snapshot with its state.',
+    query: {
+      sessionId: text('The snapshot is unknown unless it belongs to this session.'),
+      ...messagePage,
+    },
+    answer: snapshot,
+    subject: (c) => ({ sessionId: c.req.query('sessionId') }),
+    async run({ agent, snapshotId, options: { sessionId, ...options } }) {
+      const lookup = { snapshotId, ...defined({ sessionId }) };
+      return found(await agent.getSnapshot(lookup, options), 'snapshot', snapshotId);
+    },
+  }),
+
+  label: operation({
+    summary: 'Labels a snapshot.',
+    body: { shape: snapshotChange, schema: 'SnapshotChange', what: 'a change of a snapshot' },
+    answer: snapshot,
+    run: ({ agent, snapshotId, body: { label, ...how }, options }) =>
+      agent.label(snapshotId, label, { ...options, ...how }),
+  }),
+
+  diff: {
+    summary: 'What changed from one snapshot to another.',
+    answer: { description: 'The difference.', schema: 'Diff' },
+    async respond(c) {
+      const { snapshot: from = '', other = '' } = c.req.param() as Partial<Record<string, string>>;
+      const { agent, options } = await openCall(c, 'diff', { snapshotId: from });
+      if (other !== from) await openCall(c, 'diff', { snapshotId: other });
+      return jsonResponse(await agent.diff(from, other, options));
+    },
+  } satisfies NativeOperation,
+
+  restore: operation({
+    summary:
+      'Moves the head of the session to this snapshot; with `ifHead`, only from that head; with `partial`, to a copy of an aborted run.',
+    body: { shape: restoreRequest, schema: 'RestoreRequest', what: 'a restore', required: false },
+    answer: snapshot,
+    run: ({ agent, snapshotId, body, options }) =>
+      agent.restore(snapshotId, { ...options, ...body }),
+  }),
+
+  fork: operation({
+    summary: 'Creates a session that continues from this snapshot.',
+    body: { shape: forkRequest, schema: 'ForkRequest', what: 'a fork', required: false },
+    answer: { description: 'The first snapshot of the new session.', schema: 'Snapshot' },
+    subject: (_, { sessionId }) => ({ sessionId }),
+    run: ({ agent, snapshotId, body, options }) => agent.fork(snapshotId, { ...options, ...body }),
+  }),
+
+  edit: operation({
+    summary:
+      'Saves a changed custom state or changed artifacts as a new snapshot, which becomes the head.',
+    body: { shape: editRequest, schema: 'EditRequest', what: 'an edit', check: checkEditFields },
+    answer: snapshot,
+    run({ c, agent, caller, snapshotId, body, options }) {
+      const { change, ...note } = body;
+      checkEditable(c);
+      checkOperations(change);
+      const how = { ...options, ...note, ...defined({ by: caller.principal }) };
+      return agent.edit(snapshotId, change as EditChange, how);
+    },
+  }),
+
+  steer: operation({
+    summary: 'Adds a message to a running turn.',
+    body: {
+      shape: steerRequest,
+      schema: 'SteerRequest',
+      what: 'a message',
+      check: checkSteerFields,
+    },
+    answer: {
+      description: 'Whether the turn will take it, or has taken it.',
+      schema: 'SteerResult',
+    },
+    run({ c, agent, snapshotId, body, options }) {
+      const input = underRequestId(body.input, requestIdOf(c), body.requestId);
+      return agent.steer(snapshotId, input, { ...options, remote: true });
+    },
+  }),
+
+  abort: operation({
+    summary: 'Stops a run.',
+    answer: { description: 'The status after the attempt.', schema: 'AbortResult' },
+    async run({ agent, snapshotId, options }) {
+      const status = await agent.abort(snapshotId, options);
+      return { snapshotId, status: found(status, 'snapshot', snapshotId) };
+    },
+  }),
 };
+
+function checkEditFields(body: Json): void {
+  const ofChange = 'It is a field of `change`.';
+  const hints = Object.fromEntries(Object.keys(stateEdit.entries).map((name) => [name, ofChange]));
+  checkFields(body, editRequest, 'an edit', hints);
+  if (isJsonObject(body)) checkFields(body.change, stateEdit, '`change`');
+}
+
+// The other operations read the state, of which the agent's `transform` may hide a part.
+function checkOperations({ customPatch = [] }: StateEdit): void {
+  const other = customPatch.find(({ op }) => !['add', 'remove', 'replace'].includes(op));
+  if (other === undefined) return;
+  throw invalid(
+    `A client cannot use "${other.op}" in a customPatch, only add, remove and replace.`,
+  );
+}
+
+/** State that clients could write is state that tools cannot trust, so a server for several users must say that they may. */
+function checkEditable(c: RequestContext): void {
+  const { auth, edit = auth === undefined } = c.get('server').options;
+  if (edit) return;
+  throw new WaymarkError(
+    'PERMISSION_DENIED',
+    'Clients may not edit the state of sessions on this server. To allow it, serve with `edit: true`, and decide in `authorize` who may.',
+  );
+}

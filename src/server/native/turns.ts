@@ -5,14 +5,14 @@ import { eventIdPattern, parseEventId } from '../../protocol/ids.ts';
 import { turnRequest } from '../../protocol/requests.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import { pieceOf } from '../../store/rules/event-body.ts';
+import { jsonResponse } from '../http/answer.ts';
 import { readBody } from '../http/body.ts';
-import { jsonResponse } from '../http/json-response.ts';
 import { openCall, type RequestContext } from '../http/server-context.ts';
 import { type FeedEvent, runFeed } from '../stream/feed.ts';
 import {
   acceptedFeed,
-  type ReaderSeat,
   type StreamFormat,
+  type StreamSlot,
   sseEvent,
   sseFormat,
   sseJson,
@@ -79,7 +79,7 @@ export const turnOperations = {
       const snapshotId = c.req.param('snapshot') ?? '';
       const after = lastEventId(c);
       const call = await openCall(c, 'watch', { snapshotId });
-      const respond = async (slot: ReaderSeat): Promise<Response> => {
+      const respond = async (slot: StreamSlot): Promise<Response> => {
         const run = { runId: snapshotId, reader: slot.signal, requestId: requestIdOf(c), after };
         const feed = await acceptedFeed(c, runFeed(c, call, run));
         return slot.respond(feed, nativeFormat(c.req.url));

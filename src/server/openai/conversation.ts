@@ -1,7 +1,6 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
-import type { Json } from '../../core/json/json.ts';
-import { defined } from '../../core/json/json.ts';
+import { defined, type Json } from '../../core/json/json.ts';
 import { isName } from '../../protocol/ids.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
@@ -9,8 +8,8 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import { fromPlainState, hashState } from '../../session/session-state.ts';
 import type { Scope, SnapshotStore, Store } from '../../store/contract/store.ts';
+import { short } from '../http/answer.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
-import { short } from '../http/errors.ts';
 import { hasStore } from '../http/served-app.ts';
 import type { OpenCall } from '../http/server-context.ts';
 import { badRequest, unknownId } from './errors.ts';

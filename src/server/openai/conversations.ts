@@ -2,10 +2,9 @@ import type { Message } from '../../protocol/message.ts';
 import { pendingInterrupts } from '../../protocol/messages.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import type { State } from '../../protocol/state.ts';
+import { jsonResponse, short } from '../http/answer.ts';
 import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
-import { short } from '../http/errors.ts';
-import { jsonResponse } from '../http/json-response.ts';
 import { authorize, openAgentCall } from '../http/server-context.ts';
 import {
   type Conversation,

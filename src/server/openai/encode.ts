@@ -3,7 +3,6 @@ import type { Part } from '../../protocol/message.ts';
 import { textOf } from '../../protocol/messages.ts';
 import type { Chunk, Output, Reset } from '../../protocol/turn.ts';
 import type { OpenAiError } from './errors.ts';
-import { toCallId, toItemId } from './ids.ts';
 import {
   callItem,
   type Item,
@@ -12,6 +11,8 @@ import {
   textOfItem,
   textPart,
   texts,
+  toCallId,
+  toItemId,
 } from './items.ts';
 import {
   finalStatus,

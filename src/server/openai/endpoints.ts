@@ -1,6 +1,6 @@
 import type { Agent } from '../../agent/spec/agent.ts';
+import { jsonResponse } from '../http/answer.ts';
 import type { OpenAiServerOptions } from '../http/handler-options.ts';
-import { jsonResponse } from '../http/json-response.ts';
 import {
   authorize,
   openAgentCall,
@@ -8,9 +8,8 @@ import {
   type ServerContext,
 } from '../http/server-context.ts';
 import { conversationHandlers } from './conversations.ts';
-import { createResponse } from './create.ts';
 import { createOpenAiServer, type Handler, type OpenAiServer } from './openai-server.ts';
-import { responseHandlers } from './responses.ts';
+import { createResponse, responseHandlers } from './responses.ts';
 import type { OpenAiRoute } from './routes.ts';
 
 /** The agents as models. */

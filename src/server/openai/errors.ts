@@ -1,7 +1,6 @@
 import { type ErrorBody, type Status, WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
-import { errorHeaders, httpStatusOf, invalid, toWireError } from '../http/errors.ts';
-import { jsonResponse } from '../http/json-response.ts';
+import { errorHeaders, httpStatusOf, invalid, jsonResponse, toWireError } from '../http/answer.ts';
 
 /** An error as clients of OpenAI read it. */
 export interface OpenAiError {

@@ -1,8 +1,8 @@
 import { defined } from '../../core/json/json.ts';
 import type { Message, Part } from '../../protocol/message.ts';
-import { short } from '../http/errors.ts';
+import { short } from '../http/answer.ts';
 import { badRequest } from './errors.ts';
-import { snapshotOfCall, snapshotOfItem } from './ids.ts';
+import { snapshotOfCall, snapshotOfItem } from './items.ts';
 import type { InputItem } from './shapes.ts';
 
 /** The output of a function call. */

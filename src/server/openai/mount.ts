@@ -1,6 +1,6 @@
 import { once } from '../../core/async/promises.ts';
 import { checkOptions } from '../../core/options.ts';
-import { invalid, short } from '../http/errors.ts';
+import { invalid, short } from '../http/answer.ts';
 import type { OpenAiServerOptions, ServerProtocol } from '../http/handler-options.ts';
 import { checkSecret } from '../http/secret.ts';
 import { checkOffered, type ServedApp } from '../http/served-app.ts';

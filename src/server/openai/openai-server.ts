@@ -8,9 +8,9 @@ import type { Message } from '../../protocol/message.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { type State, state as stateShape } from '../../protocol/state.ts';
 import type { Store } from '../../store/contract/store.ts';
+import { short } from '../http/answer.ts';
 import type { Caller } from '../http/auth.ts';
 import { isLongText, parseInSteps, parseText } from '../http/body.ts';
-import { short } from '../http/errors.ts';
 import type { OpenAiServerOptions } from '../http/handler-options.ts';
 import { fromBase64Url, randomSecret, toBase64Url } from '../http/secret.ts';
 import { hasStore } from '../http/served-app.ts';
@@ -21,7 +21,7 @@ import {
   type ServerContext,
 } from '../http/server-context.ts';
 import { badRequest, unknownId } from './errors.ts';
-import { snapshotOfResponse } from './ids.ts';
+import { snapshotOfResponse } from './items.ts';
 
 /** The context that all requests of the OpenAI endpoints share. */
 export interface OpenAiServer {

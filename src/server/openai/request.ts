@@ -7,15 +7,14 @@ import {
 import { defined, type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
 import type { CallerToolInfo, Init, Input } from '../../protocol/turn.ts';
-import { toolsOf } from '../http/agent-info.ts';
-import { short } from '../http/errors.ts';
+import { short } from '../http/answer.ts';
 import { askedBy, decideApproval } from '../http/question.ts';
-import { hasStore } from '../http/served-app.ts';
+import { hasStore, toolsOf } from '../http/served-app.ts';
 import type { OpenCall } from '../http/server-context.ts';
 import { requestIdOf } from '../stream/turn.ts';
 import { badRequest } from './errors.ts';
-import { toCallId } from './ids.ts';
 import { type CallOutput, type ReadInput, readInput } from './input.ts';
+import { toCallId } from './items.ts';
 import type { OpenAiRequest } from './openai-server.ts';
 import { type RequestEcho, requestMetadata, type StoredRequest } from './response.ts';
 import { checkAllowed, checkParameters, settingsOf } from './settings.ts';

@@ -3,8 +3,7 @@ import type { ErrorBody } from '../../core/error.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { FinishReason, Usage } from '../../protocol/turn.ts';
-import { createdAt, toResponseId } from './ids.ts';
-import { type Item, inputMessage } from './items.ts';
+import { createdAt, type Item, inputMessage, toResponseId } from './items.ts';
 
 /** The key of a message's metadata under which the request that brought it is kept. */
 const requestKey = 'openai';

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { short } from '../http/errors.ts';
+import { short } from '../http/answer.ts';
 import type { RequestContext } from '../http/server-context.ts';
 import { badRequest, unknownId } from './errors.ts';
 import type { Item } from './items.ts';

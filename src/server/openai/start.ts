@@ -1,13 +1,13 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Init } from '../../protocol/turn.ts';
-import { short } from '../http/errors.ts';
+import { short } from '../http/answer.ts';
 import { hasStore } from '../http/served-app.ts';
 import { type OpenCall, openAgentCall } from '../http/server-context.ts';
 import { findConversation, prepareSession, seedSession } from './conversation.ts';
 import { badRequest, unknownId } from './errors.ts';
-import { snapshotOfResponse, toResponseId } from './ids.ts';
 import type { ReadInput } from './input.ts';
+import { snapshotOfResponse, toResponseId } from './items.ts';
 import { type OpenAiRequest, stateWith, toState } from './openai-server.ts';
 import type { StoredRequest } from './response.ts';
 import type { CreateRequest } from './shapes.ts';

@@ -9,7 +9,7 @@ import type { FeedBatch, FeedEvent } from '../stream/feed.ts';
 import { sseFormat, sseJson } from '../stream/stream-response.ts';
 import { ResponseEncoder, type ResponseEvent, type TurnEnd } from './encode.ts';
 import { toOpenAiError } from './errors.ts';
-import { toResponseId } from './ids.ts';
+import { toResponseId } from './items.ts';
 import { fromState } from './openai-server.ts';
 import type { RequestEcho, ResponseObject } from './response.ts';
 

@@ -3,10 +3,9 @@ import { linkSignals } from '../../core/async/signal.ts';
 import { type Status, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import { currentTrace, inSpan } from '../../core/trace.ts';
+import { jsonResponse, safetyHeaders, short, toWireError } from '../http/answer.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
-import { short, toWireError } from '../http/errors.ts';
-import { jsonResponse, safetyHeaders } from '../http/json-response.ts';
 import { requireLoopback } from '../http/origin.ts';
 import {
   authorize,

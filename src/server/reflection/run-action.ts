@@ -13,8 +13,8 @@ import {
   toGenkitChunk,
   toGenkitOutput,
 } from '../genkit/shapes.ts';
+import { short } from '../http/answer.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
-import { short } from '../http/errors.ts';
 import type { ServedApp } from '../http/served-app.ts';
 import type { Subject } from '../http/server-context.ts';
 import { invokeOptions, underRequestId } from '../stream/turn.ts';

@@ -7,8 +7,8 @@ import { defined } from '../../core/json/json.ts';
 import { scopeOf, toEventId } from '../../protocol/ids.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
 import type { Chunk, Output, Reset } from '../../protocol/turn.ts';
+import { notFound, toWireError } from '../http/answer.ts';
 import { ownerOf } from '../http/auth.ts';
-import { notFound, toWireError } from '../http/errors.ts';
 import { fromAnswer } from '../http/log.ts';
 import { logRequestFault, type OpenCall, type RequestContext } from '../http/server-context.ts';
 

@@ -1,6 +1,6 @@
 import { isWaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
-import { found } from '../http/errors.ts';
+import { found } from '../http/answer.ts';
 import type { OpenCall, RequestContext } from '../http/server-context.ts';
 import type { FeedBatch } from './feed.ts';
 

@@ -1,6 +1,7 @@
 import { type LinkedSignal, linkLightly } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { afterThisTurn } from '../../core/platform.ts';
+import { invalid, safetyHeaders } from '../http/answer.ts';
 import {
   cutOf,
   cutWhenIdle,
@@ -9,8 +10,6 @@ import {
   type NodeBindings,
   type RequestLine,
 } from '../http/connection.ts';
-import { invalid } from '../http/errors.ts';
-import { safetyHeaders } from '../http/json-response.ts';
 import type { RequestContext } from '../http/server-context.ts';
 import { type FeedBatch, startingWith, throwFirstError } from './feed.ts';
 import {
@@ -27,26 +26,14 @@ export interface StreamFormat<Event> {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A slot for one more client. */
-export interface ReaderSeat {
-  /** Aborts when the client has disconnected, or the server shuts down. */
-  readonly signal: AbortSignal;
-  /** Responds with the events; the slot is released when they have ended. */
-  respond<Event>(
-    batches: AsyncIterable<readonly Event[]>,
-    format: StreamFormat<Event>,
-    options?: Pick<FrameStreamOptions<Event>, 'isGathered'>,
-  ): Response;
-}
-
 /**
- * Takes a seat for a response, or is `RESOURCE_EXHAUSTED` when there are too many readers. The seat is released with the stream that
- * `respond` begins, or at once if it begins none. A reader of what others work on leaves as soon as the server begins to shut
- * down; one whose own turn runs may stay for a while.
+ * Takes a slot for a response, or is `RESOURCE_EXHAUSTED` when there are too many readers. The slot is released with the stream
+ * that `respond` begins, or at once if it begins none. A reader of what others work on leaves as soon as the server begins to
+ * shut down; one whose own turn runs may stay for a while.
  */
 export async function withStreamSlot<Result>(
   c: RequestContext,
-  respond: (slot: ReaderSeat) => Result | Promise<Result>,
+  respond: (slot: StreamSlot) => Result | Promise<Result>,
   { own = true }: { readonly own?: boolean } = {},
 ): Promise<Result> {
   if (c.req.method === 'HEAD') {
@@ -57,15 +44,16 @@ export async function withStreamSlot<Result>(
   const end = own ? lifetime.ending : lifetime.closing;
   // On a line of our own the signal of the request is not needed, and so not created.
   const link = c.env?.own ? linkLightly(end) : linkLightly(end, c.req.raw.signal);
-  const seat = new Seat(c, { link, release });
+  const slot = new StreamSlot(c, { link, release });
   try {
-    return await respond(seat);
+    return await respond(slot);
   } finally {
-    if (!seat.isStreaming) seat.leave();
+    if (!slot.isStreaming) slot.leave();
   }
 }
 
-class Seat implements ReaderSeat {
+/** A slot for one more client. */
+export class StreamSlot {
   readonly #context: RequestContext;
   readonly #link: LinkedSignal;
   readonly #release: () => void;
@@ -95,6 +83,7 @@ class Seat implements ReaderSeat {
     c.env?.own?.onClose(() => this.#lost());
   }
 
+  /** Aborts when the client has disconnected, or the server shuts down. */
   get signal(): AbortSignal {
     return this.#link.signal;
   }
@@ -103,6 +92,7 @@ class Seat implements ReaderSeat {
     return this.#pump !== undefined;
   }
 
+  /** Releases the slot. */
   leave(): void {
     this.#isOver = true;
     this.#release();
@@ -110,6 +100,7 @@ class Seat implements ReaderSeat {
     this.#link.release();
   }
 
+  /** Responds with the events; the slot is released when they have ended. */
   respond<Event>(
     batches: AsyncIterable<readonly Event[]>,
     { encode, keepAlive, headers }: StreamFormat<Event>,

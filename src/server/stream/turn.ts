@@ -5,9 +5,9 @@ import { abortError, linkSignals } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import type { Init, Input, Output } from '../../protocol/turn.ts';
+import { invalid, toWireError } from '../http/answer.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import { headerOf, type RequestLine } from '../http/connection.ts';
-import { invalid, toWireError } from '../http/errors.ts';
 import { fromAnswer } from '../http/log.ts';
 import {
   logRequestFault,

@@ -1,13 +1,11 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
-import { invalid } from '../http/errors.ts';
-import { jsonResponse, safetyHeaders } from '../http/json-response.ts';
+import { invalid, jsonResponse, safetyHeaders } from '../http/answer.ts';
 import { requireLoopback } from '../http/origin.ts';
 import { authorize, type RequestContext, type Router } from '../http/server-context.ts';
+import { mountRerun, mountTools, type Rerun } from './actions.ts';
 import type { StudioFile } from './files.ts';
 import { mountOwners, studioCaller } from './owners.ts';
-import { mountRerun, type Rerun } from './rerun.ts';
 import type { RecordedTurn, SpanRecorder } from './span-recorder.ts';
-import { mountTools } from './tools.ts';
 
 /** Adds the studio to a router. A function, so that only servers with a studio load it. */
 export type MountStudio = (router: Router) => void;

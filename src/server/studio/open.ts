@@ -7,9 +7,9 @@ import { addSpanSink } from '../../core/trace.ts';
 import type { HandlerOptions } from '../http/handler-options.ts';
 import { describeError, type ServerLog } from '../http/log.ts';
 import type { ServedApp } from '../http/served-app.ts';
+import type { Rerun } from './actions.ts';
 import { readStudioFiles } from './files.ts';
 import { type MountStudio, mountStudio } from './mount.ts';
-import type { Rerun } from './rerun.ts';
 import {
   createSpanRecorder,
   type KeptSpan,

@@ -1,7 +1,7 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import { isName, notAName } from '../../protocol/ids.ts';
+import { jsonResponse } from '../http/answer.ts';
 import type { Caller } from '../http/auth.ts';
-import { jsonResponse } from '../http/json-response.ts';
 import { requireLoopback } from '../http/origin.ts';
 import type { ServedApp } from '../http/served-app.ts';
 import { authorize, type RequestContext, type Router } from '../http/server-context.ts';

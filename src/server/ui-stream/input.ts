@@ -5,7 +5,7 @@ import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../../pro
 import { isInterrupted } from '../../protocol/messages.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Init, Input, Resume } from '../../protocol/turn.ts';
-import { invalid, short } from '../http/errors.ts';
+import { invalid, short } from '../http/answer.ts';
 import { toolCallId } from '../http/turns-of.ts';
 import { toUiMessages } from './messages.ts';
 import { snapshotAfter, type UiMessage, type UiPart, type UiRequest } from './shapes.ts';

@@ -1,13 +1,12 @@
 import type { State } from '../../protocol/state.ts';
+import { found, jsonResponse } from '../http/answer.ts';
 import { readBody } from '../http/body.ts';
-import { found } from '../http/errors.ts';
-import { jsonResponse } from '../http/json-response.ts';
 import { openCall, type RequestContext, type Router } from '../http/server-context.ts';
 import { type FeedEvent, runFeed } from '../stream/feed.ts';
 import { createViewers, runAfterStop, stopRunning } from '../stream/run-after-stop.ts';
 import {
-  type ReaderSeat,
   type StreamFormat,
+  type StreamSlot,
   sseEvent,
   sseFormat,
   sseJson,
@@ -44,7 +43,7 @@ export function mountUiStream(router: Router): void {
     const call = await openCall(c, 'watch', { sessionId });
     const runId = (await call.agent.getSession(sessionId, call.options))?.running;
     if (runId === undefined) return new Response(null, { status: 204 });
-    const respond = (slot: ReaderSeat): Response => {
+    const respond = (slot: StreamSlot): Response => {
       const feed = runFeed(c, call, { runId, reader: slot.signal });
       return slot.respond(viewers.watching(feed), uiFormat());
     };
