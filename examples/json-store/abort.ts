@@ -1,4 +1,4 @@
-import { type AbortSupport, decideAbort, type Scope, type SnapshotStatus } from 'waymark/store';
+import { type AbortSupport, type Scope, type SnapshotStatus, storeRules } from 'waymark/store';
 import { endRun, leaveBehind } from './claim.ts';
 import type { JsonFile } from './json-file.ts';
 import { statusOf } from './read.ts';
@@ -16,7 +16,7 @@ import {
 export function abortSupport(file: JsonFile): AbortSupport {
   return {
     abortSnapshot: (scope, snapshotId) => file.write((tx) => abort(tx, scope, snapshotId)),
-    onChange: (snapshotId, listener) => file.emitter.subscribe(snapshotId, listener),
+    onChange: (snapshotId, listener) => file.subscribe(snapshotId, listener),
   };
 }
 
@@ -26,7 +26,7 @@ function abort(tx: Transaction, scope: Scope, snapshotId: string): SnapshotStatu
     const row = findSnapshot(tx, scope, snapshotId);
     return row && statusOf(tx, row);
   }
-  const decision = decideAbort({ ...run, mode: run.request.mode }, tx.now);
+  const decision = storeRules.abort({ ...run, mode: run.request.mode }, tx.now);
   if (decision.kind === 'ends') return end(tx, run);
   run.stopping = true;
   tx.emit(run.id);

@@ -1,16 +1,10 @@
 import {
-  accepted,
   type Claim,
   type ClaimRequest,
-  checkScope,
-  checkSessionId,
-  checkSnapshotId,
-  decideClaim,
   type RunRequest,
-  refuseHolder,
   type Scope,
+  storeRules,
   type Totals,
-  toClaim,
 } from 'waymark/store';
 import { endEvents } from './events.ts';
 import { claimFacts, holderFact } from './facts.ts';
@@ -31,11 +25,8 @@ import {
 
 /** Accepts a run: the rules decide, the store writes what they say. */
 export function claim(tx: Transaction, scope: Scope, request: ClaimRequest): Claim {
-  checkScope(scope);
-  checkSessionId(request.sessionId);
-  checkSnapshotId(request.runId);
   forgetOldRequests(tx);
-  const decision = accepted(decideClaim(claimFacts(tx, scope, request), request));
+  const decision = storeRules.claim(claimFacts(tx, scope, request), request);
   const session =
     findSession(tx, scope, request.sessionId) ??
     createSession(tx, scope, request.sessionId, request);
@@ -63,7 +54,7 @@ export function claim(tx: Transaction, scope: Scope, request: ClaimRequest): Cla
   addRequests(tx, run, request.requests);
   const failedTotals = request.limited === true ? totalsOfFailed(tx, session, start) : undefined;
   const ref = { runId: run.id, attempt: 1, sessionId: session.id };
-  return toClaim(ref, { ...decision, failedTotals });
+  return storeRules.toClaim(ref, { ...decision, failedTotals });
 }
 
 /** The kept part of a request. */
@@ -84,8 +75,7 @@ export function displace(tx: Transaction, session: SessionRow): void {
 }
 
 export function checkFree(tx: Transaction, session: SessionRow): void {
-  const refusal = refuseHolder(holderFact(tx, session), session.id, tx.now);
-  if (refusal !== undefined) throw refusal;
+  storeRules.free(holderFact(tx, session), session.id, tx.now);
 }
 
 /** Ends the run of a caller that died. Its snapshot reads `expired`. */

@@ -1,11 +1,8 @@
 import {
-  accepted,
   type Committed,
   type CommitWrite,
-  checkTitle,
-  decideCommit,
   type RunRef,
-  spentInTurn,
+  storeRules,
   toPlainState,
 } from 'waymark/store';
 import { endRun } from './claim.ts';
@@ -27,7 +24,7 @@ import {
 /** Writes a snapshot under a run: the rules decide, the store writes what they say. */
 export function commit(tx: Transaction, ref: RunRef, write: CommitWrite): Committed {
   const run = currentRun(tx, ref);
-  const decision = accepted(decideCommit(commitFacts(tx, run, write), write));
+  const decision = storeRules.commit(commitFacts(tx, run, write), write);
   appendTo(tx, run, write.events);
   const before = snapshotAt(tx, decision.row);
   const createdAt = decision.createdAt === 'claim' ? run.createdAt : tx.now;
@@ -42,13 +39,14 @@ export function commit(tx: Transaction, ref: RunRef, write: CommitWrite): Commit
   if (decision.movesHead) session.head = row.id;
   session.nextIndex = decision.nextIndex;
   session.updatedAt = tx.now;
-  if (write.defaultTitle !== undefined) session.title ??= checkTitle(write.defaultTitle);
+  if (write.defaultTitle !== undefined) session.title ??= write.defaultTitle;
   if (write.deadLetter === true) bury(tx, run);
   endRequests(tx, run, write.requests);
   if (decision.run === 'ends') endRun(tx, run);
   else if (decision.run !== 'stays') {
     const { state, stateHash } = row;
-    const used = spentInTurn(write.usage, write.toolCalls);
+    const { usage = {}, toolCalls = 0 } = write;
+    const used = { turn: { usage, toolCalls }, before: {} };
     run.base = row.id;
     run.crashes = [];
     run.checkpoint = { state, stateHash, ...decision.run, used };

@@ -1,4 +1,4 @@
-import { type EventSupport, isAfter, type RunEvent } from 'waymark/store';
+import { type EventSupport, type RunEvent, storeRules } from 'waymark/store';
 import type { JsonFile } from './json-file.ts';
 import { currentRun, findRun, inScope, type RunRow, type Transaction } from './tables.ts';
 
@@ -23,11 +23,11 @@ export function eventSupport(file: JsonFile, eventsTtl: number): EventSupport {
           return findRun(tx, scope, runId) && { events: [], ended: false };
         }
         if (!inScope(tx.data.sessions[log.session], scope)) return undefined;
-        const rest = log.events.filter((event) => isAfter(event, after));
+        const rest = log.events.filter((event) => storeRules.isAfter(event, after));
         const ended = rest.length <= limit && log.endedAt !== undefined;
         return { events: rest.slice(0, limit), ended };
       }),
-    onEvents: (runId, listener) => file.emitter.subscribe(eventKey(runId), listener),
+    onEvents: (runId, listener) => file.subscribe(eventKey(runId), listener),
   };
 }
 
@@ -43,7 +43,7 @@ export function appendTo(
   const log = tx.data.events[run.id] ?? { session: run.session, events: [] };
   tx.data.events[run.id] = log;
   const end = log.events.at(-1);
-  log.events.push(...events.filter((event) => isAfter(event, end)));
+  log.events.push(...events.filter((event) => storeRules.isAfter(event, end)));
   tx.emit(eventKey(run.id));
 }
 

@@ -1,10 +1,11 @@
+import { EventEmitter } from 'node:events';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { type Clock, createKeyedEmitter, type KeyedEmitter } from 'waymark/store';
+import type { Clock } from 'waymark/store';
 import { type Data, noData, type Transaction } from './tables.ts';
 
 /** All tables in one JSON file. A write replaces the whole file, so it happens completely or not at all. */
 export class JsonFile {
-  readonly emitter: KeyedEmitter = createKeyedEmitter();
+  readonly #emitter = new EventEmitter().setMaxListeners(0);
   readonly #path: string;
   readonly #clock: Clock;
   #text: string;
@@ -15,6 +16,12 @@ export class JsonFile {
     this.#clock = clock;
     this.#text = existsSync(path) ? readFileSync(path, 'utf8') : JSON.stringify(noData());
     this.#data = JSON.parse(this.#text) as Data;
+  }
+
+  /** Calls a listener after each change of a key. Returns a function that unsubscribes. */
+  subscribe(key: string, listener: () => void): () => void {
+    this.#emitter.on(key, listener);
+    return () => void this.#emitter.off(key, listener);
   }
 
   async read<Result>(work: (tx: Transaction) => Result): Promise<Awaited<Result>> {
@@ -31,7 +38,8 @@ export class JsonFile {
       writeFileSync(`${this.#path}.tmp`, text);
       renameSync(`${this.#path}.tmp`, this.#path);
       this.#text = text;
-      for (const key of changed) this.emitter.emit(key);
+      // Listeners come later, so that they find the change complete.
+      for (const key of changed) queueMicrotask(() => this.#emitter.emit(key));
       return result;
     } catch (error) {
       // A refused or failed change leaves nothing behind.

@@ -1,5 +1,5 @@
 import { systemClock } from 'waymark';
-import { type Clock, checkedStore, createIds, type Store } from 'waymark/store';
+import { type Clock, checkedStore, type Store } from 'waymark/store';
 import { abortSupport } from './abort.ts';
 import { eventSupport } from './events.ts';
 import { JsonFile } from './json-file.ts';
@@ -36,7 +36,7 @@ export function jsonStore(path: string, options: JsonStoreOptions = {}): Store {
     abort: abortSupport(file),
     events: eventSupport(file, eventsTtl),
     timeline: timelineSupport(file),
-    maintenance: maintenanceSupport(file, createIds(clock)),
+    maintenance: maintenanceSupport(file),
   });
 }
 // #endregion

@@ -1,21 +1,17 @@
+import { randomUUID } from 'node:crypto';
 import {
-  checkPolicy,
-  checkScope,
-  checkSessionId,
   type ExportRow,
   fromPlainState,
   fromSessionExport,
   type ImportRow,
-  isHolder,
   type MaintenanceSupport,
-  type NewId,
   type PruneReport,
   type RetainedSession,
   type RetentionPolicy,
   renewIds,
   type Scope,
-  selectVictims,
-  sessionExists,
+  storeErrors,
+  storeRules,
   toPlainState,
   toSessionExport,
 } from 'waymark/store';
@@ -36,7 +32,7 @@ import {
 import { verify } from './verify.ts';
 
 /** Keeping the store small, whole and portable. */
-export function maintenanceSupport(file: JsonFile, newId: NewId): MaintenanceSupport {
+export function maintenanceSupport(file: JsonFile): MaintenanceSupport {
   return {
     prune: (policy, scope) => file.write((tx) => prune(tx, policy, scope)),
     eraseOwner: (owner) =>
@@ -53,7 +49,7 @@ export function maintenanceSupport(file: JsonFile, newId: NewId): MaintenanceSup
         return toSessionExport(toSessionInfo(tx, session), exportRows(tx, session));
       }),
     importSession: (scope, document, { sessionId } = {}) =>
-      file.write((tx) => importSession(tx, newId, scope, { document, sessionId })),
+      file.write((tx) => importSession(tx, scope, { document, sessionId })),
   };
 }
 
@@ -69,17 +65,14 @@ function exportRows(tx: Transaction, session: SessionRow): readonly ExportRow[] 
 
 function importSession(
   tx: Transaction,
-  newId: NewId,
   scope: Scope,
   from: { readonly document: unknown; readonly sessionId: string | undefined },
 ): ReturnType<typeof toSessionInfo> {
   const read = fromSessionExport(from.document);
   const { sessionId = read.session.sessionId } = from;
-  checkScope(scope);
-  checkSessionId(sessionId);
-  if (findSession(tx, scope, sessionId) !== undefined) throw sessionExists(sessionId);
+  if (findSession(tx, scope, sessionId) !== undefined) throw storeErrors.sessionExists(sessionId);
   const isTaken = read.snapshots.some(({ snapshot }) => isUsed(tx, snapshot.snapshotId));
-  const imported = isTaken ? renewIds(read, newId) : read;
+  const imported = isTaken ? renewIds(read, randomUUID) : read;
   const { title, metadata, createdAt, updatedAt, headId, ...origin } = imported.session;
   const session = createSession(tx, scope, sessionId, {
     ...origin,
@@ -123,12 +116,11 @@ function importRow(
 
 /** Removes what a policy does not keep. The rules choose the snapshots. */
 function prune(tx: Transaction, policy: RetentionPolicy, scope: Scope | undefined): PruneReport {
-  checkPolicy(policy);
   const spent = new Set<SessionRow>();
   let snapshots = 0;
   for (const session of Object.values(tx.data.sessions)) {
     if (!inScope(session, scope)) continue;
-    const selected = selectVictims(toRetained(tx, session), policy, tx.now);
+    const selected = storeRules.prune(toRetained(tx, session), policy, tx.now);
     if (selected.dropSession) spent.add(session);
     snapshots += selected.victims.size;
     for (const row of rowsOf(tx, session)) {
@@ -152,7 +144,7 @@ function toRetained(tx: Transaction, session: SessionRow): RetainedSession {
     updatedAt: session.updatedAt,
     headId: session.head ?? undefined,
     held: [run?.start ?? undefined, run?.base ?? undefined],
-    running: run !== undefined && isHolder({ ...run, mode: run.request.mode }, tx.now),
+    running: run !== undefined && storeRules.isHolder({ ...run, mode: run.request.mode }, tx.now),
     snapshots: rowsOf(tx, session).map((row) => ({
       snapshotId: row.id,
       parentId: row.parent ?? undefined,

@@ -1,7 +1,5 @@
 import {
   fromPlainState,
-  isExpired,
-  isHolder,
   isStateHash,
   type LoadedState,
   type Lookup,
@@ -13,7 +11,8 @@ import {
   type SessionState,
   type Snapshot,
   type SnapshotStatus,
-  storeFault,
+  storeErrors,
+  storeRules,
   toPlainState,
 } from 'waymark/store';
 import {
@@ -63,7 +62,7 @@ function runOf(tx: Transaction, row: SnapshotRow): RunRow | undefined {
 export function statusOf(tx: Transaction, row: SnapshotRow): SnapshotStatus {
   if (row.status !== 'pending') return row.status;
   const { heartbeatAt = row.updatedAt, ttl = 0 } = runOf(tx, row) ?? row;
-  return isExpired({ heartbeatAt, ttl }, tx.now) ? 'expired' : 'pending';
+  return storeRules.isExpired({ heartbeatAt, ttl }, tx.now) ? 'expired' : 'pending';
 }
 
 /** A snapshot without its state. */
@@ -106,7 +105,7 @@ function toPending(tx: Transaction, run: RunRow): Snapshot {
     index: -1,
     turnIndex: run.turnIndex,
     event: 'turnEnd',
-    status: isExpired(run, tx.now) ? 'expired' : 'pending',
+    status: storeRules.isExpired(run, tx.now) ? 'expired' : 'pending',
     createdAt: iso(run.createdAt),
     updatedAt: iso(run.heartbeatAt),
     heartbeatAt: iso(run.heartbeatAt),
@@ -169,13 +168,13 @@ export function loadState(tx: Transaction, scope: Scope, lookup: Lookup): Loaded
 export function openState({ state: plain, stateHash }: StoredState): SessionState {
   const state = fromPlainState(plain);
   if (isStateHash(state, stateHash)) return state;
-  throw storeFault('DATA_LOSS', 'A stored state does not match its hash.');
+  throw storeErrors.fault('DATA_LOSS', 'A stored state does not match its hash.');
 }
 
 export function toSessionInfo(tx: Transaction, session: SessionRow): SessionInfo {
   const run = session.run === null ? undefined : tx.data.runs[session.run];
   const head = snapshotAt(tx, session.head);
-  const isHeld = run && isHolder({ ...run, mode: run.request.mode }, tx.now);
+  const isHeld = run && storeRules.isHolder({ ...run, mode: run.request.mode }, tx.now);
   return {
     sessionId: session.id,
     agent: session.scope.agent,
@@ -203,7 +202,7 @@ export function toRunRecord(tx: Transaction, run: RunRow): RunRecord {
     ...(run.base !== null && { parentId: run.base }),
     createdAt: iso(run.createdAt),
     heartbeatAt: iso(run.heartbeatAt),
-    expired: isExpired(run, tx.now),
+    expired: storeRules.isExpired(run, tx.now),
     stopping: run.stopping,
     inputsDone: run.checkpoint?.inputsDone ?? 0,
     midTurn: run.checkpoint?.midTurn ?? false,

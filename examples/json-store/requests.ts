@@ -2,7 +2,7 @@ import {
   type RequestMark,
   type RequestOutcome,
   type RequestRecord,
-  requestTtl,
+  storeConstants,
   toJson,
 } from 'waymark/store';
 import { type RunRow, sessionOf, type Transaction } from './tables.ts';
@@ -59,6 +59,6 @@ export function readRequest(tx: Transaction, key: string): RequestRecord | undef
 export function forgetOldRequests(tx: Transaction): void {
   const { requests, runs } = tx.data;
   for (const [key, { at, runId }] of Object.entries(requests)) {
-    if (at <= tx.now - requestTtl && !(runId in runs)) delete requests[key];
+    if (at <= tx.now - storeConstants.requestTtl && !(runId in runs)) delete requests[key];
   }
 }

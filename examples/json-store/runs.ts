@@ -1,6 +1,5 @@
 import { WaymarkError } from 'waymark';
 import {
-  handedOverHint,
   type QueueHandoff,
   type RequestOutcome,
   type RunEvent,
@@ -8,9 +7,9 @@ import {
   type RunRequest,
   type RunSupport,
   type Snapshot,
+  storeConstants,
   toJson,
   toPlainState,
-  waitingTtl,
 } from 'waymark/store';
 import { claim, endRun, toRunRequest } from './claim.ts';
 import { commit } from './commit.ts';
@@ -124,9 +123,9 @@ function detach(
   run.heartbeatAt = tx.now;
   const row = tx.data.snapshots[run.id] ?? addPending(tx, run);
   if (handoff !== undefined) {
-    run.ttl = waitingTtl;
+    run.ttl = storeConstants.waitingTtl;
     run.worker = handoff.worker;
-    tx.emit(handedOverHint);
+    tx.emit(storeConstants.handedOverHint);
   }
   tx.emit(run.id);
   return toMetadata(tx, row);

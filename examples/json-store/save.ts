@@ -1,17 +1,11 @@
 import { WaymarkError } from 'waymark';
 import {
-  checkScope,
-  checkSessionId,
-  checkSnapshotId,
-  emptyState,
-  fromPlainState,
-  hashState,
   type Scope,
   type Snapshot,
   type SnapshotStore,
-  savedPendingTtl,
-  taken,
-  toPlainState,
+  storeConstants,
+  storeErrors,
+  storeRules,
 } from 'waymark/store';
 import { displace } from './claim.ts';
 import { readSnapshot } from './read.ts';
@@ -25,6 +19,7 @@ import {
   sessionOf,
   snapshotAt,
   type Transaction,
+  toStored,
 } from './tables.ts';
 
 /** The atomic read-modify-write that every store must have. */
@@ -37,7 +32,13 @@ export function saveSnapshot(
   const current = readSnapshot(tx, scope, { snapshotId });
   const next = mutate(current);
   if (next === undefined) return current;
-  check(findSnapshot(tx, scope, snapshotId), tx, snapshotId, next);
+  const known = findSnapshot(tx, scope, snapshotId);
+  storeRules.save(
+    scope,
+    snapshotId,
+    next,
+    known && { sessionId: sessionOf(tx, known).id, isPending: known.status === 'pending' },
+  );
   const session = findSession(tx, scope, next.sessionId);
   if (session !== undefined) displace(tx, session);
   const row = findSnapshot(tx, scope, snapshotId) ?? create(tx, scope, next);
@@ -48,32 +49,15 @@ export function saveSnapshot(
   return readSnapshot(tx, scope, { snapshotId });
 }
 
-function check(
-  row: SnapshotRow | undefined,
-  tx: Transaction,
-  snapshotId: string,
-  next: Snapshot,
-): void {
-  if (next.snapshotId !== snapshotId) {
-    throw invalid(`Snapshot "${snapshotId}" cannot be saved with the id "${next.snapshotId}".`);
-  }
-  if (row !== undefined && sessionOf(tx, row).id !== next.sessionId) {
-    throw invalid(`Snapshot "${snapshotId}" cannot move to another session.`);
-  }
-  if (next.status === 'expired' && row?.status !== 'pending') {
-    throw invalid('A snapshot cannot be saved as "expired".');
-  }
-}
-
 function create(tx: Transaction, scope: Scope, next: Snapshot): SnapshotRow {
-  checkScope(scope);
-  checkSessionId(next.sessionId);
-  checkSnapshotId(next.snapshotId);
-  if (isUsed(tx, next.snapshotId)) throw taken(next.snapshotId);
+  if (isUsed(tx, next.snapshotId)) throw storeErrors.snapshotExists(next.snapshotId);
   const known = findSession(tx, scope, next.sessionId);
   const parent = next.parentId === undefined ? undefined : tx.data.snapshots[next.parentId];
   if (next.parentId !== undefined && (parent === undefined || parent.session !== known?.key)) {
-    throw invalid(`The parent "${next.parentId}" is not a snapshot of the same session.`);
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `The parent "${next.parentId}" is not a snapshot of the same session.`,
+    );
   }
   const { key } = known ?? createSession(tx, scope, next.sessionId);
   const row: SnapshotRow = {
@@ -86,8 +70,7 @@ function create(tx: Transaction, scope: Scope, next: Snapshot): SnapshotRow {
     status: 'pending',
     createdAt: tx.now,
     updatedAt: tx.now,
-    state: toPlainState(emptyState),
-    stateHash: hashState(emptyState),
+    ...toStored({}),
   };
   tx.data.snapshots[row.id] = row;
   return row;
@@ -97,16 +80,14 @@ function create(tx: Transaction, scope: Scope, next: Snapshot): SnapshotRow {
 function change(tx: Transaction, row: SnapshotRow, next: Snapshot): void {
   const session = sessionOf(tx, row);
   if (next.state !== undefined) {
-    const state = fromPlainState(next.state);
-    row.state = toPlainState(state);
-    row.stateHash = hashState(state);
+    Object.assign(row, toStored(next.state));
   }
   row.status = next.status === 'expired' ? 'pending' : next.status;
   row.turnIndex = next.turnIndex;
   row.event = next.event;
   row.updatedAt = tx.now;
   row.heartbeatAt = tx.now;
-  row.ttl = savedPendingTtl;
+  row.ttl = storeConstants.savedPendingTtl;
   if (next.finishReason !== undefined) row.finishReason = next.finishReason;
   if (next.error !== undefined) row.error = next.error;
   if (next.edit !== undefined) row.edit = next.edit;
@@ -118,8 +99,4 @@ function change(tx: Transaction, row: SnapshotRow, next: Snapshot): void {
   }
   if (row.index < 0) list(tx, row);
   session.updatedAt = tx.now;
-}
-
-function invalid(message: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', message);
 }

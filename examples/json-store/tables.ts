@@ -1,10 +1,9 @@
 import {
-  emptyState,
   type FinishReason,
+  fromPlainState,
   hashState,
   type Json,
   type JsonObject,
-  notHeld,
   type RunCrash,
   type RunEvent,
   type RunRef,
@@ -16,6 +15,7 @@ import {
   type SnapshotEvent,
   type SnapshotStatus,
   type State,
+  storeErrors,
   type Totals,
   toPlainState,
   type Usage,
@@ -175,7 +175,7 @@ export function snapshotAt(tx: Transaction, id: string | null): SnapshotRow | un
 /** The run under the caller's attempt: every write of a stale worker ends here. */
 export function currentRun(tx: Transaction, { runId, attempt }: RunRef): RunRow {
   const run = tx.data.runs[runId];
-  if (run?.attempt !== attempt) throw notHeld(runId, attempt);
+  if (run?.attempt !== attempt) throw storeErrors.notHeld(runId, attempt);
   return run;
 }
 
@@ -206,7 +206,13 @@ export function nearestListed(tx: Transaction, id: string | null): string | null
   return row === undefined || row.index >= 0 ? id : row.parent;
 }
 
-const nothing: StoredState = { state: toPlainState(emptyState), stateHash: hashState(emptyState) };
+/** A state as it is stored. */
+export function toStored(plain: State): StoredState {
+  const state = fromPlainState(plain);
+  return { state: toPlainState(state), stateHash: hashState(state) };
+}
+
+const nothing = toStored({});
 
 /** The state that a run has reached, as far as others can see. */
 export function reached(tx: Transaction, run: RunRow): StoredState {

@@ -1,12 +1,4 @@
-import {
-  anySuspects,
-  isExpired,
-  pickRuns,
-  type RunCrash,
-  type RunSupport,
-  type TakenRun,
-  toClaim,
-} from 'waymark/store';
+import { type RunCrash, type RunSupport, storeRules, type TakenRun } from 'waymark/store';
 import { totalsOfFailed } from './claim.ts';
 import { limitHeartbeat, startFact } from './facts.ts';
 import { iso, openState, toRunRecord } from './read.ts';
@@ -16,13 +8,13 @@ type Request = Parameters<RunSupport['takeOver']>[0];
 
 /** Takes over expired runs that outlive their process, oldest first. */
 export function takeOver(tx: Transaction, request: Request): readonly TakenRun[] {
-  const { agents, runIds, waitingAs, exceptWorker, suspects = anySuspects, limit } = request;
+  const { agents, runIds, waitingAs, exceptWorker, suspects, limit } = request;
   const isWanted = (run: RunRow): boolean => {
     limitHeartbeat(tx, run);
     const isWaiting = runIds?.includes(run.id) === true && run.worker === waitingAs;
     return (
       run.request.mode !== 'attached' &&
-      (isExpired(run, tx.now) || isWaiting) &&
+      (storeRules.isExpired(run, tx.now) || isWaiting) &&
       agents.includes(sessionOf(tx, run).scope.agent) &&
       runIds?.includes(run.id) !== false &&
       (exceptWorker === undefined || !run.worker.startsWith(exceptWorker))
@@ -35,7 +27,8 @@ export function takeOver(tx: Transaction, request: Request): readonly TakenRun[]
       const crash = crashOf(tx, run, request);
       return { run, crash, crashes: run.crashes.length + (crash === undefined ? 0 : 1) };
     });
-  return pickRuns(found, suspects)
+  return storeRules
+    .takeOver(found, suspects)
     .slice(0, runIds?.length ?? limit)
     .map(({ run, crash }) => take(tx, run, crash, request));
 }
@@ -46,7 +39,7 @@ function crashOf(
   run: RunRow,
   { worker, waitingAs }: Request,
 ): RunCrash | undefined {
-  if (!isExpired(run, tx.now) || run.ttl === 0) return undefined;
+  if (!storeRules.isExpired(run, tx.now) || run.ttl === 0) return undefined;
   if (run.worker === worker || run.worker === waitingAs) return undefined;
   return { attempt: run.attempt, lastSeenAt: iso(run.heartbeatAt) };
 }
@@ -66,7 +59,7 @@ function take(
   const session = sessionOf(tx, run);
   const base = snapshotAt(tx, run.base);
   const { checkpoint } = run;
-  const claim = toClaim(
+  const claim = storeRules.toClaim(
     { runId: run.id, attempt: run.attempt, sessionId: session.id },
     {
       start: startFact(tx, run.start),

@@ -1,20 +1,11 @@
 import {
-  accepted,
-  checkLabel,
-  checkMetadata,
-  checkTitle,
-  decideLabel,
-  decideRestore,
-  matchesQuery,
-  notFound,
   type Page,
   pageOf,
-  passesFilter,
-  refuseFork,
   type Scope,
   type SessionFilter,
   type Snapshot,
-  searchTextOf,
+  storeErrors,
+  storeRules,
   type TimelineSupport,
 } from 'waymark/store';
 import { checkFree, leaveBehind } from './claim.ts';
@@ -68,15 +59,12 @@ export function timelineSupport(file: JsonFile): TimelineSupport {
     updateSession: (scope, sessionId, { title, metadata, defaultTitle }) =>
       file.write((tx) => {
         const session = findSession(tx, scope, sessionId);
-        if (session === undefined) throw notFound('session', sessionId);
-        if (defaultTitle !== undefined) {
-          const text = checkTitle(defaultTitle);
-          session.title ??= text;
-        }
+        if (session === undefined) throw storeErrors.notFound('session', sessionId);
+        if (defaultTitle !== undefined) session.title ??= defaultTitle;
         if (metadata === null) delete session.metadata;
-        else if (metadata !== undefined) session.metadata = checkMetadata(metadata);
+        else if (metadata !== undefined) session.metadata = storeRules.metadata(metadata);
         if (title === null) delete session.title;
-        else if (title !== undefined) session.title = checkTitle(title);
+        else if (title !== undefined) session.title = title;
         if (title !== undefined || metadata !== undefined) session.updatedAt = tx.now;
         return toSessionInfo(tx, session);
       }),
@@ -94,7 +82,7 @@ export function timelineSupport(file: JsonFile): TimelineSupport {
     restore: (scope, snapshotId, { expectHead } = {}) =>
       file.write((tx) => {
         const facts = { ...namedFacts(tx, scope, snapshotId), now: tx.now };
-        const decision = accepted(decideRestore(facts, { snapshotId, expectHead }));
+        const decision = storeRules.restore(facts, { snapshotId, expectHead });
         const row = found(tx, scope, snapshotId);
         const session = sessionOf(tx, row);
         if (decision.displaced !== null) leaveBehind(tx, tx.data.runs[decision.displaced]);
@@ -108,10 +96,10 @@ export function timelineSupport(file: JsonFile): TimelineSupport {
     label: (scope, snapshotId, label, { expectHead } = {}) =>
       file.write((tx) => {
         const facts = namedFacts(tx, scope, snapshotId);
-        const { lists } = accepted(decideLabel(facts, { snapshotId, label, expectHead }));
+        const { lists } = storeRules.label(facts, { snapshotId, label, expectHead });
         const row = found(tx, scope, snapshotId);
         if (label === null) delete row.label;
-        else row.label = checkLabel(label);
+        else row.label = label;
         if (lists) list(tx, row);
         tx.emit(snapshotId);
         return toMetadata(tx, row);
@@ -122,7 +110,7 @@ export function timelineSupport(file: JsonFile): TimelineSupport {
 /** The row that the rules have found to be there. */
 function found(tx: Transaction, scope: Scope, snapshotId: string): SnapshotRow {
   const row = findSnapshot(tx, scope, snapshotId);
-  if (row === undefined) throw notFound('snapshot', snapshotId);
+  if (row === undefined) throw storeErrors.notFound('snapshot', snapshotId);
   return row;
 }
 
@@ -133,9 +121,9 @@ function isWanted(tx: Transaction, session: SessionRow, filter: SessionFilter): 
   const last = listed.at(-1);
   const isRunning = toSessionInfo(tx, session).running !== undefined;
   const isLabelled = () => listed.some(({ label }) => label !== undefined);
-  if (!passesFilter(filter, { isRunning, head, last, isLabelled })) return false;
-  const text = () => searchTextOf(head?.state.messages ?? []);
-  return filter.query === undefined || matchesQuery(filter.query, { id, title, metadata, text });
+  const messages = () => head?.state.messages ?? [];
+  const searched = { id, title, metadata, messages };
+  return storeRules.matches(filter, { isRunning, head, last, isLabelled, ...searched });
 }
 
 function listSnapshots(
@@ -168,8 +156,7 @@ function fork(
     isTaken: isUsed(tx, target.snapshotId),
     sessionExists: findSession(tx, scope, target.sessionId) !== undefined,
   };
-  const refusal = refuseFork(facts, snapshotId, target);
-  if (refusal !== undefined) throw refusal;
+  storeRules.fork(facts, snapshotId, target);
   const source = found(tx, scope, snapshotId);
   const session = createSession(tx, scope, target.sessionId, {
     forkedFrom: { sessionId: sessionOf(tx, source).id, snapshotId },

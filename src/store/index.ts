@@ -1,19 +1,13 @@
-export { createKeyedEmitter, type KeyedEmitter } from '../core/async/emitter.ts';
 export type {
   ErrorBody,
   Status,
   WaymarkErrorOptions,
 } from '../core/error.ts';
-export { createIds, type NewId } from '../core/id.ts';
+export type { NewId } from '../core/id.ts';
 export { type Json, type JsonObject, toJson } from '../core/json/json.ts';
 export type { JsonPatch, JsonPatchOperation } from '../core/json/patch.ts';
 export type { Clock } from '../core/time.ts';
 export { fileHashesIn } from '../protocol/artifacts.ts';
-export {
-  checkScope,
-  checkSessionId,
-  checkSnapshotId,
-} from '../protocol/ids.ts';
 export type { Message } from '../protocol/message.ts';
 export type { Page, SessionInfo } from '../protocol/session.ts';
 export type { EditNote, Snapshot, SnapshotEvent, SnapshotStatus } from '../protocol/snapshot.ts';
@@ -29,7 +23,6 @@ export {
   renewIds,
 } from '../session/import-session.ts';
 export {
-  emptyState,
   fromPlainState,
   hashState,
   isStateHash,
@@ -52,104 +45,79 @@ export type {
   SpendSum,
   SpendSupport,
 } from './contract/spend-support.ts';
-export {
-  type AbortSupport,
-  type Checkpointed,
-  type Claim,
-  type ClaimRequest,
-  type Committed,
-  type CommitWrite,
-  type DeadRunRecord,
-  type EventCursor,
-  type EventSupport,
-  type ExpectHead,
-  type Fault,
-  type FileHolder,
-  type FilePlace,
-  type FileSupport,
-  handedOverHint,
-  type ListOptions,
-  type LoadedState,
-  type Lookup,
-  type MaintenanceOptions,
-  type MaintenanceProgress,
-  type MaintenanceSupport,
-  type MessageOptions,
-  type MessagePage,
-  type OpenFile,
-  type ParentRef,
-  type PartialWrite,
-  type PruneReport,
-  type QueueHandoff,
-  type RequestMark,
-  type RequestOutcome,
-  type RequestRecord,
-  type RetentionPolicy,
-  type RunCrash,
-  type RunEvent,
-  type RunMode,
-  type RunRecord,
-  type RunRef,
-  type RunRequest,
-  type RunSignal,
-  type RunSupport,
-  type RunUsage,
-  requestTtl,
-  type Scope,
-  type SessionChange,
-  type SessionFilter,
-  type SnapshotListing,
-  type SnapshotStore,
-  type Spent,
-  type StateBase,
-  type StateWrite,
-  type Store,
-  type StoredFile,
-  type SuspectLimit,
-  savedPendingTtl,
-  type TakenRun,
-  type TimelineSupport,
-  type Transaction,
-  type VerifyOptions,
-  waitingTtl,
+export type {
+  AbortSupport,
+  Checkpointed,
+  Claim,
+  ClaimRequest,
+  Committed,
+  CommitWrite,
+  DeadRunRecord,
+  EventCursor,
+  EventSupport,
+  ExpectHead,
+  Fault,
+  FileHolder,
+  FilePlace,
+  FileSupport,
+  ListOptions,
+  LoadedState,
+  Lookup,
+  MaintenanceOptions,
+  MaintenanceProgress,
+  MaintenanceSupport,
+  MessageOptions,
+  MessagePage,
+  OpenFile,
+  ParentRef,
+  PartialWrite,
+  PruneReport,
+  QueueHandoff,
+  RequestMark,
+  RequestOutcome,
+  RequestRecord,
+  RetentionPolicy,
+  RunCrash,
+  RunEvent,
+  RunMode,
+  RunRecord,
+  RunRef,
+  RunRequest,
+  RunSignal,
+  RunSupport,
+  RunUsage,
+  Scope,
+  SessionChange,
+  SessionFilter,
+  SnapshotListing,
+  SnapshotStore,
+  Spent,
+  StateBase,
+  StateWrite,
+  Store,
+  StoredFile,
+  SuspectLimit,
+  TakenRun,
+  TimelineSupport,
+  Transaction,
+  VerifyOptions,
 } from './contract/store.ts';
 export { checkedStore } from './rules/checked-store.ts';
-export {
-  type ClaimDecision,
-  type ClaimFacts,
-  decideClaim,
-  type RequestFact,
-  refuseHolder,
-  type SessionFact,
-  type StartFact,
-  toClaim,
+export type {
+  ClaimDecision,
+  ClaimFacts,
+  RequestFact,
+  SessionFact,
+  StartFact,
 } from './rules/decide-claim.ts';
-export { type CommitDecision, type CommitFacts, decideCommit } from './rules/decide-commit.ts';
-export {
-  decideLabel,
-  decideRestore,
-  type NamedFacts,
-  refuseFork,
-} from './rules/decide-timeline.ts';
-export { accepted, type Decided, type SnapshotFact } from './rules/decision.ts';
-export {
-  notFound,
-  notHeld,
-  sessionExists,
-  storeFault,
-  taken,
-} from './rules/errors.ts';
-export { isAfter } from './rules/event-body.ts';
-export { decideAbort, type HolderFact, isExpired, isHolder } from './rules/holder.ts';
+export type { CommitDecision, CommitFacts } from './rules/decide-commit.ts';
+export type { NamedFacts } from './rules/decide-timeline.ts';
+export type { SnapshotFact } from './rules/decision.ts';
+export type { HolderFact } from './rules/holder.ts';
 export { pageOf } from './rules/page.ts';
-export {
-  checkPolicy,
-  type RetainedSession,
-  type RetainedSnapshot,
-  type Selection,
-  selectVictims,
+export type {
+  RetainedSession,
+  RetainedSnapshot,
+  Selection,
 } from './rules/retention.ts';
-export { matchesQuery, passesFilter, searchTextOf } from './rules/session-filter.ts';
-export { checkLabel, checkMetadata, checkTitle } from './rules/size-limits.ts';
-export { spentInTurn } from './rules/spend.ts';
-export { anySuspects, pickRuns } from './rules/suspects.ts';
+export { storeConstants, storeErrors, storeRules } from './rules/store-rules.ts';

@@ -91,7 +91,6 @@ async function prune(
   transaction: Transaction,
   { policy, scope, options }: PruneRequest,
 ): Promise<PruneReport> {
-  checkPolicy(policy);
   const step = createSteps(options);
   await transaction.open();
   const scopes = scope === undefined ? directory.scopeFolders() : [scopeFolder(scope)];

@@ -1,4 +1,3 @@
-import { checkScope, checkSessionId, checkSnapshotId } from '../../protocol/ids.ts';
 import type { Totals } from '../../protocol/usage.ts';
 import type {
   Claim,
@@ -35,9 +34,6 @@ import {
 
 /** Accepts a run: see {@link RunSupport.claim}. */
 export function claim(tables: Tables, scope: Scope, request: ClaimRequest): Claim {
-  checkScope(scope);
-  checkSessionId(request.sessionId);
-  checkSnapshotId(request.runId);
   if (request.requests !== undefined) forgetOldRequests(tables);
   const decision = accepted(decideClaim(claimFacts(tables, scope, request), request));
   const session =

@@ -1,4 +1,3 @@
-import { checkScope, checkSessionId, checkSnapshotId } from '../../protocol/ids.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Usage } from '../../protocol/turn.ts';
 import { emptyState, fromPlainState, hashState } from '../../session/session-state.ts';
@@ -13,7 +12,6 @@ import { type CommitDecision, CommittedTurn, decideCommit } from '../rules/decid
 import { accepted } from '../rules/decision.ts';
 import { invalid, taken } from '../rules/errors.ts';
 import { checkSaved } from '../rules/saved-snapshot.ts';
-import { checkTitle } from '../rules/size-limits.ts';
 import { spentInTurn } from '../rules/spend.ts';
 import { displace, endRun, noCrashes } from './claim.ts';
 import { appendTo } from './events.ts';
@@ -43,7 +41,7 @@ export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committ
   const decision = accepted(decideCommit(commitFacts(tables, run, write), write));
   tables.files.check(run.session.scope, write.state, () => stateOf(run).state);
   const { defaultTitle } = write;
-  if (defaultTitle !== undefined) run.session.title ??= checkTitle(defaultTitle);
+  if (defaultTitle !== undefined) run.session.title ??= defaultTitle;
   if (write.events !== undefined) appendTo(tables, run, write.events);
   const row = decision.row ?? createRow(tables, run, write, decision);
   row.parent = decision.parent ?? undefined;
@@ -137,7 +135,7 @@ export function saveSnapshot(
   if (next === undefined) return current;
   const known = findSnapshot(tables, scope, snapshotId);
   const isPending = known?.status === 'pending';
-  checkSaved(snapshotId, next, known && { sessionId: known.session.id, isPending });
+  checkSaved(scope, snapshotId, next, known && { sessionId: known.session.id, isPending });
   const session = findSession(tables, scope, next.sessionId);
   if (session !== undefined) displace(tables, session);
   const row = findSnapshot(tables, scope, snapshotId);
@@ -157,9 +155,6 @@ function create(
   known: SessionRow | undefined,
   next: Snapshot,
 ): SnapshotRow {
-  checkScope(scope);
-  checkSessionId(next.sessionId);
-  checkSnapshotId(next.snapshotId);
   if (isUsed(tables, next.snapshotId)) throw taken(next.snapshotId);
   const parent = parentOf(tables, known, next.parentId);
   const state = next.state === undefined ? emptyState : fromPlainState(next.state);

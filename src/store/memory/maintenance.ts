@@ -80,8 +80,6 @@ function importSession(
 ): SessionRow {
   const read = fromSessionExport(document);
   const { sessionId = read.session.sessionId } = options;
-  checkScope(scope);
-  checkSessionId(sessionId);
   if (findSession(tables, scope, sessionId) !== undefined) throw sessionExists(sessionId);
   const isTaken = read.snapshots.some(({ snapshot: { snapshotId } }) => {
     return tables.snapshots.has(snapshotId) || tables.runs.has(snapshotId);

@@ -53,12 +53,11 @@ export function timelineSupport(tables: Tables): Required<TimelineSupport> {
     },
     async updateSession(scope, sessionId, { title, metadata, defaultTitle }) {
       const session = known(tables, scope, sessionId);
-      const ifUntitled = defaultTitle === undefined ? undefined : checkTitle(defaultTitle);
-      if (ifUntitled !== undefined) session.title ??= ifUntitled;
+      if (defaultTitle !== undefined) session.title ??= defaultTitle;
       if (metadata === null) delete session.metadata;
       else if (metadata !== undefined) session.metadata = checkMetadata(metadata);
       if (title === null) delete session.title;
-      else if (title !== undefined) session.title = checkTitle(title);
+      else if (title !== undefined) session.title = title;
       if (title !== undefined || metadata !== undefined) session.updatedAt = now();
       return toSessionInfo(session, now());
     },
@@ -91,7 +90,7 @@ export function timelineSupport(tables: Tables): Required<TimelineSupport> {
       const { lists } = accepted(decideLabel(named, { snapshotId, label, expectHead }));
       const row = found(named, snapshotId);
       if (label === null) delete row.label;
-      else row.label = checkLabel(label);
+      else row.label = label;
       if (lists) list(row);
       tables.emitter.emit(snapshotId);
       return toMetadata(row, now());

@@ -1,5 +1,12 @@
 import { isWaymarkError, type Status, WaymarkError } from '../../core/error.ts';
-import { checkId, checkLookup, fitsLookup } from '../../protocol/ids.ts';
+import {
+  checkId,
+  checkLookup,
+  checkScope,
+  checkSessionId,
+  checkSnapshotId,
+  fitsLookup,
+} from '../../protocol/ids.ts';
 import { checkMessagePage, type MessageOptions } from '../../protocol/message-page.ts';
 import type {
   ClaimRequest,
@@ -11,6 +18,7 @@ import type {
   RunRef,
   RunSupport,
   Scope,
+  SessionChange,
   SessionFilter,
   SnapshotStore,
   SteeringMessage,
@@ -19,7 +27,9 @@ import type {
 } from '../contract/store.ts';
 import { runningOf } from './errors.ts';
 import { withFiles } from './exported-files.ts';
+import { checkPolicy } from './retention.ts';
 import { checkQuery } from './session-filter.ts';
+import { checkLabel, checkTitle } from './size-limits.ts';
 
 /** A check of the argument at its place, which throws. */
 type Check = (value: never) => void;
@@ -36,6 +46,12 @@ type Capability = 'runs' | 'abort' | 'events' | 'timeline' | 'maintenance' | 'sp
 function scope(value: Scope): void {
   checkId(value?.agent, 'an agent name');
   if (value.owner !== undefined) checkId(value.owner, 'an owner');
+}
+
+/** A scope in which something is created. */
+function newScope(value: Scope): void {
+  scope(value);
+  checkScope(value);
 }
 
 function scopeIfGiven(value: Scope | undefined): void {
@@ -62,11 +78,30 @@ function claim({ runId: id, sessionId, from, expectHead }: ClaimRequest): void {
   checkId(sessionId, 'a session id');
   if (from !== 'head' && from !== null) checkId(from?.snapshotId, 'a snapshot id');
   if (expectHead !== undefined && expectHead !== null) checkId(expectHead, 'a snapshot id');
+  checkSessionId(sessionId);
+  checkSnapshotId(id);
 }
 
-function write({ snapshotId, parentId }: CommitWrite): void {
+function write({ snapshotId, parentId, defaultTitle }: CommitWrite): void {
   checkId(snapshotId, 'a snapshot id');
   if (parentId !== undefined) checkId(parentId, 'a snapshot id');
+  if (defaultTitle !== undefined) checkTitle(defaultTitle);
+}
+
+function change({ title, defaultTitle }: SessionChange): void {
+  for (const text of [title, defaultTitle])
+    if (text !== undefined && text !== null) checkTitle(text);
+}
+
+function label(text: unknown): void {
+  if (text !== null) checkLabel(text);
+}
+
+function importOptions(options: { readonly sessionId?: unknown } | undefined): void {
+  const { sessionId } = options ?? {};
+  if (sessionId === undefined) return;
+  checkId(sessionId, 'a session id');
+  checkSessionId(sessionId);
 }
 
 function taken({ runIds }: Parameters<RunSupport['takeOver']>[0]): void {
@@ -112,7 +147,7 @@ const ownCalls: Calls<Omit<Store, Capability>> = {
 /** The checks of each call of a capability. A name that is missing here does not compile. */
 const capabilityCalls: { readonly [Name in Capability]: Calls<Required<Store>[Name]> } = {
   runs: {
-    claim: [scope, claim],
+    claim: [newScope, claim],
     load: [scope],
     heartbeat: [run],
     detach: [run],
@@ -140,25 +175,19 @@ const capabilityCalls: { readonly [Name in Capability]: Calls<Required<Store>[Na
     getSession: [scope, session, messages],
     listSessions: [scope, (options: SessionFilter | undefined) => checkQuery(options?.query)],
     listOwners: [],
-    updateSession: [scope, session],
+    updateSession: [scope, session, change],
     deleteSession: [scope, session],
     listSnapshots: [scope, session],
     restore: [scope, snapshot, expecting],
     fork: [scope, snapshot, target],
-    label: [scope, snapshot, anything, expecting],
+    label: [scope, snapshot, label, expecting],
   },
   maintenance: {
-    prune: [anything, scopeIfGiven],
+    prune: [checkPolicy, scopeIfGiven],
     eraseOwner: [(owner) => checkId(owner, 'an owner')],
     verify: [],
     exportSession: [scope, session],
-    importSession: [
-      scope,
-      anything,
-      (options: { readonly sessionId?: unknown } | undefined) => {
-        if (options?.sessionId !== undefined) checkId(options.sessionId, 'a session id');
-      },
-    ],
+    importSession: [newScope, anything, importOptions],
   },
   spend: { add: [], reserve: [], total: [], sums: [] },
   files: { write: [holder], open: [place, hash] },

@@ -1,8 +1,11 @@
+import { checkScope, checkSessionId, checkSnapshotId } from '../../protocol/ids.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
+import type { Scope } from '../contract/store.ts';
 import { invalid } from './errors.ts';
 
 /** Refuses a snapshot that cannot be saved under an id: see {@link SnapshotStore.saveSnapshot}. `known` is the one that is stored. */
 export function checkSaved(
+  scope: Scope,
   snapshotId: string,
   next: Snapshot,
   known: { readonly sessionId: string; readonly isPending: boolean } | undefined,
@@ -16,4 +19,8 @@ export function checkSaved(
   if (next.status === 'expired' && known?.isPending !== true) {
     throw invalid('A snapshot only reads "expired"; it cannot be saved as such.');
   }
+  if (known !== undefined) return;
+  checkScope(scope);
+  checkSessionId(next.sessionId);
+  checkSnapshotId(next.snapshotId);
 }

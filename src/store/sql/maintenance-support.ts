@@ -71,7 +71,6 @@ export function maintenanceSupport(
 
   return {
     async prune(policy, scope, options) {
-      checkPolicy(policy);
       const step = createSteps(options);
       const report = { snapshots: 0, sessions: 0 };
       try {

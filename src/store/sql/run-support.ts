@@ -14,7 +14,7 @@ import { homeIn } from './content/places.ts';
 import type { Hint } from './database/driver.ts';
 import { stateRows } from './history/state-rows.ts';
 import { attachPartial, checkpoint } from './runs/checkpoint.ts';
-import { checkClaim, claim } from './runs/claim.ts';
+import { claim } from './runs/claim.ts';
 import { claimIdle } from './runs/claim-idle.ts';
 import { AmbiguousCommits, alreadyCommitted, type CommitResult, commit } from './runs/commit.ts';
 import { dropDead, listDead } from './runs/dead-runs.ts';
@@ -98,7 +98,6 @@ export function runSupport(context: SqlContext): RunSupport {
 
   return {
     async claim(scope, request) {
-      checkClaim(scope, request);
       // In one process, reading first costs nothing.
       const idle =
         request.mode === 'detached' || db.isLocal === true

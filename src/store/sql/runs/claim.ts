@@ -84,13 +84,6 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
   };
 }
 
-/** Refuses a claim that no store can keep. */
-export function checkClaim(scope: Scope, request: ClaimRequest): void {
-  checkScope(scope);
-  checkSessionId(request.sessionId);
-  checkSnapshotId(request.runId);
-}
-
 /** Refuses an id that a snapshot or a run has. */
 export function* checkUnused(snapshotId: string): Plan<void> {
   if (yield* isUsed(uuidBytes(snapshotId))) throw taken(snapshotId);

@@ -1,5 +1,4 @@
 import type { NewId } from '../../../core/id.ts';
-import { checkScope, checkSessionId } from '../../../protocol/ids.ts';
 import type { SessionInfo } from '../../../protocol/session.ts';
 import { type ImportedSession, type ImportRow, renewIds } from '../../../session/import-session.ts';
 import type { Scope, StateBase } from '../../contract/store.ts';
@@ -47,8 +46,6 @@ export function* importSession(
   newId: NewId,
   context: StateContext,
 ): Plan<SessionInfo> {
-  checkScope(scope);
-  checkSessionId(sessionId);
   if ((yield* findSession(scope, sessionId)) !== undefined) throw sessionExists(sessionId);
   const imported = (yield* isTaken(read)) ? renewIds(read, newId) : read;
   const rowId = yield* createSession(scope, sessionId, imported, context);

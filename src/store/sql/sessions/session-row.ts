@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../../core/json/json.ts';
 import type { SessionInfo } from '../../../protocol/session.ts';
-import { checkTitle } from '../../rules/size-limits.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson, parseStored } from '../content/open-json.ts';
 import { type Home, sessionPlace } from '../content/places.ts';
@@ -83,5 +82,5 @@ export const nameUntitled = statement(
 
 /** A title as it is stored. */
 export function sealTitle(title: string, home: Home, cipher: Cipher): SqlValue {
-  return cipher.encrypt(JSON.stringify(checkTitle(title)), sessionPlace('title', home));
+  return cipher.encrypt(JSON.stringify(title), sessionPlace('title', home));
 }

@@ -108,7 +108,7 @@ export function* saveSnapshot(
   const next = mutate(current);
   if (next === undefined) return current;
   const isPending = row?.status === code.pending;
-  checkSaved(snapshotId, next, row && { sessionId: row.session_id, isPending });
+  checkSaved(scope, snapshotId, next, row && { sessionId: row.session_id, isPending });
   const session = yield* first(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
   if (session !== undefined) {
     checkFree(session, next.sessionId);
@@ -161,9 +161,6 @@ const listOnce = statement(
 );
 
 function* insert(scope: Scope, next: Snapshot, context: StateContext): Plan<number> {
-  checkScope(scope);
-  checkSessionId(next.sessionId);
-  checkSnapshotId(next.snapshotId);
   yield* checkUnused(next.snapshotId);
   const session = yield* first(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
   const parent = yield* parentOf(session?.row_id, next.parentId);

@@ -155,8 +155,7 @@ export function* label(
   const change = { snapshotId, label: text, expectHead };
   const { lists } = accepted(decideLabel(namedFacts(row), change));
   const place = snapshotPlace('label', homeIn(scope, row.session_id), snapshotId);
-  const value =
-    text === null ? null : context.cipher.encrypt(JSON.stringify(checkLabel(text)), place);
+  const value = text === null ? null : context.cipher.encrypt(JSON.stringify(text), place);
   yield* run(updateLabel, row.row_id, value);
   if (lists) {
     yield* run(listSnapshot, row.row_id, row.session);
