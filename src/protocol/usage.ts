@@ -30,7 +30,7 @@ const keys = [
 ] as const satisfies readonly (keyof Usage)[];
 
 /** The sum of two amounts, by currency. */
-function addCost(a: Cost, b: Cost): Cost {
+export function addCost(a: Cost, b: Cost): Cost {
   const sum: Record<string, number> = { ...a };
   for (const [currency, micros] of Object.entries(b)) sum[currency] = (sum[currency] ?? 0) + micros;
   return sum;

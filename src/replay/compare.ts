@@ -1,10 +1,9 @@
-import { diffJson } from '../core/json/diff.ts';
-import { isJsonArray, isJsonObject, type Json, jsonEqual } from '../core/json/json.ts';
-import { parsePointer } from '../core/json/pointer.ts';
+import { diffJson, valueAt } from '../core/json/diff.ts';
+import { defined, type Json, jsonEqual } from '../core/json/json.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import { textOf } from '../protocol/messages.ts';
 import type { Artifact } from '../protocol/state.ts';
-import type { Cost } from '../protocol/turn.ts';
+import { totalTokens } from '../protocol/usage.ts';
 import type { TurnSide } from './recorded-session.ts';
 import type { ToolCall } from './tool-calls.ts';
 
@@ -56,19 +55,29 @@ export interface Unknown {
 export function compareTurns(
   recorded: TurnSide,
   replayed: TurnSide,
-  options: { readonly unknown?: Unknown; readonly tolerance?: Tolerance | undefined } = {},
+  options: {
+    readonly unknown?: Unknown | undefined;
+    readonly tolerance?: Tolerance | undefined;
+  } = {},
 ): Divergence[] {
   const { unknown, tolerance = {} } = options;
+  const { error, finishReason } = replayed;
+  const ended = error === undefined ? finishReason : `${finishReason}: ${error.message}`;
   return [
     ...compareToolCalls(recorded.toolCalls, replayed.toolCalls),
     ...(unknown?.custom ? [] : compareJson('custom', '/custom', recorded.custom, replayed.custom)),
     ...(unknown?.artifacts ? [] : compareArtifacts(recorded.artifacts, replayed.artifacts)),
-    ...compareValue('finishReason', recorded.finishReason, replayed.finishReason, replayed.error),
+    ...(recorded.finishReason === finishReason
+      ? []
+      : [changed('finishReason', '/finishReason', recorded.finishReason, ended)]),
     ...compareValue('text', spoken(recorded), spoken(replayed)),
     ...compareValue('content', contentOf(recorded), contentOf(replayed)),
-    ...exceeded('tokens', tolerance.tokens, tokensOf(recorded), tokensOf(replayed)),
-    ...costsMore(tolerance.cost, recorded.usage?.cost ?? {}, replayed.usage?.cost ?? {}),
-    ...exceeded('time', tolerance.time, recorded.time, replayed.time),
+    ...exceeded('tokens', '/tokens', tolerance.tokens, tokensOf(recorded), tokensOf(replayed)),
+    ...Object.entries(recorded.usage?.cost ?? {}).flatMap(([currency, spent]) => {
+      const now = replayed.usage?.cost?.[currency] ?? 0;
+      return exceeded('cost', `/cost/${currency}`, tolerance.cost, spent, now);
+    }),
+    ...exceeded('time', '/time', tolerance.time, recorded.time, replayed.time),
   ];
 }
 
@@ -82,7 +91,7 @@ export function spoken({ messages }: Pick<TurnSide, 'messages'>): string {
 
 /** The tokens of a side. */
 export function tokensOf({ usage }: Pick<TurnSide, 'usage'>): number {
-  return usage?.totalTokens ?? (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
+  return totalTokens(usage ?? {});
 }
 
 function modelMessages(messages: readonly Message[]): readonly Message[] {
@@ -97,23 +106,17 @@ function contentOf({ messages }: TurnSide): Json {
   return parts as unknown as Json;
 }
 
-function compareValue(
-  kind: 'finishReason' | 'text' | 'content',
+function changed(
+  kind: DivergenceKind,
+  path: string,
   recorded: Json | undefined,
   replayed: Json | undefined,
-  error?: TurnSide['error'],
-): Divergence[] {
-  if (jsonEqual(recorded ?? null, replayed ?? null)) return [];
-  const shown = error === undefined ? replayed : `${replayed}: ${error.message}`;
-  return [
-    {
-      kind,
-      path: `/${kind}`,
-      change: 'changed',
-      ...(recorded !== undefined && { recorded }),
-      ...(shown !== undefined && { replayed: shown }),
-    },
-  ];
+): Divergence {
+  return { kind, path, change: 'changed', ...defined({ recorded, replayed }) };
+}
+
+function compareValue(kind: 'text' | 'content', recorded: Json, replayed: Json): Divergence[] {
+  return jsonEqual(recorded, replayed) ? [] : [changed(kind, `/${kind}`, recorded, replayed)];
 }
 
 function compareArtifacts(
@@ -122,27 +125,9 @@ function compareArtifacts(
 ): Divergence[] {
   const before = byName(recorded);
   const after = byName(replayed);
-  const divergences: Divergence[] = [];
-  for (const [name, artifact] of before) {
-    const path = `/artifacts/${name}`;
-    const other = after.get(name);
-    if (other === undefined)
-      divergences.push({ kind: 'artifact', path, change: 'removed', recorded: artifact });
-    else if (!jsonEqual(artifact, other))
-      divergences.push({
-        kind: 'artifact',
-        path,
-        change: 'changed',
-        recorded: artifact,
-        replayed: other,
-      });
-  }
-  for (const [name, artifact] of after) {
-    if (before.has(name)) continue;
-    const path = `/artifacts/${name}`;
-    divergences.push({ kind: 'artifact', path, change: 'added', replayed: artifact });
-  }
-  return divergences;
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) =>
+    compareWhole('artifact', `/artifacts/${name}`, before.get(name), after.get(name)),
+  );
 }
 
 function byName(artifacts: readonly Artifact[]): Map<string, Json> {
@@ -150,33 +135,28 @@ function byName(artifacts: readonly Artifact[]): Map<string, Json> {
   return new Map(artifacts.map((each) => [each.name ?? `#${unnamed++}`, each as unknown as Json]));
 }
 
+/** The difference of two values that are shown whole; one that is missing was added or removed. */
+function compareWhole(
+  kind: DivergenceKind,
+  path: string,
+  recorded: Json | undefined,
+  replayed: Json | undefined,
+): Divergence[] {
+  const difference = changed(kind, path, recorded, replayed);
+  if (recorded === undefined) return [{ ...difference, change: 'added' }];
+  if (replayed === undefined) return [{ ...difference, change: 'removed' }];
+  return jsonEqual(recorded, replayed) ? [] : [difference];
+}
+
 function exceeded(
-  kind: 'tokens' | 'time',
+  kind: 'tokens' | 'cost' | 'time',
+  path: string,
   factor: number | undefined,
   recorded: number | undefined,
   replayed: number | undefined,
 ): Divergence[] {
   if (factor === undefined || recorded === undefined || replayed === undefined) return [];
-  if (replayed <= recorded * factor) return [];
-  return [{ kind, path: `/${kind}`, change: 'changed', recorded, replayed }];
-}
-
-/** Compares each currency that both sides have. */
-function costsMore(factor: number | undefined, recorded: Cost, replayed: Cost): Divergence[] {
-  if (factor === undefined) return [];
-  return Object.entries(recorded).flatMap(([currency, spent]) => {
-    const now = replayed[currency] ?? 0;
-    if (now <= spent * factor) return [];
-    return [
-      {
-        kind: 'cost',
-        path: `/cost/${currency}`,
-        change: 'changed',
-        recorded: spent,
-        replayed: now,
-      },
-    ] as const;
-  });
+  return replayed <= recorded * factor ? [] : [changed(kind, path, recorded, replayed)];
 }
 
 /** The tool calls that differ. Calls are paired in order: first those that ask the same, then those of the same tool. */
@@ -186,19 +166,16 @@ function compareToolCalls(
 ): Divergence[] {
   const pairs = pair(recorded, replayed);
   const taken = new Set(pairs.values());
-  const divergences: Divergence[] = [];
-  for (const [at, call] of recorded.entries()) {
+  const divergences = recorded.flatMap((call, at) => {
     const path = `/toolCalls/${at}`;
-    const other = pairs.get(at);
-    const found = other === undefined ? undefined : replayed[other];
-    if (found === undefined)
-      divergences.push({ kind: 'toolCall', path, change: 'removed', recorded: asked(call) });
-    else divergences.push(...compareCall(path, call, found));
-  }
+    const found = replayed[pairs.get(at) ?? -1];
+    return found === undefined
+      ? compareWhole('toolCall', path, asked(call), undefined)
+      : compareCall(path, call, found);
+  });
   for (const [at, call] of replayed.entries()) {
-    if (taken.has(at)) continue;
-    const path = `/toolCalls/${at}`;
-    divergences.push({ kind: 'toolCall', path, change: 'added', replayed: asked(call) });
+    if (!taken.has(at))
+      divergences.push(...compareWhole('toolCall', `/toolCalls/${at}`, undefined, asked(call)));
   }
   return divergences;
 }
@@ -247,30 +224,18 @@ function compareJson(
 ): Divergence[] {
   if (recorded === replayed) return [];
   return diffJson(recorded ?? null, replayed ?? null).map((operation) => {
+    // After earlier operations its places may have moved.
     const before = valueAt(recorded, operation.path);
     const after = 'value' in operation ? operation.value : undefined;
+    const isAdded = operation.op === 'add';
     return {
-      kind,
-      path: path + operation.path,
+      ...changed(kind, path + operation.path, isAdded ? undefined : before, after),
       change: changes[operation.op as keyof typeof changes] ?? 'changed',
-      ...(before !== undefined && operation.op !== 'add' && { recorded: before }),
-      ...(after !== undefined && { replayed: after }),
     };
   });
 }
 
 const changes = { add: 'added', remove: 'removed', replace: 'changed' } as const;
-
-/** The value at a pointer, as far as the document has it: after earlier operations its places may have moved. */
-function valueAt(document: Json | undefined, pointer: string): Json | undefined {
-  let value = document;
-  for (const step of parsePointer(pointer) ?? []) {
-    if (isJsonArray(value)) value = value.at(Number(step));
-    else if (isJsonObject(value)) value = Object.hasOwn(value, step) ? value[step] : undefined;
-    else return undefined;
-  }
-  return value;
-}
 
 /** Whether a difference is one of the kinds, or at or below one of the paths, that do not count. */
 export function isIgnored({ kind, path }: Divergence, ignore: readonly string[]): boolean {

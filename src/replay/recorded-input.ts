@@ -1,3 +1,4 @@
+import { defined } from '../core/json/json.ts';
 import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
 import { pendingInterrupts, requestKey } from '../protocol/messages.ts';
 import { recordOf } from '../protocol/tool-record.ts';
@@ -17,22 +18,19 @@ export function inputOf(
   initial: readonly Message[],
 ): RecordedInput | string {
   const at = userMessageAt(before, added, initial);
-  if (at >= 0) return messageInput(added, at);
+  const message = added[at];
+  if (message !== undefined) {
+    const answer = added.slice(at + 1);
+    return answer.some(({ role }) => role === 'user')
+      ? 'Messages were added while the turn ran; a replay cannot add them at the same moment.'
+      : { input: { message: withoutSnapshot(message) }, answer };
+  }
   const [first] = added;
   const interrupts = pendingInterrupts(before);
   if (first?.role === 'tool' && interrupts.length > 0) {
     return { input: { resume: resumeOf(interrupts, first) }, answer: added };
   }
   return 'The snapshot does not tell what the turn was given.';
-}
-
-function messageInput(added: readonly Message[], at: number): RecordedInput | string {
-  const message = added[at];
-  const answer = added.slice(at + 1);
-  if (message === undefined) return 'The turn has no message.';
-  if (answer.some(({ role }) => role === 'user'))
-    return 'Messages were added while the turn ran; a replay cannot add them at the same moment.';
-  return { input: { message: withoutSnapshot(message) }, answer };
 }
 
 /** The place of the message that started the turn; -1 for a turn that answered interrupts. */
@@ -79,10 +77,10 @@ export function resumeOf(interrupts: readonly ToolRequestPart[], answers: Messag
     if (again !== undefined) restart.push(again);
     else if ('toolResponse' in answer) respond.push(responseOf(answer, request));
   }
-  return {
-    ...(respond.length > 0 && { respond }),
-    ...(restart.length > 0 && { restart }),
-  };
+  return defined({
+    respond: respond.length > 0 ? respond : undefined,
+    restart: restart.length > 0 ? restart : undefined,
+  });
 }
 
 function isAnswer(part: Part): part is ToolResponsePart | ToolRequestPart {
@@ -91,7 +89,7 @@ function isAnswer(part: Part): part is ToolResponsePart | ToolRequestPart {
 
 function namedBy(part: ToolResponsePart | ToolRequestPart): { name: string; ref?: string } {
   const { name, ref } = 'toolResponse' in part ? part.toolResponse : part.toolRequest;
-  return { name, ...(ref !== undefined && { ref }) };
+  return defined({ name, ref });
 }
 
 type Value = ToolRequestPart['toolRequest']['input'];

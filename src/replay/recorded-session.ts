@@ -1,5 +1,5 @@
 import { lastRound } from '../agent/turn/turn-state.ts';
-import type { Json } from '../core/json/json.ts';
+import { defined, type Json } from '../core/json/json.ts';
 import { isExecutedByCaller } from '../generate/tool/caller-tools.ts';
 import type { Message } from '../protocol/message.ts';
 import type { SessionInfo } from '../protocol/session.ts';
@@ -102,6 +102,19 @@ export function recordedSession(
   return { session, turns, skipped, document };
 }
 
+/** The turns on the path to a snapshot, oldest first. */
+export function turnsUpTo(
+  { turns, document }: RecordedSession,
+  snapshotId: string | undefined,
+): readonly RecordedTurn[] {
+  const parents = new Map(
+    document.snapshots.map((each) => [String(each.snapshotId), each.parentId]),
+  );
+  const path = new Set<string>();
+  for (let id: unknown = snapshotId; typeof id === 'string'; id = parents.get(id)) path.add(id);
+  return turns.filter((turn) => path.has(turn.snapshotId));
+}
+
 function isForked(
   { forkedFrom }: SessionInfo,
   { snapshot }: ImportRow,
@@ -114,12 +127,9 @@ function isForked(
 
 /** The snapshot before the turn: those of its tool iterations belong to it. */
 function baseOf(row: ImportRow, rows: ReadonlyMap<string, ImportRow>): ImportRow | undefined {
-  let { parentId } = row.snapshot;
-  let parent = parentId === undefined ? undefined : rows.get(parentId);
-  while (parent?.snapshot.event === 'toolIterationEnd') {
-    ({ parentId } = parent.snapshot);
-    parent = parentId === undefined ? undefined : rows.get(parentId);
-  }
+  let parent = rows.get(row.snapshot.parentId ?? '');
+  while (parent?.snapshot.event === 'toolIterationEnd')
+    parent = rows.get(parent.snapshot.parentId ?? '');
   return parent;
 }
 
@@ -145,7 +155,7 @@ function readTurn(
     sessionId: session.sessionId,
     agent: session.agent,
     snapshotId,
-    ...(base && { parentId: base.snapshot.snapshotId }),
+    ...defined({ parentId: base?.snapshot.snapshotId, finishReason, error, usage }),
     turnIndex,
     input: withCallerTools(read.input, toolCalls),
     before: {
@@ -157,9 +167,6 @@ function readTurn(
     },
     ...sideOf(read.answer, state),
     toolCalls,
-    ...(finishReason && { finishReason }),
-    ...(error && { error }),
-    ...(usage && { usage }),
     ...timeOf(snapshot),
   };
 }
@@ -189,7 +196,7 @@ function sideOf(
 ): Pick<TurnSide, 'messages' | 'custom' | 'artifacts'> {
   return {
     messages,
-    ...(state?.custom !== undefined && { custom: state.custom }),
+    ...defined({ custom: state?.custom }),
     artifacts: state?.artifacts ?? [],
   };
 }

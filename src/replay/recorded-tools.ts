@@ -1,6 +1,6 @@
 import { InvocationSession } from '../agent/turn/invocation.ts';
 import { contentHash } from '../core/json/hash.ts';
-import { type Json, jsonEqual, toJson } from '../core/json/json.ts';
+import { defined, type Json, jsonEqual, toJson } from '../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../core/json/patch.ts';
 import type { ReplayedCall, ToolOutcome, ToolReplay } from '../generate/hooks.ts';
 import type { ModelRef } from '../generate/model.ts';
@@ -36,7 +36,7 @@ export function recordedTools(turn: RecordedTurn, modes: ToolModes): RecordedToo
   ): Promise<ToolOutcome> => {
     const { name, input = null } = request.toolRequest;
     const recorded = take(request) ?? takeNamed(unused, name);
-    const output = await fn({ name, input, ...(recorded && { recorded }) });
+    const output = await fn({ name, input, ...defined({ recorded }) });
     return {
       response: respond(request.toolRequest, toJson(output ?? null, `The answer to "${name}"`)),
     };

@@ -1,5 +1,13 @@
 import { contentHash } from '../core/json/hash.ts';
-import { isJsonArray, isJsonObject, type Json, toJson } from '../core/json/json.ts';
+import {
+  type Defined,
+  defined,
+  isJsonArray,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  toJson,
+} from '../core/json/json.ts';
 import { fileHashOf } from '../protocol/artifacts.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
@@ -27,7 +35,7 @@ export async function redactExport(
   const rows = snapshots.map(({ snapshot, totals, state }) => {
     const redacted = fromPlainState({
       messages: state.history.toArray().map(redact.message),
-      ...(state.custom !== undefined && { custom: redact.value(state.custom) }),
+      ...redact.fields({ custom: state.custom }),
       artifacts: state.artifacts.map(redact.artifact),
     });
     const { error, label } = snapshot;
@@ -35,7 +43,7 @@ export async function redactExport(
       snapshot: {
         ...snapshot,
         ...(error && { error: { status: error.status, message: transform(error.message) } }),
-        ...(label !== undefined && { label: transform(label) }),
+        ...redact.fields({ label }),
         stateHash: hashState(redacted),
         sessionId: session.sessionId,
         orphaned: false,
@@ -45,23 +53,10 @@ export async function redactExport(
     };
   });
   const { title, metadata, ...info } = session;
-  return await toSessionExport(
-    {
-      ...info,
-      ...(title !== undefined && { title: transform(title) }),
-      ...(metadata && { metadata: redact.value(metadata) as typeof metadata }),
-    },
-    rows,
-  );
+  return await toSessionExport({ ...info, ...redact.fields({ title, metadata }) }, rows);
 }
 
-interface Redactor {
-  value(value: Json): Json;
-  message(message: Message): Message;
-  artifact(artifact: Artifact): Artifact;
-}
-
-function redactor(transform: RedactText): Redactor {
+function redactor(transform: RedactText) {
   const hashes = new Map<string, string>();
   const value = (given: Json): Json => {
     if (typeof given === 'string') return transform(given);
@@ -71,11 +66,28 @@ function redactor(transform: RedactText): Redactor {
       Object.entries(given).map(([key, each]) => [key, value(each ?? null)]),
     );
   };
+  /** The fields that are there, redacted. Texts stay texts, and objects keep their keys. */
+  const fields = <Fields extends object>(given: Fields): Defined<Fields> =>
+    value(defined(given) as JsonObject) as Defined<Fields>;
+  /** Everything but the names that hold a conversation together. */
+  const content = (part: Part): Part => {
+    if ('toolRequest' in part) {
+      const { input, ...names } = part.toolRequest;
+      return { toolRequest: { ...names, ...fields({ input }) } };
+    }
+    if ('toolResponse' in part) {
+      const { output, content: attached, ...names } = part.toolResponse;
+      return { toolResponse: { ...names, ...fields({ output, content: attached }) } };
+    }
+    // The copy has no files: what they say cannot be redacted.
+    if (fileHashOf(part) !== undefined) return { media: { url: 'data:,' } };
+    return value(part as unknown as Json) as unknown as Part;
+  };
   const part = (given: Part): Part => {
-    const { metadata, ...content } = given;
+    const { metadata, ...bare } = given;
     const { recorded: _, ...rest } = metadata ?? {};
     const changed = {
-      ...redactContent(content as Part, value),
+      ...content(bare as Part),
       ...(Object.keys(rest).length > 0 && { metadata: value(rest) }),
     } as Part;
     const kept = recordOf(given);
@@ -85,20 +97,14 @@ function redactor(transform: RedactText): Redactor {
   };
   const artifact = (given: Artifact): Artifact => {
     const { name, parts, metadata } = given;
-    const changed = {
-      ...(name !== undefined && { name }),
-      parts: parts.map(part),
-      ...(metadata && { metadata: value(metadata) as typeof metadata }),
-    };
+    const changed = { ...defined({ name }), parts: parts.map(part), ...fields({ metadata }) };
     hashes.set(hashOf(given), hashOf(changed));
     return changed;
   };
   const record = ({ custom, artifacts, resumed, input, ...rest }: ToolRecord): ToolRecord => ({
     ...rest,
     ...(custom && {
-      custom: custom.map((each) =>
-        each.value === undefined ? each : { ...each, value: value(each.value) },
-      ),
+      custom: custom.map((each) => ({ ...each, ...fields({ value: each.value }) })),
     }),
     ...(artifacts && {
       artifacts: {
@@ -110,39 +116,14 @@ function redactor(transform: RedactText): Redactor {
         ),
       },
     }),
-    ...(resumed !== undefined && { resumed: value(resumed) }),
-    ...(input !== undefined && { input: value(input) }),
+    ...fields({ resumed, input }),
   });
-  return {
-    value,
-    artifact,
-    message: ({ role, content, metadata }) => ({
-      role,
-      content: content.map(part),
-      ...(metadata && { metadata: value(metadata) as typeof metadata }),
-    }),
-  };
-}
-
-/** Everything but the names that hold a conversation together. */
-function redactContent(part: Part, value: (given: Json) => Json): Part {
-  if ('toolRequest' in part) {
-    const { input, ...names } = part.toolRequest;
-    return { toolRequest: { ...names, ...(input !== undefined && { input: value(input) }) } };
-  }
-  if ('toolResponse' in part) {
-    const { output, content, ...names } = part.toolResponse;
-    return {
-      toolResponse: {
-        ...names,
-        ...(output !== undefined && { output: value(output) }),
-        ...(content && { content: value(content) as typeof content }),
-      },
-    };
-  }
-  // The copy has no files: what they say cannot be redacted.
-  if (fileHashOf(part) !== undefined) return { media: { url: 'data:,' } };
-  return value(part as unknown as Json) as unknown as Part;
+  const message = ({ role, content: parts, metadata }: Message): Message => ({
+    role,
+    content: parts.map(part),
+    ...fields({ metadata }),
+  });
+  return { fields, artifact, message };
 }
 
 function hashOf(artifact: Artifact): string {

@@ -8,7 +8,12 @@ import type { Input } from '../protocol/turn.ts';
 import { compareTurns, type Divergence, isIgnored, type Unknown } from './compare.ts';
 import type { ReplayChanges, ReplayOptions } from './options.ts';
 import { resumeOf } from './recorded-input.ts';
-import type { RecordedSession, RecordedTurn, SkippedTurn } from './recorded-session.ts';
+import {
+  type RecordedSession,
+  type RecordedTurn,
+  type SkippedTurn,
+  turnsUpTo,
+} from './recorded-session.ts';
 import { createScratch, type ReplayedSide, replayTurn, type Scratch } from './replay-turn.ts';
 import { shownSide, type TurnReport } from './report.ts';
 import { scoreTurn } from './scorers.ts';
@@ -34,8 +39,8 @@ export interface SessionRun {
   readonly options: ReplayOptions;
   /** Turns that an earlier replay has done. */
   readonly done: ReadonlySet<string>;
-  /** Throws when the replay must end. */
-  checkGoOn(): void;
+  /** Whether there is budget for another turn. Throws when the replay was stopped. */
+  mayContinue(): boolean;
 }
 
 /** Replays the turns of a session, parents first. */
@@ -60,7 +65,7 @@ export async function* replaySession(
   const places = new Map<string, string | undefined>();
   for (const turn of turns) {
     if (options.mode !== 'conversation' && run.done.has(turn.snapshotId)) continue;
-    run.checkGoOn();
+    if (!run.mayContinue()) return;
     const next = await nextTurn({ app, scratch, session, turn, changes, options, places });
     yield typeof next === 'string'
       ? { skipped: { ...placeOf(turn), reason: next } }
@@ -91,16 +96,10 @@ function refusal(
 
 /** The turns to replay; without branches, those on the path to the head. */
 function chosenTurns(
-  { session, turns, document }: RecordedSession,
+  session: RecordedSession,
   { branches = 'all' }: ReplayOptions,
 ): readonly RecordedTurn[] {
-  if (branches === 'all') return turns;
-  const parents = new Map(
-    document.snapshots.map(({ snapshotId, parentId }) => [String(snapshotId), parentId]),
-  );
-  const path = new Set<string>();
-  for (let id: unknown = session.headId; typeof id === 'string'; id = parents.get(id)) path.add(id);
-  return turns.filter(({ snapshotId }) => path.has(snapshotId));
+  return branches === 'all' ? session.turns : turnsUpTo(session, session.session.headId);
 }
 
 interface NextTurn {
@@ -169,15 +168,16 @@ async function reportOf(
   const unknown = isPrompt ? unknownEffects(turn, spec.initialState) : undefined;
   const { tolerance, ignore = [], score = [] } = options;
   const divergences = [
-    ...compareTurns(turn, side, { ...(unknown && { unknown }), tolerance }),
+    ...compareTurns(turn, side, { unknown, tolerance }),
     ...(ignoresModel ? [modelNotUsed] : []),
   ].filter((divergence) => !isIgnored(divergence, ignore));
   const scored = { input: turn.input, recorded: turn, replayed: side, divergences };
+  const { snapshotId, turnIndex, sessionId, agent } = turn;
   return {
-    ...placeOf(turn),
-    turnIndex: turn.turnIndex,
-    snapshotId: turn.snapshotId,
-    agent: turn.agent,
+    sessionId,
+    snapshotId,
+    turnIndex,
+    agent,
     input: turn.input,
     divergences,
     scores: await scoreTurn(score, scored),

@@ -4,7 +4,7 @@ import type { PromptChanges } from '../agent/spec/spec.ts';
 import { lastRound } from '../agent/turn/turn-state.ts';
 import type { App } from '../app.ts';
 import { toErrorBody, toWaymarkError } from '../core/error.ts';
-import type { JsonObject } from '../core/json/json.ts';
+import { defined, type JsonObject } from '../core/json/json.ts';
 import { toolReplay } from '../generate/hooks.ts';
 import type { ModelRef } from '../generate/model.ts';
 import type { Input, Output } from '../protocol/turn.ts';
@@ -38,7 +38,7 @@ export interface TurnRun {
 export interface ReplayedSide {
   readonly side: TurnSide;
   /** The snapshot that it ended with, if it ended well. */
-  readonly snapshotId?: string;
+  readonly snapshotId: string | undefined;
   readonly missing: readonly string[];
   /** The turn called models, and not the one that it was to be run with. */
   readonly ignoresModel: boolean;
@@ -64,35 +64,32 @@ export async function replayTurn(
   const side: TurnSide = {
     ...contentOf(scratch, base, state),
     finishReason: failure === undefined ? (output?.finishReason ?? 'other') : 'failed',
-    ...(failure && { error: toErrorBody(failure) }),
-    ...(output?.output !== undefined && { output: output.output }),
-    ...(output?.usage && { usage: output.usage }),
+    ...defined({
+      error: failure && toErrorBody(failure),
+      output: output?.output,
+      usage: output?.usage,
+    }),
     time,
   };
-  const isGood = failure === undefined && snapshotId !== undefined;
   const callsModels = tools.models.length > 0 || tokensOf(side) > 0;
   const ignoresModel = run.model !== undefined && callsModels && !tools.models.includes(run.model);
-  return { side, ...(isGood && { snapshotId }), missing: tools.missing, ignoresModel };
+  const ended = failure === undefined ? snapshotId : undefined;
+  return { side, snapshotId: ended, missing: tools.missing, ignoresModel };
 }
 
 async function perform(
   { agent, fork }: Scratch,
   { input, from, model, context, signal }: TurnRun,
-): Promise<{ output?: Output; snapshotId?: string; error?: Error }> {
+): Promise<{ output?: Output; snapshotId?: string | undefined; error?: Error }> {
   let snapshotId: string | undefined;
   const { requestId: _, detach: __, ...asked } = input;
   try {
     // An interrupt is answered once in a session.
     const start = from !== undefined && input.resume !== undefined ? await fork(from) : from;
-    const turn = agent.stream(asked, {
-      ...(start !== undefined && { snapshotId: start }),
-      context,
-      ...(model !== undefined && { model }),
-      ...(signal && { signal }),
-    });
+    const turn = agent.stream(asked, { context, ...defined({ snapshotId: start, model, signal }) });
     for await (const chunk of turn.stream) snapshotId ??= chunk.turnStart?.snapshotId;
     const output = await turn.output;
-    return { output, ...(snapshotId !== undefined && { snapshotId }) };
+    return { output, snapshotId };
   } catch (error) {
     return { error: toWaymarkError(error) };
   }
@@ -103,13 +100,9 @@ function contentOf(
   base: SessionState | undefined,
   state: SessionState | undefined,
 ): Pick<TurnSide, 'messages' | 'toolCalls' | 'custom' | 'artifacts'> {
-  if (state === undefined)
-    return {
-      messages: [],
-      toolCalls: [],
-      ...(base?.custom !== undefined && { custom: base.custom }),
-      artifacts: base?.artifacts ?? [],
-    };
+  const { custom, artifacts = [] } = state ?? base ?? {};
+  const rest = { ...defined({ custom }), artifacts };
+  if (state === undefined) return { messages: [], toolCalls: [], ...rest };
   const before = base === undefined ? [] : lastRound(base.history);
   const added = addedBy(base, state);
   const read = inputOf(before, added, agent.spec.initialMessages ?? []);
@@ -120,8 +113,7 @@ function contentOf(
       typeof read === 'string' ? [] : answeredBy(read.input, before),
       messages,
     ),
-    ...(state.custom !== undefined && { custom: state.custom }),
-    artifacts: state.artifacts,
+    ...rest,
   };
 }
 

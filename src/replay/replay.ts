@@ -2,17 +2,18 @@ import { internalsOf } from '../agent/define/create-agent.ts';
 import type { App } from '../app.ts';
 import { toWaymarkError } from '../core/error.ts';
 import { sha256 } from '../core/json/hash.ts';
+import { defined } from '../core/json/json.ts';
 import { checkOptions } from '../core/options.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Cost } from '../protocol/turn.ts';
+import { addCost } from '../protocol/usage.ts';
 import type { SessionExport } from '../session/export-session.ts';
-import type { FoundSession } from './find-sessions.ts';
-import { findSessions } from './find-sessions.ts';
+import { type FoundSession, findSessions } from './find-sessions.ts';
 import { type ReplayOptions, replayOptionNames } from './options.ts';
 import { recordedSession, type SkippedTurn } from './recorded-session.ts';
 import { replaySession, type SessionEvent } from './replay-session.ts';
-import { addCosts, type ReplayReport, type TurnReport, toReport } from './report.ts';
-import { openResults, type ResultLine, type ResultsFile } from './results-file.ts';
+import { type ReplayReport, type TurnReport, toReport } from './report.ts';
+import { openResults } from './results-file.ts';
 
 /**
  * Runs recorded turns again and reports what differs. The sessions are copied into memory: the store that they come from is only
@@ -27,96 +28,89 @@ import { openResults, type ResultLine, type ResultsFile } from './results-file.t
  */
 export async function replay(app: App, options: ReplayOptions): Promise<ReplayReport> {
   checkOptions(options, replayOptionNames, 'replay()');
-  const { concurrency = 4, signal } = options;
-  const work = await openWork(app, options);
-  const found = findSessions(app, options.sessions);
-  const worker = async (): Promise<void> => {
-    for await (const session of shared(found)) {
-      signal?.throwIfAborted();
-      if (work.isSpent()) return;
-      await work.replay(session);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.max(1, concurrency) }, worker));
-  return work.report();
-}
-
-/** Lets several loops read one iterator: leaving a loop does not end it. */
-async function* shared<Item>(items: AsyncGenerator<Item>): AsyncGenerator<Item> {
-  for (let next = await items.next(); !next.done; next = await items.next()) yield next.value;
-}
-
-interface Work {
-  isSpent(): boolean;
-  replay(session: FoundSession): Promise<void>;
-  report(): ReplayReport;
-}
-
-class BudgetSpent extends Error {}
-
-async function openWork(app: App, options: ReplayOptions): Promise<Work> {
-  const { budget = {}, onProgress, signal, resume } = options;
+  const { concurrency = 4, budget = {}, onProgress, signal, resume } = options;
   const file = resume === undefined ? undefined : await openResults(resume, fingerprint(options));
-  const turns: TurnReport[] = [];
+  const earlier = file?.earlier ?? [];
+  const doneSessions = new Set(
+    earlier.flatMap((line) => ('session' in line ? [line.session] : [])),
+  );
+  const doneSnapshots = new Set<string>();
+  let turns: TurnReport[] = [];
   const skipped: SkippedTurn[] = [];
-  const earlier = readEarlier(file);
   let sessions = 0;
-  let isSpent = false;
   let divergent = 0;
-  const spent = { tokens: 0, cost: {} as Cost, turns: 0 };
+  const spent = { tokens: 0, cost: {} as Cost, turns: 0, isOver: false };
 
-  const checkGoOn = (): void => {
-    signal?.throwIfAborted();
-    const { tokens = Infinity, cost = {}, turns: most = Infinity } = budget;
-    isSpent ||= spent.tokens >= tokens || spent.turns >= most;
-    isSpent ||= Object.entries(cost).some(([name, sum]) => (spent.cost[name] ?? 0) >= sum);
-    if (isSpent) throw new BudgetSpent();
-  };
   const note = (event: SessionEvent): void => {
     if ('skipped' in event) skipped.push(event.skipped);
     else turns.push(event.turn);
-    if ('turn' in event && event.turn.divergences.length > 0) divergent++;
-    const turn = 'turn' in event ? { turn: event.turn } : {};
-    onProgress?.({ sessions, turns: turns.length, divergent, ...turn });
-  };
-  // A conversation starts over: its answers depend on each other.
-  const forget = (sessionId: string): void => {
-    const others = turns.filter((turn) => turn.sessionId !== sessionId);
-    turns.splice(0, turns.length, ...others);
+    const turn = 'turn' in event ? event.turn : undefined;
+    if (turn && turn.divergences.length > 0) divergent++;
+    onProgress?.({ sessions, turns: turns.length, divergent, ...defined({ turn }) });
   };
   const add = async (event: SessionEvent): Promise<void> => {
     if ('turn' in event) {
       const { tokens, cost = {} } = event.turn.replayed;
       spent.tokens += tokens;
-      spent.cost = addCosts([spent.cost, cost]);
+      spent.cost = addCost(spent.cost, cost);
       spent.turns++;
     }
     note(event);
     await file?.add(event);
   };
-  for (const event of earlier.events) note(event);
-
-  return {
-    isSpent: () => isSpent,
-    async replay(session) {
-      sessions++;
-      if (earlier.sessions.has(session.name)) return;
-      const read = await readSession(session, app, options);
-      if (!('turns' in read)) await add(read);
-      else {
-        if (options.mode === 'conversation') forget(read.session.sessionId);
-        try {
-          const run = { app, options, done: earlier.snapshots, checkGoOn };
-          for await (const event of replaySession(read, run)) await add(event);
-        } catch (error) {
-          if (error instanceof BudgetSpent) return;
-          throw error;
-        }
-      }
-      await file?.add({ session: session.name });
-    },
-    report: () => toReport(turns, { skipped, sessions, ...(isSpent && { stopped: 'budget' }) }),
+  const mayContinue = (): boolean => {
+    signal?.throwIfAborted();
+    const { tokens = Infinity, cost = {}, turns: most = Infinity } = budget;
+    spent.isOver ||= spent.tokens >= tokens || spent.turns >= most;
+    spent.isOver ||= Object.entries(cost).some(([name, sum]) => (spent.cost[name] ?? 0) >= sum);
+    return !spent.isOver;
   };
+  const replayOne = async (found: FoundSession): Promise<void> => {
+    sessions++;
+    if (doneSessions.has(found.name)) return;
+    const read = await readSession(found, app, options);
+    if (!('turns' in read)) await add(read);
+    else {
+      // A conversation starts over: its answers depend on each other.
+      if (options.mode === 'conversation')
+        turns = turns.filter(({ sessionId }) => sessionId !== read.session.sessionId);
+      let isCut = false;
+      const goOn = (): boolean => {
+        isCut = !mayContinue();
+        return !isCut;
+      };
+      const run = { app, options, done: doneSnapshots, mayContinue: goOn };
+      for await (const event of replaySession(read, run)) await add(event);
+      if (isCut) return;
+    }
+    await file?.add({ session: found.name });
+  };
+
+  for (const line of earlier) {
+    if (!('turn' in line || 'skipped' in line)) continue;
+    const { snapshotId } = 'turn' in line ? line.turn : line.skipped;
+    if (snapshotId !== undefined) doneSnapshots.add(snapshotId);
+    note(line);
+  }
+  const found = findSessions(app, options.sessions);
+  const worker = async (): Promise<void> => {
+    for await (const session of shared(found)) {
+      signal?.throwIfAborted();
+      if (spent.isOver) return;
+      await replayOne(session);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.max(1, concurrency) }, worker));
+  return toReport(turns, {
+    skipped,
+    sessions,
+    ...(spent.isOver && { stopped: 'budget' as const }),
+  });
+}
+
+/** Lets several loops read one iterator: leaving a loop does not end it. */
+async function* shared<Item>(items: AsyncGenerator<Item>): AsyncGenerator<Item> {
+  for (let next = await items.next(); !next.done; next = await items.next()) yield next.value;
 }
 
 /** Reads a session; one that cannot be read is skipped, and says why. */
@@ -148,34 +142,9 @@ function initialMessagesOf(
   return (agent && internalsOf(agent).spec.initialMessages) ?? [];
 }
 
-/** The results of an earlier run of this replay. */
-function readEarlier(file: ResultsFile | undefined): {
-  readonly events: readonly SessionEvent[];
-  readonly sessions: ReadonlySet<string>;
-  readonly snapshots: ReadonlySet<string>;
-} {
-  const lines: readonly ResultLine[] = file?.earlier ?? [];
-  const events = lines.filter((line) => 'turn' in line || 'skipped' in line);
-  return {
-    events,
-    sessions: new Set(lines.flatMap((line) => ('session' in line ? [line.session] : []))),
-    snapshots: new Set(
-      events.flatMap((event) =>
-        'turn' in event ? [event.turn.snapshotId] : (event.skipped.snapshotId ?? []),
-      ),
-    ),
-  };
-}
-
 /** Identifies a replay by its options, as far as they can be compared. */
-function fingerprint({
-  sessions,
-  with: changes,
-  tools,
-  mode,
-  branches,
-  ignore,
-}: ReplayOptions): string {
+function fingerprint(options: ReplayOptions): string {
+  const { sessions, with: changes, tools, mode, branches, ignore } = options;
   const described = JSON.stringify([sessions, changes, tools, mode, branches, ignore], describe);
   return sha256(described).slice(0, 16);
 }

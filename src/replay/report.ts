@@ -1,5 +1,6 @@
-import type { Json } from '../core/json/json.ts';
+import { defined, type Json } from '../core/json/json.ts';
 import type { Cost, Input } from '../protocol/turn.ts';
+import { addCost } from '../protocol/usage.ts';
 import { type Divergence, spoken, tokensOf } from './compare.ts';
 import type { SkippedTurn, TurnSide } from './recorded-session.ts';
 
@@ -64,9 +65,6 @@ export interface TurnReport {
   readonly replayed: ShownSide;
 }
 
-/** The sums of one side. */
-interface ReplayTotals extends TurnCost {}
-
 /** The result of a replay. */
 export interface ReplayReport {
   /** The replayed turns. */
@@ -82,9 +80,9 @@ export interface ReplayReport {
   /** The mean of each scorer, by name. */
   readonly scores: Readonly<Record<string, number>>;
   /** The sums of the recording. */
-  readonly recorded: ReplayTotals;
+  readonly recorded: TurnCost;
   /** The sums of the replay. */
-  readonly replayed: ReplayTotals;
+  readonly replayed: TurnCost;
   /** Why the replay ended before all turns were replayed. */
   readonly stopped?: 'budget' | 'aborted';
 }
@@ -92,52 +90,39 @@ export interface ReplayReport {
 /** Sums up the turns of a replay. */
 export function toReport(
   turns: readonly TurnReport[],
-  rest: Pick<ReplayReport, 'skipped' | 'sessions'> & { readonly stopped?: ReplayReport['stopped'] },
+  rest: Pick<ReplayReport, 'skipped' | 'sessions' | 'stopped'>,
 ): ReplayReport {
   const divergent = turns.filter(({ divergences }) => divergences.length > 0).length;
-  const { stopped, ...counts } = rest;
   return {
     turns,
-    ...counts,
+    ...rest,
     divergent,
     // A replay of nothing shows nothing, so a check of `same` must not pass on a wrong id or an empty store.
     same: turns.length > 0 && divergent === 0,
     scores: meansOf(turns),
     recorded: sumOf(turns.map(({ recorded }) => recorded)),
     replayed: sumOf(turns.map(({ replayed }) => replayed)),
-    ...(stopped && { stopped }),
   };
 }
 
-function sumOf(costs: readonly TurnCost[]): ReplayTotals {
-  const add = (values: readonly number[]): number => values.reduce((sum, each) => sum + each, 0);
-  const cost = addCosts(costs.flatMap(({ cost: known }) => (known === undefined ? [] : [known])));
+function sumOf(costs: readonly TurnCost[]): TurnCost {
+  const cost = costs.reduce<Cost>((total, each) => addCost(total, each.cost ?? {}), {});
   return {
-    tokens: add(costs.map(({ tokens }) => tokens)),
+    tokens: sum(costs.map(({ tokens }) => tokens)),
     ...(Object.keys(cost).length > 0 && { cost }),
-    time: add(costs.map(({ time }) => time)),
+    time: sum(costs.map(({ time }) => time)),
   };
 }
 
-/** Costs added up by currency. */
-export function addCosts(costs: readonly Cost[]): Cost {
-  const sum: Record<string, number> = {};
-  for (const cost of costs)
-    for (const [currency, amount] of Object.entries(cost))
-      sum[currency] = (sum[currency] ?? 0) + amount;
-  return sum;
+function sum(values: readonly number[]): number {
+  return values.reduce((total, each) => total + each, 0);
 }
 
 function meansOf(turns: readonly TurnReport[]): Record<string, number> {
   const all = new Map<string, number[]>();
   for (const { scores } of turns)
     for (const { name, score } of scores) all.set(name, [...(all.get(name) ?? []), score]);
-  return Object.fromEntries(
-    [...all].map(([name, values]) => [
-      name,
-      values.reduce((sum, each) => sum + each, 0) / values.length,
-    ]),
-  );
+  return Object.fromEntries([...all].map(([name, values]) => [name, sum(values) / values.length]));
 }
 
 /** A side of a turn, as reports show it. */
@@ -146,16 +131,12 @@ export function shownSide(side: TurnSide): ShownSide {
   const { cost } = side.usage ?? {};
   return {
     text: spoken(side),
-    toolCalls: toolCalls.map(({ name, input, output, interrupt }) => ({
-      name,
-      input,
-      ...(output !== undefined && { output }),
-      ...(interrupt !== undefined && { interrupt }),
-    })),
-    ...(finishReason && { finishReason }),
+    toolCalls: toolCalls.map(({ name, input, output, interrupt }) =>
+      defined({ name, input, output, interrupt }),
+    ),
+    ...defined({ finishReason, cost }),
     ...(error && { error: { status: error.status, message: error.message } }),
     tokens: tokensOf(side),
-    ...(cost !== undefined && { cost }),
     time,
   };
 }

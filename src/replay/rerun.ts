@@ -2,9 +2,14 @@ import { createAgent, internalsOf } from '../agent/define/create-agent.ts';
 import type { Agent } from '../agent/spec/agent.ts';
 import type { AgentSpec } from '../agent/spec/spec.ts';
 import { WaymarkError } from '../core/error.ts';
-import type { JsonObject } from '../core/json/json.ts';
+import { defined, type JsonObject } from '../core/json/json.ts';
 import { toolReplay } from '../generate/hooks.ts';
-import { type RecordedSession, type RecordedTurn, recordedSession } from './recorded-session.ts';
+import {
+  type RecordedSession,
+  type RecordedTurn,
+  recordedSession,
+  turnsUpTo,
+} from './recorded-session.ts';
 import { recordedTools } from './recorded-tools.ts';
 
 /** Which turns to run again, and what to change. */
@@ -67,8 +72,7 @@ export async function rerun(
       .run(recordedTools(turn, request.tools), () =>
         variant.run(input, {
           ...(snapshotId === undefined ? { sessionId } : { snapshotId }),
-          ...(request.model !== undefined && { model: request.model }),
-          ...(signal && { signal }),
+          ...defined({ model: request.model, signal }),
           ...whose,
           throwOnError: false,
         }),
@@ -90,12 +94,7 @@ export async function rerun(
   const title = `${session.session.title ?? 'Session'} (replay)`;
   const metadata = { [rerunMark]: request.snapshotId };
   await agent.updateSession(sessionId, { title, metadata }, whose);
-  return {
-    sessionId,
-    turns: done,
-    ...(snapshotId !== undefined && { snapshotId }),
-    ...(stopped !== undefined && { stopped }),
-  };
+  return { sessionId, turns: done, ...defined({ snapshotId, stopped }) };
 }
 
 function cancelled(): WaymarkError {
@@ -124,28 +123,16 @@ async function recordingOf(
 }
 
 function chosenTurns(
-  { turns, skipped, document }: RecordedSession,
+  session: RecordedSession,
   { snapshotId, scope }: RerunRequest,
 ): readonly RecordedTurn[] {
-  const byId = new Map(turns.map((turn) => [turn.snapshotId, turn]));
-  const last = byId.get(snapshotId);
-  if (last === undefined) {
-    const reason = skipped.find((each) => each.snapshotId === snapshotId)?.reason;
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
-      reason ?? 'This snapshot is not the end of a turn that is stored in this session.',
-    );
-  }
-  if (scope === 'turn') return [last];
-  const parents = new Map(
-    document.snapshots.map((each) => [String(each.snapshotId), each.parentId]),
+  const last = session.turns.find((turn) => turn.snapshotId === snapshotId);
+  if (last !== undefined) return scope === 'turn' ? [last] : turnsUpTo(session, snapshotId);
+  const skipped = session.skipped.find((each) => each.snapshotId === snapshotId);
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    skipped?.reason ?? 'This snapshot is not the end of a turn that is stored in this session.',
   );
-  const path: RecordedTurn[] = [];
-  for (let id: unknown = snapshotId; typeof id === 'string'; id = parents.get(id)) {
-    const turn = byId.get(id);
-    if (turn !== undefined) path.unshift(turn);
-  }
-  return path;
 }
 
 /** The agent with what the request changes. It is used for these turns only, and no other process continues them. */
@@ -157,6 +144,5 @@ function changedSpec(spec: AgentSpec, { system, config, tools }: RerunRequest): 
       `Agent "${spec.name}" is a custom agent: its code decides what it sends to models. Run it again with live tools and without changes.`,
     );
   }
-  const changes = { ...(system !== undefined && { system }), ...(config && { config }) };
-  return { ...spec, ...(isChanged && spec.withChanges?.(changes)) };
+  return { ...spec, ...(isChanged && spec.withChanges?.(defined({ system, config }))) };
 }

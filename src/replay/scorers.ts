@@ -1,4 +1,4 @@
-import { type Json, jsonEqual } from '../core/json/json.ts';
+import { defined, type Json, jsonEqual } from '../core/json/json.ts';
 import { parse, type Schema } from '../core/schema/schema.ts';
 import type { Input } from '../protocol/turn.ts';
 import { type Divergence, spoken } from './compare.ts';
@@ -48,7 +48,7 @@ export async function scoreTurn(
 function toScore(verdict: Verdict): Omit<TurnReport['scores'][number], 'name'> {
   if (typeof verdict !== 'object') return { score: Number(verdict) };
   const { score, reason } = verdict;
-  return { score: Number(score), ...(reason !== undefined && { reason }) };
+  return { score: Number(score), ...defined({ reason }) };
 }
 
 /** The part of a turn that is scored. `output` is the structured output, or the text of an agent without one. */

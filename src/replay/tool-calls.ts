@@ -1,7 +1,7 @@
-import { isJsonObject, type Json } from '../core/json/json.ts';
+import { defined, isJsonObject, type Json } from '../core/json/json.ts';
 import type { ToolOutcome } from '../generate/hooks.ts';
 import { keptResponse } from '../generate/tool/resume.ts';
-import type { Message, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
+import type { Message, ToolRequestPart } from '../protocol/message.ts';
 import {
   isInterrupted,
   openToolRequests,
@@ -68,29 +68,12 @@ function callOf(request: ToolRequestPart, outcome: ToolOutcome): ToolCall {
   const { name, ref, input = null } = request.toolRequest;
   const part = 'response' in outcome ? outcome.response : outcome.interrupted;
   const record = recordOf(part);
-  return {
-    name,
-    ...(ref !== undefined && { ref }),
-    input: record?.input ?? input,
-    ...('response' in outcome ? resultOf(outcome.response) : interruptOf(outcome.interrupted)),
-    ...(record && { record }),
-  };
-}
-
-function resultOf({
-  toolResponse,
-  metadata,
-}: ToolResponsePart): Pick<ToolCall, 'output' | 'content' | 'error'> {
-  const { output = null, content } = toolResponse;
-  return {
-    output,
-    ...(content && { content }),
-    ...(metadata?.error !== undefined && { error: metadata.error }),
-  };
-}
-
-function interruptOf({ metadata }: ToolRequestPart): Pick<ToolCall, 'interrupt'> {
-  return { interrupt: metadata?.interrupt ?? true };
+  const { interrupt = true, error } = part.metadata ?? {};
+  const result =
+    'toolResponse' in part
+      ? { output: part.toolResponse.output ?? null, content: part.toolResponse.content, error }
+      : { interrupt };
+  return { name, input: record?.input ?? input, ...defined({ ref, ...result, record }) };
 }
 
 /** The outcome of a recorded call, as the answer to a request that asks the same. */
@@ -106,8 +89,7 @@ export function outcomeOf(call: ToolCall, request: ToolRequestPart): ToolOutcome
   return {
     response: {
       toolResponse: {
-        name,
-        ...(ref !== undefined && { ref }),
+        ...defined({ name, ref }),
         output,
         ...(Array.isArray(content) && { content: content.filter(isJsonObject) }),
       },

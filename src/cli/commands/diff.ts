@@ -1,5 +1,6 @@
-import { type DiffLine, diffLines, withContext } from '../../core/diff.ts';
-import { parsePointer } from '../../core/json/pointer.ts';
+import { diffLines, withContext } from '../../core/diff.ts';
+import { valueAt } from '../../core/json/diff.ts';
+import type { Json } from '../../core/json/json.ts';
 import type { Diff } from '../../protocol/requests.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { findSnapshot } from '../source/find.ts';
@@ -36,13 +37,13 @@ function diffText(changes: Diff, before: Snapshot, after: Snapshot, style: Style
   ];
   const custom = changes.custom.map(({ op, path, value }) => {
     const place = path === '' ? '(the whole state)' : safe(path);
-    const old = valueAt(before.state?.custom, path);
+    const old = valueAt(before.state?.custom as Json | undefined, path);
     if (op === 'remove') return style.bad(`- ${place}  ${shortJson(old)}`);
     if (op === 'add') return style.good(`+ ${place}  ${shortJson(value)}`);
     return `~ ${place}  ${style.bad(shortJson(old))} → ${style.good(shortJson(value))}`;
   });
   const artifacts = changes.artifacts.flatMap(({ name, change }) => {
-    const title = `${{ added: '+', removed: '-', changed: '~' }[change]} ${oneLine(name)}`;
+    const title = `${signs[change]} ${oneLine(name)}`;
     return change === 'changed' ? [title, ...artifactLines(name, before, after, style)] : [title];
   });
   const sections = [
@@ -55,10 +56,7 @@ function diffText(changes: Diff, before: Snapshot, after: Snapshot, style: Style
   return shown.map(([title, lines]) => [style.bold(title), ...lines].join('\n')).join('\n\n');
 }
 
-const signs = { same: ' ', added: '+', removed: '-' } as const satisfies Record<
-  DiffLine['kind'],
-  string
->;
+const signs = { same: ' ', added: '+', removed: '-', changed: '~' } as const;
 
 function artifactLines(name: string, before: Snapshot, after: Snapshot, style: Style): string[] {
   const [old, now] = [before, after].map(({ state }) => {
@@ -71,13 +69,4 @@ function artifactLines(name: string, before: Snapshot, after: Snapshot, style: S
     if (kind === 'same') return line.trimEnd();
     return kind === 'added' ? style.good(line) : style.bad(line);
   });
-}
-
-function valueAt(document: unknown, pointer: string): unknown {
-  let value = document;
-  for (const key of parsePointer(pointer) ?? []) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
-    value = Object(value)[key];
-  }
-  return value;
 }

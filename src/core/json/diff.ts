@@ -9,7 +9,7 @@ import {
   toJson,
 } from './json.ts';
 import { type JsonPatch, type JsonPatchOperation, markPatch } from './patch.ts';
-import { escapeStep } from './pointer.ts';
+import { escapeStep, parsePointer } from './pointer.ts';
 
 /** A patch that makes `to` out of `from`, as small as the difference for the usual edits. */
 export function diffJson(from: Json, to: Json): JsonPatch {
@@ -24,6 +24,17 @@ export function diffValues(from: Json, to: Json): readonly JsonPatchOperation[] 
   const operations: JsonPatchOperation[] = [];
   diffInto(operations, '', from, to);
   return operations;
+}
+
+/** The value at a JSON Pointer; `undefined` where the document has none. */
+export function valueAt(document: Json | undefined, pointer: string): Json | undefined {
+  let value = document;
+  for (const step of parsePointer(pointer) ?? []) {
+    if (isJsonArray(value)) value = value.at(Number(step));
+    else if (isJsonObject(value)) value = Object.hasOwn(value, step) ? value[step] : undefined;
+    else return undefined;
+  }
+  return value;
 }
 
 /** Adds the operations that make `to` out of `from` at a place of a document. */

@@ -383,7 +383,7 @@ type MaybeUndefined<Fields, Name extends keyof Fields> = undefined extends Field
   : never;
 
 /** An object type without `undefined`: fields that could be undefined are optional. */
-type Defined<Fields> = {
+export type Defined<Fields> = {
   [Name in keyof Fields as Exclude<Name, MaybeUndefined<Fields, Name>>]: Fields[Name];
 } & {
   [Name in keyof Fields as MaybeUndefined<Fields, Name>]?: Exclude<Fields[Name], undefined>;
