@@ -8,6 +8,7 @@ import type {
   OutputOf,
   RequestOptions,
 } from '../api/types.ts';
+import { Channel } from '../core/async/channel.ts';
 import { forCaller } from '../core/async/promises.ts';
 import { toWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
@@ -16,7 +17,7 @@ import type { SteerResult } from '../protocol/requests.ts';
 import type { Chunk, Input, Output } from '../protocol/turn.ts';
 import { toToolSchema } from './caller-tool-schema.ts';
 import { closed, cutOff, notRun, PendingFrames, ResumeCursor } from './connection-state.ts';
-import { EventQueue } from './event-queue.ts';
+
 import { artifactQuery, followRun, ownTurnStart } from './follow-run.ts';
 import { fromErrorBody } from './remote-error.ts';
 import { identified, knowsRequests } from './request-id.ts';
@@ -42,7 +43,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   readonly #agent: string;
   readonly #artifacts: ApiInvokeOptions['artifacts'];
   readonly #chunks: AsyncIterable<ChunkOf<Types>>;
-  readonly #events = new EventQueue<ReadEvent>();
+  readonly #events = new Channel<ReadEvent>();
   readonly #output = Promise.withResolvers<Output>();
   readonly #place: ResumeCursor;
   readonly #answers = new PendingFrames();

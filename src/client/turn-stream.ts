@@ -2,10 +2,11 @@ import type { ApiInvokeOptions } from '../api/agent-api.ts';
 import type { BegunTurn } from '../api/calls.ts';
 import { describeOutput } from '../api/turn-values.ts';
 import type { AgentTypes, ChunkOf, OutputOf, WireTypes } from '../api/types.ts';
+import { Channel } from '../core/async/channel.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { TurnRequest } from '../protocol/requests.ts';
 import type { Init, Input } from '../protocol/turn.ts';
-import { EventQueue } from './event-queue.ts';
+
 import { artifactQuery, followRun, ownTurnStart, type RunEvent } from './follow-run.ts';
 import type { RemoteRunOptions } from './remote-agent.ts';
 import { identified } from './request-id.ts';
@@ -22,7 +23,7 @@ export function streamTurn(
   input: Input,
   options: RemoteRunOptions = {},
 ): BegunTurn {
-  const events = new EventQueue<ReadEvent>();
+  const events = new Channel<ReadEvent>();
   const body: TurnRequest = {
     init: toInit(options),
     input: identified(input, options),
@@ -51,7 +52,7 @@ interface Turn {
   readonly artifacts: ApiInvokeOptions['artifacts'];
   readonly body: TurnRequest;
   readonly stop: TurnStop;
-  readonly events: EventQueue<ReadEvent>;
+  readonly events: Channel<ReadEvent>;
   readonly started: StartedRun;
 }
 

@@ -1,4 +1,4 @@
-import { createChannel } from './async/channel.ts';
+import { Channel } from './async/channel.ts';
 import { throwIfAborted } from './async/signal.ts';
 import type { JsonObject } from './json/json.ts';
 import {
@@ -112,7 +112,7 @@ export function defineAction<
 
   const stream: Ours['stream'] = (input, runOptions = {}) => {
     // Unbounded: a caller may wait for the output without reading the chunks.
-    const chunks = createChannel<Parsed<Chunk>>();
+    const chunks = new Channel<Parsed<Chunk>>();
     const output = run(input, { ...runOptions, onChunk: (chunk) => chunks.push(chunk) });
     output.then(
       () => chunks.close(),

@@ -1,4 +1,4 @@
-import { createChannel } from '../core/async/channel.ts';
+import { Channel } from '../core/async/channel.ts';
 import { forCaller } from '../core/async/promises.ts';
 import type { Schema } from '../core/schema/schema.ts';
 import type { Part, Role, ToolRequestPart } from '../protocol/message.ts';
@@ -43,7 +43,7 @@ class StreamedCall<Value> extends StartedCall<Value> implements GenerateStream<V
     ) => Promise<GenerateResponse>,
   ) {
     // Unbounded: a caller may wait for the response without reading the pieces.
-    const chunks = createChannel<GenerateChunk<Value>>();
+    const chunks = new Channel<GenerateChunk<Value>>();
     super((progress) => {
       const running = run(progress, (chunk) => chunks.push(chunk));
       running.then(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Channel, createChannel } from './channel.ts';
+import { Channel } from './channel.ts';
 
 async function collect<T>(channel: Channel<T>): Promise<T[]> {
   const values: T[] = [];
@@ -8,7 +8,7 @@ async function collect<T>(channel: Channel<T>): Promise<T[]> {
 }
 
 test('values arrive in order, and close keeps those that were pushed before', async () => {
-  const channel = createChannel<number>();
+  const channel = new Channel<number>();
   for (let value = 0; value < 5000; value++) channel.push(value);
   const iterator = channel[Symbol.asyncIterator]();
   for (let value = 0; value < 3000; value++) expect((await iterator.next()).value).toBe(value);
@@ -19,7 +19,7 @@ test('values arrive in order, and close keeps those that were pushed before', as
 });
 
 test('consumers that wait get values in the order in which they asked, and close ends the others', async () => {
-  const channel = createChannel<string>();
+  const channel = new Channel<string>();
   const iterator = channel[Symbol.asyncIterator]();
   const asked = [iterator.next(), iterator.next(), iterator.next()];
   channel.push('a');
@@ -29,7 +29,7 @@ test('consumers that wait get values in the order in which they asked, and close
 });
 
 test('leaving a loop early keeps the rest for the next one', async () => {
-  const channel = createChannel<number>();
+  const channel = new Channel<number>();
   for (const value of [1, 2, 3]) channel.push(value);
   channel.close();
   for await (const value of channel) {
@@ -40,7 +40,7 @@ test('leaving a loop early keeps the rest for the next one', async () => {
 });
 
 test('fail comes after the values, reaches consumers that wait, and the first end stands', async () => {
-  const channel = createChannel<number>();
+  const channel = new Channel<number>();
   channel.push(1);
   channel.fail(new Error('broken'));
   channel.close();
@@ -48,7 +48,7 @@ test('fail comes after the values, reaches consumers that wait, and the first en
   expect((await iterator.next()).value).toBe(1);
   await expect(iterator.next()).rejects.toThrow('broken');
 
-  const other = createChannel<number>();
+  const other = new Channel<number>();
   const waiting = other[Symbol.asyncIterator]().next();
   other.fail(undefined);
   await expect(waiting).rejects.toBe(undefined);

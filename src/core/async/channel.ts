@@ -1,21 +1,4 @@
-import { failLater, withCaller } from './promises.ts';
-
-/** An unbounded queue between producers and consumers. */
-export interface Channel<T> extends AsyncIterable<T> {
-  /** Adds a value; does nothing when the channel is closed. */
-  push(value: T): void;
-  /** Takes no more values. Those already pushed can still be read. */
-  close(): void;
-  /** As `close`; consumers get the error after the remaining values. */
-  fail(error: unknown): void;
-  /** Iterates over the values. Leaving the loop early keeps the rest for the next loop. */
-  [Symbol.asyncIterator](): AsyncIterator<T, undefined>;
-}
-
-/** Creates a channel. Values go to consumers in the order in which they asked. */
-export function createChannel<T>(): Channel<T> {
-  return new UnboundedChannel();
-}
+import { failLater } from './promises.ts';
 
 type Receiver<T> = (
   result: IteratorResult<T, undefined> | Promise<IteratorResult<T, undefined>>,
@@ -23,13 +6,18 @@ type Receiver<T> = (
 
 const done = { value: undefined, done: true } as const;
 
-class UnboundedChannel<T> implements Channel<T> {
+/**
+ * A queue between producers and consumers, without a limit: a consumer that falls behind must not look to a producer like one that
+ * is gone. Values go to consumers in the order in which they asked. Leaving a loop over it early keeps the rest for the next loop.
+ */
+export class Channel<T> implements AsyncIterable<T> {
   #values: T[] = [];
   #read = 0;
   // Receivers wait only while there are no values.
   readonly #receivers: Receiver<T>[] = [];
   #ended: { readonly error?: unknown } | undefined;
 
+  /** Adds a value; does nothing when the channel is closed. */
   push(value: T): void {
     if (this.#ended) return;
     const receiver = this.#receivers.shift();
@@ -37,10 +25,12 @@ class UnboundedChannel<T> implements Channel<T> {
     else this.#values.push(value);
   }
 
+  /** Takes no more values. Those already pushed can still be read. */
   close(): void {
     this.#end({});
   }
 
+  /** As `close`; consumers get the error after the remaining values. */
   fail(error: unknown): void {
     this.#end({ error });
   }
@@ -50,15 +40,11 @@ class UnboundedChannel<T> implements Channel<T> {
   }
 
   #receive(): Promise<IteratorResult<T, undefined>> {
-    if (this.#read < this.#values.length) {
-      return Promise.resolve({ value: this.#shift(), done: false });
-    }
-    if (!this.#ended) {
-      return new Promise((accept) => this.#receivers.push(accept));
-    }
-    return 'error' in this.#ended
-      ? Promise.reject(withCaller(this.#ended.error))
-      : Promise.resolve(done);
+    return new Promise((accept) => {
+      if (this.#read < this.#values.length) accept({ value: this.#shift(), done: false });
+      else if (this.#ended) end(accept, this.#ended);
+      else this.#receivers.push(accept);
+    });
   }
 
   #shift(): T {
@@ -74,8 +60,10 @@ class UnboundedChannel<T> implements Channel<T> {
   #end(ended: { readonly error?: unknown }): void {
     if (this.#ended) return;
     this.#ended = ended;
-    for (const accept of this.#receivers.splice(0)) {
-      accept('error' in ended ? failLater(ended.error) : done);
-    }
+    for (const accept of this.#receivers.splice(0)) end(accept, ended);
   }
+}
+
+function end<T>(accept: Receiver<T>, ended: { readonly error?: unknown }): void {
+  accept('error' in ended ? failLater(ended.error) : done);
 }
