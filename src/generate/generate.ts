@@ -1,5 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
-import { linkSignals, type StopSignal, toStopSignal } from '../core/async/signal.ts';
+import { type LinkedSignal, linkSignals, raceSignal } from '../core/async/signal.ts';
 import type { NewId } from '../core/id.ts';
 import type { Schema } from '../core/schema/schema.ts';
 import { type Clock, timeoutSignal } from '../core/time.ts';
@@ -117,11 +117,10 @@ export async function runGenerate(
   progress: Progress,
 ): Promise<GenerateResponse> {
   const { signal, limits } = options;
-  const stop = toStopSignal(
+  const stop =
     limits?.timeout === undefined
       ? linkSignals(signal)
-      : timeoutSignal(env.clock, limits.timeout, signal),
-  );
+      : timeoutSignal(env.clock, limits.timeout, signal);
   try {
     const outer = generateScope.get();
     const context = options.context ?? outer?.context ?? {};
@@ -151,9 +150,9 @@ async function loop(call: Call): Promise<GenerateResponse> {
   checkConversation(options);
   const steps = resume && (await planResume(messages, resume, tools));
   const prepared = baseMessages(options, call);
-  let base = prepared instanceof Promise ? await call.stop.race(prepared) : prepared;
+  let base = prepared instanceof Promise ? await raceSignal(prepared, call.signal) : prepared;
   const compacted = async (): Promise<void> => {
-    base = await call.stop.race(Promise.resolve(baseMessages(options, call)));
+    base = await raceSignal(Promise.resolve(baseMessages(options, call)), call.signal);
   };
   let settings = requestSettings(options, tools, call.output);
   let toolCalls = 0;
@@ -244,7 +243,7 @@ function prepare(
   options: GenerateOptions,
   state: {
     readonly progress: Progress;
-    readonly stop: StopSignal;
+    readonly stop: LinkedSignal;
     readonly context: ActionContext;
   } & ResolvedTools,
 ): Call {

@@ -5,8 +5,6 @@ export interface LinkedSignal {
   readonly signal: AbortSignal;
   /** Aborts this signal alone; the followed ones are left as they are. */
   abort(reason?: unknown): void;
-  /** Called when it aborts. */
-  onAbort: (() => void) | undefined;
   /** Follows the others no longer, and leaves nothing behind. */
   release(): void;
 }
@@ -70,35 +68,25 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
 /** Waits for a promise or for the signal, whichever is first; leaves no listener behind. */
 export function raceSignal<T>(promise: PromiseLike<T>, signal?: AbortSignal): Promise<T> {
   if (!signal) return Promise.resolve(promise);
-  return raceAbort(promise, signal, (onAbort) => {
-    signal.addEventListener('abort', onAbort);
-    return () => signal.removeEventListener('abort', onAbort);
-  });
-}
-
-function raceAbort<T>(
-  promise: PromiseLike<T>,
-  signal: AbortSignal,
-  listen: (onAbort: () => void) => () => void,
-): Promise<T> {
   return new Promise<T>((resolve, reject) => {
+    const unlisten = (): void => signal.removeEventListener('abort', onAbort);
     const onAbort = (): void => {
-      unlisten?.();
+      unlisten();
       reject(abortError(signal));
     };
-    const unlisten = signal.aborted ? undefined : listen(onAbort);
     // The promise is watched even when it has lost, so that its rejection is never unhandled.
     promise.then(
       (value) => {
-        unlisten?.();
+        unlisten();
         resolve(value);
       },
       (error: unknown) => {
-        unlisten?.();
+        unlisten();
         reject(error);
       },
     );
     if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort);
   });
 }
 
@@ -124,9 +112,7 @@ function link(
   const abort = (reason?: unknown): void => {
     release();
     controller.abort(reason);
-    linked.onAbort?.();
   };
-  const linked: LinkedSignal = { signal: controller.signal, abort, onAbort: undefined, release };
   for (const signal of signals) {
     if (!signal) continue;
     if (signal.aborted) {
@@ -135,26 +121,7 @@ function link(
     }
     links.push(new Link(signal, abort));
   }
-  return linked;
-}
-
-/** A signal that work is waited for against, again and again. */
-export interface StopSignal extends LinkedSignal {
-  /** As {@link raceSignal} with this signal, for less: without a listener of the signal. */
-  race<T>(promise: PromiseLike<T>): Promise<T>;
-}
-
-/** The same signal, with {@link StopSignal.race}. */
-export function toStopSignal(linked: LinkedSignal): StopSignal {
-  const waits = new Set<() => void>();
-  linked.onAbort = () => {
-    for (const wait of waits) wait();
-  };
-  const listen = (onAbort: () => void): (() => void) => {
-    waits.add(onAbort);
-    return () => waits.delete(onAbort);
-  };
-  return { ...linked, race: (promise) => raceAbort(promise, linked.signal, listen) };
+  return { signal: controller.signal, abort, release };
 }
 
 /** One followed signal. Its listener is emptied as it ends: a signal that lives long keeps listeners longer than it has them. */

@@ -1,6 +1,11 @@
 import type { ActionContext } from '../../core/action.ts';
 import { settled } from '../../core/async/promises.ts';
-import { abortError, type StopSignal, throwIfAborted } from '../../core/async/signal.ts';
+import {
+  abortError,
+  type LinkedSignal,
+  raceSignal,
+  throwIfAborted,
+} from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
 import { jsonLength } from '../../core/json/hash.ts';
@@ -41,10 +46,10 @@ export async function callModel(scope: ModelCallScope, request: ModelRequest): P
     return response;
   });
   try {
-    const response = await stop.race(call(toStep(scope, request, stream)));
+    const response = await raceSignal(call(toStep(scope, request, stream)), signal);
     const message = progress.add(withSummary(withRefs(response.message, scope.newId), scope));
     // A model that does not stream is heard all at once.
-    if (!stream.used) await stop.race(stream.takeWhole(message));
+    if (!stream.used) await raceSignal(stream.takeWhole(message), signal);
     return { ...response, message, model };
   } catch (error) {
     if (signal.aborted) throw abortError(signal);
@@ -98,7 +103,7 @@ export interface AnswerScope {
   readonly model: Model;
   readonly limits: Limits;
   /** Ends this generate call alone. */
-  readonly stop: StopSignal;
+  readonly stop: LinkedSignal;
   readonly progress: Progress;
   /** Hands a chunk to the reader. */
   emit(chunk: ModelChunk): void | Promise<void>;
