@@ -80,17 +80,14 @@ export function interruptData(task: RemoteTask): Json {
     .filter(Boolean)
     .join('\n');
   const message = text || 'The remote agent needs input.';
+  const keys = asked.map(({ key }) => key);
   const schema = schemaOf(asked);
   untrustedSchema(schema);
   return toJson(
     {
       message: message.slice(0, longestMessage),
       schema,
-      a2a: {
-        taskId,
-        ...(contextId && { contextId }),
-        ...(asked.length > 0 && { keys: asked.map(({ key }) => key) }),
-      },
+      a2a: { taskId, contextId: contextId || undefined, keys: keys.length > 0 ? keys : undefined },
     },
     'The question of the remote agent',
   );

@@ -292,8 +292,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   async #takeUp(run: { snapshotId: string; after: string }): Promise<void> {
     this.#takingUp = true;
     if (this.#state === 'aborting') this.#stopRunning();
-    const artifacts = this.#artifacts;
-    const line = { agent: this.#agent, ...(artifacts && { artifacts }), ...run };
+    const line = { agent: this.#agent, artifacts: this.#artifacts, ...run };
     for await (const event of followRun(this.#transport, line, this.#over.signal)) {
       if (event.type === 'error') throw event.error;
       if (event.type === 'output') {

@@ -9,8 +9,8 @@ import { createIdleTimeout, isPassing, type RemoteRequest, type Transport } from
 
 /** A run to follow: one that a first request starts, or one whose id is known. */
 type RunLine = { readonly agent: string; readonly artifacts?: ArtifactForm } & (
-  | { readonly start: RemoteRequest; readonly requestId?: string }
-  | { readonly snapshotId: string; readonly after?: string }
+  | { readonly start: RemoteRequest; readonly requestId?: string | undefined }
+  | { readonly snapshotId: string; readonly after?: string | undefined }
 );
 
 type ArtifactForm = 'whole' | 'patches' | undefined;

@@ -1,10 +1,9 @@
 import type { RequestOptions } from '../api/types.ts';
-import { isWaymarkError } from '../core/error.ts';
 import { randomBytes } from '../core/platform.ts';
 import { autoPrefix } from '../protocol/ids.ts';
 import type { AgentInfo } from '../protocol/requests.ts';
 import type { Input } from '../protocol/turn.ts';
-import { isPassing, type Transport } from './transport.ts';
+import { retried, type Transport } from './transport.ts';
 
 /** The input under the id of its call, its own, or a new one, so that it can be sent again when its answer is lost. */
 export function identified(
@@ -30,16 +29,12 @@ export async function knowsRequests(
   agent: string,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  for (let tries = 1; ; tries++) {
-    try {
-      const params = { agent };
-      const info = await transport.json<AgentInfo>({ operation: 'getAgent', params, signal });
-      return info.metadata?.requestIds === true;
-    } catch (error) {
-      const delay = transport.reconnect.delayOf(tries);
-      const mayPass = isWaymarkError(error) && isPassing(error.status);
-      if (delay === undefined || !mayPass || tries >= maxTries) return false;
-      await transport.clock.sleep(delay, signal);
-    }
+  const request = { operation: 'getAgent', params: { agent }, signal } as const;
+  try {
+    const ask = (): Promise<AgentInfo> => transport.json<AgentInfo>(request);
+    return (await retried(transport, signal, ask, maxTries)).metadata?.requestIds === true;
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    return false;
   }
 }

@@ -1,10 +1,10 @@
 import type { RequestOptions } from '../api/types.ts';
-import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { WaymarkError } from '../core/error.ts';
 import { after } from '../core/time.ts';
 import type { AbortResult, SteerResult } from '../protocol/requests.ts';
 import type { Input } from '../protocol/turn.ts';
 import { identified } from './request-id.ts';
-import { isPassing, type Transport } from './transport.ts';
+import { retried, type Transport } from './transport.ts';
 
 /** Asks the server to stop a run, again if need be: a stop must stop. `undefined` for an unknown id. */
 export async function abortRun(
@@ -12,15 +12,8 @@ export async function abortRun(
   params: { readonly agent: string; readonly snapshot: string },
   signal?: AbortSignal,
 ): Promise<AbortResult | undefined> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await transport.find<AbortResult>({ operation: 'abort', params, signal });
-    } catch (error) {
-      const delay = transport.reconnect.delayOf(tries);
-      if (delay === undefined || !isWaymarkError(error) || !isPassing(error.status)) throw error;
-      await transport.clock.sleep(delay, signal);
-    }
-  }
+  const request = { operation: 'abort', params, signal } as const;
+  return await retried(transport, signal, () => transport.find<AbortResult>(request));
 }
 
 /** How a caller's signal reaches a turn that runs on a server. */
@@ -91,17 +84,8 @@ export async function steerRun(
   const { agent, snapshot } = run;
   if (snapshot === undefined) throw notStarted();
   const body = { input: identified(given, options) };
-  for (let tries = 1; ; tries++) {
-    try {
-      const params = { agent, snapshot };
-      return await transport.json<SteerResult>({ operation: 'steer', params, body, signal });
-    } catch (error) {
-      const delay = transport.reconnect.delayOf(tries);
-      const mayPass = isWaymarkError(error) && isPassing(error.status);
-      if (delay === undefined || !mayPass || tries >= maxTries) throw error;
-      await transport.clock.sleep(delay, signal);
-    }
-  }
+  const request = { operation: 'steer', params: { agent, snapshot }, body, signal } as const;
+  return await retried(transport, signal, () => transport.json<SteerResult>(request), maxTries);
 }
 
 function notStarted(): WaymarkError {

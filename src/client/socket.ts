@@ -51,11 +51,8 @@ export function openSocket(
     } else onFrame(frame);
   };
   const open = async (): Promise<void> => {
-    const connected = await transport.connect({
-      operation: 'connect',
-      params: { agent },
-      ...(query && { query }),
-    });
+    const request = { operation: 'connect', params: { agent }, query } as const;
+    const connected = await transport.connect(request);
     const { authorization } = connected;
     socket = connected.socket;
     if (over) return socket.close();

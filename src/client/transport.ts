@@ -1,5 +1,5 @@
 import { abortError, throwIfAborted } from '../core/async/signal.ts';
-import { type Status, WaymarkError } from '../core/error.ts';
+import { isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
 import { backoff, type Clock, randomFraction, systemClock } from '../core/time.ts';
 import { checkId } from '../protocol/ids.ts';
 import { type Operation, routes } from '../protocol/routes.ts';
@@ -11,7 +11,7 @@ export interface RemoteRequest {
   readonly operation: Operation;
   /** Values of the path's `:name` parts. */
   readonly params?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
@@ -29,7 +29,7 @@ export interface Transport {
   find<T>(request: RemoteRequest): Promise<T | undefined>;
   /** A WebSocket that is being opened, and what stands in for the header it may not have sent. */
   connect(
-    request: Pick<RemoteRequest, 'operation' | 'params'>,
+    request: Pick<RemoteRequest, 'operation' | 'params' | 'query'>,
   ): Promise<{ readonly socket: WebSocketLike; readonly authorization?: string }>;
 }
 
@@ -207,6 +207,25 @@ const passing: ReadonlySet<Status> = new Set([
 /** Whether the same request may well succeed a little later. */
 export function isPassing(status: Status): boolean {
   return passing.has(status);
+}
+
+/** Does something on the server, again while it cannot be reached. */
+export async function retried<T>(
+  { reconnect, clock }: Transport,
+  signal: AbortSignal | undefined,
+  work: () => Promise<T>,
+  maxTries: number = Number.POSITIVE_INFINITY,
+): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      const delay = reconnect.delayOf(tries);
+      const mayPass = isWaymarkError(error) && isPassing(error.status);
+      if (delay === undefined || !mayPass || tries >= maxTries) throw error;
+      await clock.sleep(delay, signal);
+    }
+  }
 }
 
 /** Watches a line on which something should come now and then, if only a sign of life. */

@@ -68,13 +68,11 @@ async function follow(
     body,
   } as const;
   const { requestId } = body.input;
-  const line = {
-    agent,
-    start,
-    ...(artifacts && { artifacts }),
-    ...(requestId !== undefined && { requestId }),
-  };
-  for await (const event of followRun(transport, line, stop.cut)) {
+  for await (const event of followRun(
+    transport,
+    { agent, start, artifacts, requestId },
+    stop.cut,
+  )) {
     switch (event.type) {
       case 'chunk': {
         const turn = ownTurnStart(event.chunk);

@@ -22,12 +22,7 @@ export async function* watchRun<Types extends AgentTypes>(
   { after, artifacts, signal }: ApiCallOptions & WatchOptions = {},
 ): AsyncGenerator<WatchEvent<Types>, void, undefined> {
   if (after !== undefined) parseEventId(after);
-  const line = {
-    agent,
-    snapshotId,
-    ...(artifacts && { artifacts }),
-    ...(after !== undefined && { after }),
-  };
+  const line = { agent, snapshotId, artifacts, after };
   for await (const event of followRun(transport, line, signal)) {
     switch (event.type) {
       case 'chunk':

@@ -6,7 +6,7 @@ import type {
 } from '@modelcontextprotocol/client';
 import { linkSignals } from '../core/async/signal.ts';
 import { messageOf, WaymarkError } from '../core/error.ts';
-import type { Json, JsonObject } from '../core/json/json.ts';
+import { defined, type Json, type JsonObject } from '../core/json/json.ts';
 import { parse } from '../core/schema/schema.ts';
 import { after, type Clock } from '../core/time.ts';
 import type { ToolContext } from '../generate/tool/tool-context.ts';
@@ -158,10 +158,7 @@ function askNext(
   const next = Object.entries(questions).find(([key]) => !(key in answers));
   if (next === undefined) return;
   const [asked, question] = next;
-  const state = {
-    ...(requestState !== undefined && { requestState }),
-    ...(taskId !== undefined && { taskId }),
-  };
+  const state = defined({ requestState, taskId });
   context.interrupt(interruptData(question, { server, answers, asked, questions, ...state }));
 }
 
@@ -174,16 +171,13 @@ async function callModern(
   const { server } = call.about;
   let { requestState, answers } = before;
   for (let round = 0; round < mostRounds; round++) {
-    const result = await request(call, open, context, {
-      ...(Object.keys(answers).length > 0 && { inputResponses: toResponses(answers) }),
-      ...(requestState !== undefined && { requestState }),
-    });
+    const inputResponses = Object.keys(answers).length > 0 ? toResponses(answers) : undefined;
+    const result = await request(call, open, context, defined({ inputResponses, requestState }));
     if (!isInputRequired(result)) return result;
     requestState = result.requestState;
     answers = {};
     const questions = questionsOf(result, server);
-    const state = requestState === undefined ? {} : { requestState };
-    askNext(server, { questions, ...state }, {}, context);
+    askNext(server, { questions, ...defined({ requestState }) }, {}, context);
   }
   throw new WaymarkError(
     'RESOURCE_EXHAUSTED',
@@ -303,10 +297,6 @@ export class ProgressStream {
     const { progress, total, message } = this.#held;
     this.#held = undefined;
     this.#cancel = after(this.#clock, progressEveryMs, () => this.#show());
-    void this.#context.stream({
-      progress,
-      ...(total !== undefined && { total }),
-      ...(message !== undefined && { message }),
-    });
+    void this.#context.stream(defined({ progress, total, message }));
   }
 }

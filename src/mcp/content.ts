@@ -5,7 +5,7 @@ import type {
   PromptMessage,
 } from '@modelcontextprotocol/client';
 import { WaymarkError } from '../core/error.ts';
-import { type Json, type JsonObject, toJson } from '../core/json/json.ts';
+import { defined, type Json, type JsonObject, toJson } from '../core/json/json.ts';
 import type { Message, Part } from '../protocol/message.ts';
 
 /** The result of a tool: what the model reads as data, and media and links besides. */
@@ -68,12 +68,6 @@ function embedded(
 
 function media(contentType: string, base64: string): JsonObject {
   return { media: { url: `data:${contentType};base64,${base64}`, contentType } };
-}
-
-function defined(fields: Record<string, Json | undefined>): JsonObject {
-  return Object.fromEntries(
-    Object.entries(fields).filter((entry): entry is [string, Json] => entry[1] !== undefined),
-  );
 }
 
 /** The content of a resource of a server, as parts of a message. */

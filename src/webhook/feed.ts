@@ -3,7 +3,7 @@ import type { AgentEnv } from '../agent/define/common-spec.ts';
 import { createCustomAgent } from '../agent/define/custom-agent.ts';
 import type { Agent } from '../agent/spec/agent.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
-import type { Json } from '../core/json/json.ts';
+import { defined, type Json } from '../core/json/json.ts';
 import { sha256Hex } from '../core/platform.ts';
 import { jsonValue } from '../protocol/json-value.ts';
 import { parseShape } from '../protocol/parse.ts';
@@ -90,15 +90,15 @@ export function createFeed(
       );
     },
     async start(id, data, { owner, again = false } = {}) {
-      const input = { data, ...(owner !== undefined && { owner }) };
+      const owned = defined({ owner });
       const { stream } = agent.stream(
-        { role: 'user', content: [{ data: input }] },
+        { role: 'user', content: [{ data: { data, ...owned } }] },
         {
           sessionId: id,
           ...(!again && { ifHead: null }),
           // Not detached: it mostly waits, and would take a worker's slot for that.
           accept: true,
-          ...(owner !== undefined && { owner }),
+          ...owned,
         },
       );
       try {

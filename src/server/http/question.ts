@@ -27,10 +27,13 @@ export async function questionsOf(
   const tools = await toolsOf(agent);
   return interrupts.map((interrupt) => {
     const tool = tools.find(({ name }) => name === interrupt.toolName);
+    const { kind, schema } = askedBy(interrupt, tool);
     return {
       key: `${snapshotId}:${interrupt.ref ?? interrupt.toolName}`,
       message: messageOf(interrupt).slice(0, longestMessage),
-      ...formOf(interrupt, tool),
+      form: kind === 'approval' ? approval : formFor(schema),
+      // Only a clear yes is a yes.
+      accept: (value) => answerBy(interrupt, tool, value) ?? interrupt.decline(),
       decline: interrupt.decline,
     };
   });
@@ -49,16 +52,15 @@ export function askedBy(
   return { kind: 'approval' };
 }
 
-function formOf(
+/** The answer to an interrupt by a value; `undefined` for an approval whose value is neither a clear yes nor a clear no. */
+export function answerBy(
   interrupt: Interrupt,
   tool: ToolInfo | undefined,
-): Pick<Question, 'form' | 'accept'> {
-  const { kind, schema } = askedBy(interrupt, tool);
-  if (kind === 'output') return { form: formFor(schema), accept: interrupt.respond };
-  if (kind === 'data') {
-    return { form: formFor(schema), accept: (resumed) => interrupt.approve({ resumed }) };
-  }
-  return { form: approval, accept: (value) => decided(interrupt, value) };
+  value: Json,
+): InterruptAnswer | undefined {
+  const { kind } = askedBy(interrupt, tool);
+  if (kind === 'output') return interrupt.respond(value);
+  return kind === 'data' ? interrupt.approve({ resumed: value }) : decideApproval(interrupt, value);
 }
 
 const approval: Form = {
@@ -72,11 +74,6 @@ const approval: Form = {
   },
   read: (content) => content,
 };
-
-// Only a clear yes is a yes.
-function decided(interrupt: Interrupt, value: Json): InterruptAnswer {
-  return decideApproval(interrupt, value) ?? interrupt.decline();
-}
 
 function messageOf({ toolName, input, metadata, interrupts }: Interrupt): string {
   const said = wordsOf(metadata);

@@ -8,7 +8,7 @@ import { defined, type Json, type JsonObject, toJson } from '../../core/json/jso
 import type { ToolInfo } from '../../protocol/requests.ts';
 import type { CallerToolInfo, Init, Input } from '../../protocol/turn.ts';
 import { short } from '../http/answer.ts';
-import { askedBy, decideApproval } from '../http/question.ts';
+import { answerBy, askedBy } from '../http/question.ts';
 import { hasStore, toolsOf } from '../http/served-app.ts';
 import type { OpenCall } from '../http/server-context.ts';
 import { requestIdOf } from '../stream/turn.ts';
@@ -142,12 +142,10 @@ function answerTo(
 ): InterruptAnswer {
   // A tool of the caller.
   if (tool === undefined) return interrupt.respond(output);
-  const asked = askedBy(interrupt, tool);
-  if (asked.kind === 'output') return interrupt.respond(asked.schema ? parsed(output) : output);
-  const value = parsed(output);
-  if (asked.kind === 'data') return interrupt.approve({ resumed: value });
-  const decided = decideApproval(interrupt, value);
-  if (decided) return decided;
+  const { kind, schema } = askedBy(interrupt, tool);
+  const isText = kind === 'output' && schema === undefined;
+  const answer = answerBy(interrupt, tool, isText ? output : parsed(output));
+  if (answer) return answer;
   throw badRequest(
     `The tool ${short(interrupt.toolName)} runs on the server and waits for your approval. Answer ${short(callId)} with the output {"approved":true}, or {"approved":false,"reason":"…"}.`,
     { param: 'input', code: 'invalid_function_call_output' },

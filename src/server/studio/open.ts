@@ -2,6 +2,7 @@ import { appendFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/prom
 import { dirname, join } from 'node:path';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { isWaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';
 import { addSpanSink } from '../../core/trace.ts';
 import type { HandlerOptions } from '../http/handler-options.ts';
@@ -95,11 +96,8 @@ async function isGone(
   owner: string | undefined,
 ): Promise<boolean> {
   try {
-    const page = await agent?.listSnapshots(sessionId, {
-      limit: 1,
-      includeOrphaned: true,
-      ...(owner !== undefined && { owner }),
-    });
+    const one = { limit: 1, includeOrphaned: true, ...defined({ owner }) };
+    const page = await agent?.listSnapshots(sessionId, one);
     return page?.items.length === 0;
   } catch (error) {
     return isWaymarkError(error) && error.status === 'NOT_FOUND';

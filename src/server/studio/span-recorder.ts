@@ -1,3 +1,4 @@
+import { defined } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';
 import type { SpanError, SpanRecord, SpanSink } from '../../core/trace.ts';
 import { genAi, attributes as names, operations } from '../../core/trace-names.ts';
@@ -265,15 +266,17 @@ function toTurn(
     spanId: span.spanId,
     agent: String(attributes[genAi.agentName]),
     sessionId: String(attributes[names.sessionId]),
-    ...(invocation?.owner !== undefined && { owner: invocation.owner }),
     turnIndex: numberOf(attributes[names.turnIndex]),
-    ...(typeof snapshotId === 'string' && { snapshotId }),
     startedAt,
-    ...(endedAt !== undefined && { endedAt }),
     ...sum,
     models: [...models],
-    ...(cost && { cost }),
-    ...(error && { error }),
+    ...defined({
+      owner: invocation?.owner,
+      snapshotId: typeof snapshotId === 'string' ? snapshotId : undefined,
+      endedAt,
+      cost,
+      error,
+    }),
   };
 }
 
