@@ -2,22 +2,18 @@ import type { Chunk } from '../../protocol/turn.ts';
 import type { RunRef } from './run.ts';
 import type { Scope } from './snapshot-store.ts';
 
-/** One event of a run. `attempt.seq` is the cursor that a reader comes back with. */
-export interface RunEvent {
-  /** The attempt of the run. */
-  readonly attempt: number;
-  /** The number of the event in its attempt. */
-  readonly seq: number;
-  /** The chunk. */
-  readonly chunk: Chunk;
-}
-
-/** The place in a run's events to continue after. */
+/** The place of an event of a run, after which a reader continues. */
 export interface EventCursor {
   /** The attempt of the run. */
   readonly attempt: number;
   /** The number of the event in its attempt. */
   readonly seq: number;
+}
+
+/** One event of a run. */
+export interface RunEvent extends EventCursor {
+  /** The chunk. */
+  readonly chunk: Chunk;
 }
 
 /** Events of detached and accepted runs, kept until shortly after the end. */

@@ -45,9 +45,7 @@ export interface StoredFile {
 }
 
 /** A file that can be read. */
-export interface OpenFile {
-  /** Number of bytes. */
-  readonly size: number;
+export interface OpenFile extends Pick<StoredFile, 'size'> {
   /**
    * The bytes from one position to before another, in pieces of at most 256 KiB that are read when they are asked for, each in separate memory. Damaged content is
    * `DATA_LOSS`. Stop early by `return`, as `break` in a `for await` loop does.

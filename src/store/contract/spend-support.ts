@@ -88,13 +88,9 @@ export interface SpendFilter {
 export type SpendGroup = 'owner' | 'agent' | 'model' | 'day';
 
 /** One sum. */
-export interface SpendSum {
+export interface SpendSum extends Pick<SpendEntry, 'calls' | 'usage'> {
   /** The owner (empty: none), agent, model, or day (`2026-11-16`). */
   readonly key: string;
-  /** Number of model calls. */
-  readonly calls: number;
-  /** Their tokens and cost. */
-  readonly usage: Usage;
 }
 
 /**

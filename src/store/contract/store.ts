@@ -39,8 +39,6 @@ export interface Store extends SnapshotStore {
 export type { Lookup } from '../../protocol/ids.ts';
 export type { MessageOptions, MessagePage } from '../../protocol/message-page.ts';
 export type { RunMode } from '../../protocol/run.ts';
-export type { Claim, ClaimRequest, ParentRef, SuspectLimit, TakenRun } from './claim.ts';
-export { type Committed, type CommitWrite, isWithinTurn } from './commit.ts';
 export type { EventCursor, EventSupport, RunEvent } from './event-support.ts';
 export type { FileHolder, FilePlace, FileSupport, OpenFile, StoredFile } from './file-support.ts';
 export type {
@@ -53,9 +51,15 @@ export type {
   VerifyOptions,
 } from './maintenance-support.ts';
 export {
+  type Checkpointed,
+  type Claim,
+  type ClaimRequest,
   type DeadRunRecord,
   handedOverHint,
   inboxLimits,
+  type LoadedState,
+  type ParentRef,
+  type PartialWrite,
   type QueueHandoff,
   type RequestMark,
   type RequestOutcome,
@@ -65,12 +69,24 @@ export {
   type RunRef,
   type RunRequest,
   type RunSignal,
+  type RunUsage,
   requestTtl,
+  type Spent,
+  type StateBase,
+  type StateWrite,
   type SteeringMessage,
+  type SuspectLimit,
+  type TakenRun,
   type Transaction,
   waitingTtl,
 } from './run.ts';
-export type { AbortSupport, RunSupport } from './run-support.ts';
+export {
+  type AbortSupport,
+  type Committed,
+  type CommitWrite,
+  isWithinTurn,
+  type RunSupport,
+} from './run-support.ts';
 export { type Scope, type SnapshotStore, savedPendingTtl } from './snapshot-store.ts';
 export type {
   Spend,
@@ -84,15 +100,6 @@ export type {
   SpendSum,
   SpendSupport,
 } from './spend-support.ts';
-export type {
-  Checkpointed,
-  LoadedState,
-  PartialWrite,
-  RunUsage,
-  Spent,
-  StateBase,
-  StateWrite,
-} from './state.ts';
 export type {
   ExpectHead,
   ListOptions,
