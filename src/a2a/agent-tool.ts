@@ -4,13 +4,7 @@ import type { Json } from '../core/json/json.ts';
 import { backoff } from '../core/time.ts';
 import { type Tool, tool } from '../generate/tool/tool.ts';
 import { isLostRun, type ToolContext } from '../generate/tool/tool-context.ts';
-import {
-  type A2aClient,
-  createA2aClient,
-  type Endpoint,
-  isPassing,
-  type OutgoingMessage,
-} from './client.ts';
+import { A2aClient, isPassing, type OutgoingMessage } from './client.ts';
 import { type A2aAgentToolOptions, type ResolvedOptions, resolveOptions } from './options.ts';
 import type { RemoteMessage, RemoteTask } from './shapes.ts';
 import {
@@ -45,11 +39,12 @@ const messageInput = {
  */
 export function a2aAgentTool(url: string | URL, options: A2aAgentToolOptions): Tool {
   const resolved = resolveOptions(url, options);
-  const client = createA2aClient(resolved);
-  const { name, description } = resolved;
+  const { name, description, clock, timeout } = resolved;
   return tool({ name, description, input: messageInput }, async (input, context) => {
     const { message } = input as { readonly message?: unknown };
-    return await new RemoteCall(client, resolved, context).run(String(message ?? ''));
+    const deadline = clock.now() + timeout;
+    const agent = await A2aClient.connect(resolved, context.signal);
+    return await new RemoteCall(agent, resolved, context, deadline).run(String(message ?? ''));
   }) as Tool;
 }
 
@@ -65,36 +60,35 @@ const pollDelays = { baseMs: 500, maxMs: 5_000 };
 
 /** One call of the tool. */
 class RemoteCall {
-  readonly #client: A2aClient;
+  readonly #agent: A2aClient;
   readonly #options: ResolvedOptions;
   readonly #context: ToolContext;
   readonly #deadline: number;
   /** The task of this call, as soon as it is known. */
   #taskId: string | undefined;
 
-  constructor(client: A2aClient, options: ResolvedOptions, context: ToolContext) {
-    this.#client = client;
+  constructor(agent: A2aClient, options: ResolvedOptions, context: ToolContext, deadline: number) {
+    this.#agent = agent;
     this.#options = options;
     this.#context = context;
-    this.#deadline = options.clock.now() + options.timeout;
+    this.#deadline = deadline;
   }
 
   async run(message: string): Promise<Json> {
-    const { interrupted, resumed, signal } = this.#context;
-    const endpoint = await this.#client.connect(signal);
+    const { interrupted, resumed } = this.#context;
     const before = handleOf(interrupted);
     try {
       const sent =
         before === undefined || resumed === undefined
-          ? await this.#send(endpoint, { text: message })
-          : await this.#answer(endpoint, before, resumed);
+          ? await this.#send({ text: message })
+          : await this.#answer(before, resumed);
       if (!('taskId' in sent)) return resultOf(sent.message, this.#context);
       this.#taskId = sent.taskId;
-      return this.#resultOf(await this.#end(endpoint, sent.taskId));
+      return this.#resultOf(await this.#end(sent.taskId));
     } catch (error) {
       // Also if the turn was stopped while the task was started, and nothing could be stored any more.
       if (this.#taskId !== undefined && this.#shouldCancel(error)) {
-        await this.#cancel(endpoint, this.#taskId);
+        await this.#cancel(this.#taskId);
       }
       throw error;
     }
@@ -113,54 +107,50 @@ class RemoteCall {
   }
 
   /** Sends a message once; a second attempt of the run finds the task that the first one has started. */
-  async #send(endpoint: Endpoint, message: Omit<OutgoingMessage, 'messageId'>): Promise<Sent> {
+  async #send(message: Omit<OutgoingMessage, 'messageId'>): Promise<Sent> {
     const { checkpoint, idempotencyKey } = this.#context;
     return await checkpoint('a2a', async () => {
       const outgoing = { ...message, messageId: idempotencyKey };
       // Not with the signal of the call: a task that was started must be known, to be cancelled.
       const signal = AbortSignal.timeout(this.#options.requestTimeout);
-      const sent = await this.#client.send(endpoint, outgoing, signal);
+      const sent = await this.#agent.send(outgoing, signal);
       if (!('status' in sent)) return { message: sent };
       this.#taskId = sent.id;
       return { taskId: sent.id };
     });
   }
 
-  async #answer(
-    endpoint: Endpoint,
-    { taskId, contextId, ...asked }: TaskHandle,
-    resumed: Json,
-  ): Promise<Sent> {
+  async #answer({ taskId, contextId, ...asked }: TaskHandle, resumed: Json): Promise<Sent> {
     const answer = answerMessage({ taskId, ...asked }, resumed);
     try {
-      return await this.#send(endpoint, { ...answer, taskId, contextId });
+      return await this.#send({ ...answer, taskId, contextId });
     } catch (error) {
       if (!isWaymarkError(error) || error.status !== 'INVALID_ARGUMENT') throw error;
       // The answer does not fit: the question is still open.
-      const task = await this.#client.get(endpoint, taskId, this.#context.signal);
+      const task = await this.#agent.get(taskId, this.#context.signal);
       if (stateOf(task) !== 'input-required') throw error;
       return this.#context.interrupt(interruptData(task));
     }
   }
 
   /** The task, when it has ended or waits for input. */
-  async #end(endpoint: Endpoint, taskId: string): Promise<RemoteTask> {
+  async #end(taskId: string): Promise<RemoteTask> {
     const { signal } = this.#context;
     const stream = new TaskStream(this.#options, (text) => void this.#context.stream(text));
     for (let attempt = 1; ; attempt++) {
-      const task = await this.#get(endpoint, taskId);
+      const task = await this.#get(taskId);
       if (task && !['submitted', 'working'].includes(stateOf(task))) return task;
       if (this.#options.clock.now() >= this.#deadline) throw this.#tooLate();
-      const canFollow = endpoint.streaming && task !== undefined;
-      const isFollowed = canFollow && (await this.#follow(endpoint, taskId, stream));
+      const canFollow = this.#agent.streaming && task !== undefined;
+      const isFollowed = canFollow && (await this.#follow(taskId, stream));
       if (isFollowed && attempt === 1) continue;
       await this.#options.clock.sleep(backoff(attempt, pollDelays), signal);
     }
   }
 
-  async #get(endpoint: Endpoint, taskId: string): Promise<RemoteTask | undefined> {
+  async #get(taskId: string): Promise<RemoteTask | undefined> {
     try {
-      return await this.#client.get(endpoint, taskId, this.#context.signal);
+      return await this.#agent.get(taskId, this.#context.signal);
     } catch (error) {
       // The remote agent may be restarting; its task survives that.
       if (isPassing(error) && this.#options.clock.now() < this.#deadline) return undefined;
@@ -169,11 +159,11 @@ class RemoteCall {
   }
 
   /** Follows the stream of the task; `false` if there is none, or it broke off. */
-  async #follow(endpoint: Endpoint, taskId: string, stream: TaskStream): Promise<boolean> {
+  async #follow(taskId: string, stream: TaskStream): Promise<boolean> {
     const { signal } = this.#context;
     const left = AbortSignal.timeout(Math.max(1, this.#deadline - this.#options.clock.now()));
     try {
-      await this.#client.follow(endpoint, taskId, AbortSignal.any([signal, left]), stream);
+      await this.#agent.follow(taskId, AbortSignal.any([signal, left]), stream);
       return true;
     } catch (error) {
       if (signal.aborted) throw abortError(signal);
@@ -191,11 +181,11 @@ class RemoteCall {
     return !isLostRun(signal);
   }
 
-  async #cancel(endpoint: Endpoint, taskId: string): Promise<void> {
+  async #cancel(taskId: string): Promise<void> {
     const { requestTimeout } = this.#options;
     const signal = AbortSignal.timeout(Math.min(requestTimeout, 5_000));
     // It may have ended meanwhile.
-    await this.#client.cancel(endpoint, taskId, signal).catch(() => {});
+    await this.#agent.cancel(taskId, signal).catch(() => {});
   }
 
   #tooLate(): WaymarkError {

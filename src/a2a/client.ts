@@ -48,13 +48,6 @@ export function isPassing(error: unknown): boolean {
   return isWaymarkError(error) && error.status === 'UNAVAILABLE';
 }
 
-/** Where a remote agent answers, and how. */
-export interface Endpoint {
-  readonly url: string;
-  readonly version: '1.0' | '0.3';
-  readonly streaming: boolean;
-}
-
 /** A message to a remote agent. */
 export interface OutgoingMessage {
   /** Identifies the message: a remote agent that knows it does not act twice. */
@@ -65,191 +58,177 @@ export interface OutgoingMessage {
   readonly data?: unknown;
 }
 
-/** The calls of A2A that a tool needs. */
-export interface A2aClient {
-  /** Reads the card. */
-  connect(signal: AbortSignal): Promise<Endpoint>;
-  send(
-    endpoint: Endpoint,
-    message: OutgoingMessage,
-    signal: AbortSignal,
-  ): Promise<RemoteTask | RemoteMessage>;
-  get(endpoint: Endpoint, taskId: string, signal: AbortSignal): Promise<RemoteTask>;
-  /** Follows a task until its stream ends. */
-  follow(
-    endpoint: Endpoint,
-    taskId: string,
-    signal: AbortSignal,
-    stream: TaskStream,
-  ): Promise<void>;
-  cancel(endpoint: Endpoint, taskId: string, signal: AbortSignal): Promise<void>;
-}
-
 const maxCardBytes = 1_048_576;
 const cardPath = '.well-known/agent-card.json';
 
-export function createA2aClient(options: ResolvedOptions): A2aClient {
-  const { name, requestTimeout, maxMessageBytes } = options;
+/** The calls of a remote agent that a tool needs. */
+export class A2aClient {
+  readonly #options: ResolvedOptions;
+  readonly #url: string;
+  readonly #isModern: boolean;
+  /** Whether the agent streams its tasks. */
+  readonly streaming: boolean;
 
-  const request = async (
-    url: string | URL,
-    init: RequestInit,
-    signal: AbortSignal,
-    maxBytes = maxMessageBytes,
-  ): Promise<Response> => {
-    const { headers } = options;
-    const own = typeof headers === 'function' ? await headers() : headers;
-    try {
-      const response = await options.fetch(url, {
-        ...init,
-        headers: { ...own, ...(init.headers as Record<string, string>) },
-        // A redirect would take the headers along.
-        redirect: 'error',
-        signal,
-      });
-      return boundResponse(response, maxBytes, () =>
-        unreachable(name, `sent more than ${maxBytes} bytes at once.`),
+  /** Uses JSON-RPC, 1.0 before 0.3, on the host that the card comes from. */
+  private constructor(card: AgentCard, options: ResolvedOptions) {
+    const { name, url, endpoint } = options;
+    const { protocolVersion, url: offered } = interfaceOf(card, name);
+    const at = endpoint ?? offered;
+    // The card could send the headers, with their credentials, to any host.
+    if (endpoint === undefined && URL.parse(at)?.origin !== url.origin) {
+      throw unreachable(
+        name,
+        `has a card that names another host (${URL.parse(at)?.origin ?? 'no URL'}). If that is right, pass its address as \`endpoint\`.`,
       );
-    } catch (error) {
-      if (signal.aborted && signal.reason?.name !== 'TimeoutError') throw abortError(signal);
-      throw unreachable(name, `did not answer at ${new URL(url).origin}.`, error);
     }
-  };
+    this.#options = options;
+    this.#url = at;
+    this.#isModern = protocolVersion?.startsWith('1') === true;
+    this.streaming = card.capabilities?.streaming === true;
+  }
 
-  const post = (
-    { url, version }: Endpoint,
-    method: string,
-    params: unknown,
-    { accept, signal }: { readonly accept: string; readonly signal: AbortSignal },
-  ): Promise<Response> =>
-    request(
-      url,
-      {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', accept, 'a2a-version': version },
-        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-      },
+  /** Reads the card of an agent. */
+  static async connect(options: ResolvedOptions, signal: AbortSignal): Promise<A2aClient> {
+    const { name, requestTimeout, maxMessageBytes } = options;
+    const base = options.url.href;
+    const url = base.endsWith('.json') ? base : new URL(cardPath, base.replace(/\/*$/, '/'));
+    const limits = {
+      signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeout)]),
+      maxBytes: Math.min(maxMessageBytes, maxCardBytes),
+    };
+    const headers = { accept: 'application/json', 'a2a-version': '1.0' };
+    const response = await request(options, url, { headers }, limits);
+    if (!response.ok) throw unreachable(name, `has no card at ${url}: HTTP ${response.status}.`);
+    return new A2aClient(check(name, agentCard, await json(name, response, signal)), options);
+  }
+
+  async send(message: OutgoingMessage, signal: AbortSignal): Promise<RemoteTask | RemoteMessage> {
+    const params = this.#isModern ? sendParams(message) : legacySendParams(message);
+    return this.#check(sent, await this.#call(['SendMessage', 'message/send'], params, signal));
+  }
+
+  async get(id: string, signal: AbortSignal): Promise<RemoteTask> {
+    return this.#check(remoteTask, await this.#call(['GetTask', 'tasks/get'], { id }, signal));
+  }
+
+  /** Follows a task until its stream ends. */
+  async follow(id: string, signal: AbortSignal, stream: TaskStream): Promise<void> {
+    const accept = 'text/event-stream';
+    const response = await this.#post(
+      ['SubscribeToTask', 'tasks/resubscribe'],
+      { id },
+      accept,
       signal,
     );
+    const isStream = response.headers.get('content-type')?.startsWith(accept);
+    if (!response.ok || !isStream) {
+      await response.body?.cancel();
+      throw unreachable(this.#options.name, 'does not stream its tasks.');
+    }
+    const parser = createSseParser();
+    for await (const bytes of response.body ?? []) {
+      await stream.onBytes(bytes.length, signal);
+      for (const { data } of parser.push(bytes)) stream.onEvent(textIn(data));
+    }
+  }
 
-  const call = async (
-    endpoint: Endpoint,
-    [modern, legacy]: readonly [string, string],
-    params: unknown,
-    signal: AbortSignal,
-  ): Promise<unknown> => {
-    const method = endpoint.version === '1.0' ? modern : legacy;
+  async cancel(id: string, signal: AbortSignal): Promise<void> {
+    await this.#call(['CancelTask', 'tasks/cancel'], { id }, signal);
+  }
+
+  async #call(method: Method, params: object, signal: AbortSignal): Promise<unknown> {
+    const { name, requestTimeout } = this.#options;
     const limited = AbortSignal.any([signal, AbortSignal.timeout(requestTimeout)]);
-    const response = await post(endpoint, method, params, {
-      accept: 'application/json',
-      signal: limited,
-    });
-    const body = await json(response, signal);
-    const { result, error } = check(rpcResponse, body);
+    const response = await this.#post(method, params, 'application/json', limited);
+    const { result, error } = this.#check(rpcResponse, await json(name, response, signal));
     if (error) throw fromRpcError(name, error);
     if (!response.ok) throw unreachable(name, `answered with HTTP ${response.status}.`);
     return result;
-  };
+  }
 
-  const json = async (response: Response, signal: AbortSignal): Promise<unknown> => {
-    try {
-      return await response.json();
-    } catch (error) {
-      if (signal.aborted) throw abortError(signal);
-      throw unreachable(name, `answered with HTTP ${response.status} and no JSON.`, error);
-    }
-  };
+  async #post(
+    [modern, legacy]: Method,
+    params: object,
+    accept: string,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const version = this.#isModern ? '1.0' : '0.3';
+    const headers = { 'content-type': 'application/json', accept, 'a2a-version': version };
+    const method = this.#isModern ? modern : legacy;
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+    const limits = { signal, maxBytes: this.#options.maxMessageBytes };
+    return await request(this.#options, this.#url, { method: 'POST', headers, body }, limits);
+  }
 
-  const check = <Schema extends v.GenericSchema>(
-    schema: Schema,
-    value: unknown,
-  ): v.InferOutput<Schema> => {
-    const parsed = v.safeParse(schema, value, { abortEarly: true });
-    if (parsed.success) return parsed.output;
-    throw unreachable(name, 'answered with something that is not A2A.');
-  };
-
-  return {
-    async connect(signal) {
-      const base = options.url.href;
-      const url = base.endsWith('.json') ? base : new URL(cardPath, base.replace(/\/*$/, '/'));
-      const limited = AbortSignal.any([signal, AbortSignal.timeout(requestTimeout)]);
-      const response = await request(
-        url,
-        { headers: { accept: 'application/json', 'a2a-version': '1.0' } },
-        limited,
-        Math.min(maxMessageBytes, maxCardBytes),
-      );
-      if (!response.ok) throw unreachable(name, `has no card at ${url}: HTTP ${response.status}.`);
-      const card = check(agentCard, await json(response, signal));
-      return endpointOf(card, options);
-    },
-    async send(endpoint, message, signal) {
-      const params = endpoint.version === '1.0' ? sendParams(message) : legacySendParams(message);
-      return check(sent, await call(endpoint, ['SendMessage', 'message/send'], params, signal));
-    },
-    async get(endpoint, id, signal) {
-      return check(remoteTask, await call(endpoint, ['GetTask', 'tasks/get'], { id }, signal));
-    },
-    async follow(endpoint, id, signal, stream) {
-      const method = endpoint.version === '1.0' ? 'SubscribeToTask' : 'tasks/resubscribe';
-      const response = await post(
-        endpoint,
-        method,
-        { id },
-        { accept: 'text/event-stream', signal },
-      );
-      const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
-      if (!response.ok || !isStream) {
-        await response.body?.cancel();
-        throw unreachable(name, 'does not stream its tasks.');
-      }
-      const parser = createSseParser();
-      for await (const bytes of response.body ?? []) {
-        await stream.onBytes(bytes.length, signal);
-        for (const { data } of parser.push(bytes)) stream.onEvent(textIn(data));
-      }
-    },
-    async cancel(endpoint, id, signal) {
-      await call(endpoint, ['CancelTask', 'tasks/cancel'], { id }, signal);
-    },
-  };
+  #check<Schema extends v.GenericSchema>(schema: Schema, value: unknown): v.InferOutput<Schema> {
+    return check(this.#options.name, schema, value);
+  }
 }
 
-/** The interface to use: JSON-RPC, 1.0 before 0.3, on the host that the card comes from. */
-function endpointOf(card: AgentCard, { name, url, endpoint }: ResolvedOptions): Endpoint {
-  const modern = (card.supportedInterfaces ?? []).map((each) => ({
-    ...each,
-    binding: each.protocolBinding,
-  }));
+/** The name of a method in 1.0, and in 0.3. */
+type Method = readonly [modern: string, legacy: string];
+
+async function request(
+  options: ResolvedOptions,
+  url: string | URL,
+  init: RequestInit & { readonly headers: Readonly<Record<string, string>> },
+  { signal, maxBytes }: { readonly signal: AbortSignal; readonly maxBytes: number },
+): Promise<Response> {
+  const { name, headers } = options;
+  const own = typeof headers === 'function' ? await headers() : headers;
+  try {
+    const response = await options.fetch(url, {
+      ...init,
+      headers: { ...own, ...init.headers },
+      // A redirect would take the headers along.
+      redirect: 'error',
+      signal,
+    });
+    return boundResponse(response, maxBytes, () =>
+      unreachable(name, `sent more than ${maxBytes} bytes at once.`),
+    );
+  } catch (error) {
+    if (signal.aborted && signal.reason?.name !== 'TimeoutError') throw abortError(signal);
+    throw unreachable(name, `did not answer at ${new URL(url).origin}.`, error);
+  }
+}
+
+async function json(name: string, response: Response, signal: AbortSignal): Promise<unknown> {
+  try {
+    return await response.json();
+  } catch (error) {
+    if (signal.aborted) throw abortError(signal);
+    throw unreachable(name, `answered with HTTP ${response.status} and no JSON.`, error);
+  }
+}
+
+function check<Schema extends v.GenericSchema>(
+  name: string,
+  schema: Schema,
+  value: unknown,
+): v.InferOutput<Schema> {
+  const parsed = v.safeParse(schema, value, { abortEarly: true });
+  if (parsed.success) return parsed.output;
+  throw unreachable(name, 'answered with something that is not A2A.');
+}
+
+/** The best interface of a card, with the version of its protocol. */
+function interfaceOf(
+  card: AgentCard,
+  name: string,
+): { readonly url: string; readonly protocolVersion?: string | undefined } {
   const legacy = [
-    { url: card.url ?? '', binding: card.preferredTransport ?? 'JSONRPC', protocolVersion: '0.3' },
-    ...(card.additionalInterfaces ?? []).map((each) => ({
-      ...each,
-      binding: each.transport,
-      protocolVersion: '0.3',
-    })),
-  ];
-  const usable = [...modern, ...legacy].filter(
-    (each) => each.binding === 'JSONRPC' && each.url !== '',
+    { url: card.url ?? '', transport: card.preferredTransport ?? 'JSONRPC' },
+    ...(card.additionalInterfaces ?? []),
+  ].map(({ url, transport }) => ({ url, protocolBinding: transport, protocolVersion: '0.3' }));
+  const usable = [...(card.supportedInterfaces ?? []), ...legacy].filter(
+    ({ protocolBinding, url }) => protocolBinding === 'JSONRPC' && url !== '',
   );
   const ofVersion = (major: string) =>
     usable.find((each) => each.protocolVersion?.startsWith(major));
   const chosen = ofVersion('1') ?? ofVersion('0.3');
   if (!chosen) throw unreachable(name, 'offers no JSON-RPC interface of A2A 1.0 or 0.3.');
-  const at = endpoint ?? chosen.url;
-  // The card could send the headers, with their credentials, to any host.
-  if (endpoint === undefined && URL.parse(at)?.origin !== url.origin) {
-    throw unreachable(
-      name,
-      `has a card that names another host (${URL.parse(at)?.origin ?? 'no URL'}). If that is right, pass its address as \`endpoint\`.`,
-    );
-  }
-  return {
-    url: at,
-    version: chosen.protocolVersion?.startsWith('1') ? '1.0' : '0.3',
-    streaming: card.capabilities?.streaming === true,
-  };
+  return chosen;
 }
 
 function sendParams({ text, data, ...message }: OutgoingMessage): object {
