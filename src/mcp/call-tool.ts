@@ -12,7 +12,6 @@ import { after, type Clock } from '../core/time.ts';
 import type { ToolContext } from '../generate/tool/tool-context.ts';
 import type { OpenClient } from './connection.ts';
 import { fromToolResult } from './content.ts';
-import { toMcpError } from './errors.ts';
 import { taskOf } from './incoming.ts';
 import {
   answersOf,
@@ -223,7 +222,7 @@ async function asking<Value>(
 
 async function request(
   { definition, about, input }: ServerToolCall,
-  { client, ...open }: OpenClient,
+  open: OpenClient,
   context: ToolContext,
   more: object,
 ): Promise<Result> {
@@ -233,21 +232,24 @@ async function request(
   const params: CallToolRequest['params'] = { name, arguments: input, ...more };
   const progress = new ProgressStream(about.clock, context);
   try {
-    return await client.callTool(params, {
-      signal,
-      timeout: about.timeout,
-      resetTimeoutOnProgress: true,
-      maxTotalTimeout: longestCallMs,
-      // A server may take a client that wants to see progress for one that wants no task.
-      ...(!about.tasks && { onprogress: (report) => progress.report(report) }),
-      // Without the output schema: the package would also ask it of a result that asks for input.
-      toolDefinition: withoutOutput,
-      allowInputRequired: true,
-    });
-  } catch (error) {
-    if (isUnknownTool(error)) about.onUnknownTool();
-    const doing = `the call to "${name}"`;
-    throw toMcpError(open.endedBy() ?? error, { server: about.server, doing, signal });
+    return await open.ask(`the call to "${name}"`, signal, (client) =>
+      client
+        .callTool(params, {
+          signal,
+          timeout: about.timeout,
+          resetTimeoutOnProgress: true,
+          maxTotalTimeout: longestCallMs,
+          // A server may take a client that wants to see progress for one that wants no task.
+          ...(!about.tasks && { onprogress: (report) => progress.report(report) }),
+          // Without the output schema: the package would also ask it of a result that asks for input.
+          toolDefinition: withoutOutput,
+          allowInputRequired: true,
+        })
+        .catch((error: unknown) => {
+          if (isUnknownTool(error)) about.onUnknownTool();
+          throw error;
+        }),
+    );
   } finally {
     progress.end();
   }

@@ -7,22 +7,25 @@ import { backoff, type Clock, systemClock, withTimeout } from '../core/time.ts';
 import type { ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import { createClient } from './client.ts';
 import { toMcpError } from './errors.ts';
-import { admitTasks, limitNotifications, limitTools, type ToolLimit } from './incoming.ts';
+import { filterIncoming, type ToolLimit } from './incoming.ts';
 import type { McpServer } from './options.ts';
 import { LegacyQuestions } from './questions.ts';
 import { defaultMaxMessageBytes, type OpenTransport, openTransport } from './transport.ts';
 
 /** A connected client. */
 export interface OpenClient {
-  readonly client: Client;
+  /** Asks the server something. Errors name what it was: `the call to "search"`. */
+  ask<T>(
+    doing: string,
+    signal: AbortSignal | undefined,
+    send: (client: Client) => Promise<T>,
+  ): Promise<T>;
   /** Whether the server speaks a protocol from before 2026, in which it asks questions by requests to the client. */
   readonly isLegacy: boolean;
   /** The questions of a server of 2025 during calls. */
   readonly questions: LegacyQuestions;
   /** Limits the lists of tools that the server sends. */
   readonly toolLimit: ToolLimit;
-  /** Why this side ended the connection, if it did. */
-  endedBy(): WaymarkError | undefined;
 }
 
 const retryDelays = { baseMs: 500, maxMs: 30_000 };
@@ -207,12 +210,17 @@ export class McpConnection {
     }
     this.#end = life.end;
     opened.onConnected();
-    admitTasks(transport);
-    limitNotifications(transport, (reason) => life.fail(reason));
-    const toolLimit = limitTools(transport, this.#name);
+    const toolLimit = filterIncoming(transport, this.#name, (reason) => life.fail(reason));
     const isLegacy = client.getProtocolEra() === 'legacy';
     this.#wasLegacy = isLegacy;
-    return { client, isLegacy, questions, toolLimit, endedBy: () => life.endedBy };
+    const ask: OpenClient['ask'] = async (doing, signal, send) => {
+      try {
+        return await send(client);
+      } catch (error) {
+        throw toMcpError(life.endedBy ?? error, { server: this.#name, doing, signal });
+      }
+    };
+    return { ask, isLegacy, questions, toolLimit };
   }
 
   #late(ms: number): WaymarkError {

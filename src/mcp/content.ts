@@ -75,7 +75,7 @@ export async function readContent(
   client: Client,
   uri: string,
   options: { readonly signal: AbortSignal; readonly timeout: number },
-): Promise<readonly Part[]> {
+): Promise<Part[]> {
   const { contents } = await client.readResource({ uri }, options);
   return contents.map((resource) =>
     'text' in resource ? { text: resource.text } : messagePart({ type: 'resource', resource }),

@@ -1,36 +1,13 @@
-import type { CallToolResult, JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type {
+  CallToolResult,
+  JSONRPCResultResponse,
+  Transport,
+} from '@modelcontextprotocol/client';
 import * as v from 'valibot';
 import { WaymarkError } from '../core/error.ts';
 
+/** The most notifications of a server in a second: more than a client can read. */
 const mostNotifications = 2_000;
-
-/**
- * Ends the connection of a server that sends more notifications than a client can read. What it sends after that is
- * dropped unread. Call it on a connected transport.
- */
-export function limitNotifications(transport: Transport, end: (reason: string) => void): void {
-  const receive = transport.onmessage;
-  let since = performance.now();
-  let count = 0;
-  let isEnded = false;
-  transport.onmessage = (message, extra) => {
-    if (isEnded) return;
-    if ('method' in message && !('id' in message)) {
-      const now = performance.now();
-      if (now - since > 1_000) {
-        since = now;
-        count = 0;
-      }
-      count += 1;
-      if (count > mostNotifications) {
-        isEnded = true;
-        end(`sent more than ${mostNotifications} notifications in a second`);
-        return;
-      }
-    }
-    receive?.(message, extra);
-  };
-}
 
 /** The most tools of one server, and how long they may be as JSON, all together. */
 const toolLimits = { count: 1_000, length: 2_097_152 } as const;
@@ -41,35 +18,57 @@ export interface ToolLimit {
   during<T>(read: () => Promise<T>, report: (error: WaymarkError) => void): Promise<T>;
 }
 
-/** Limits the lists that come over a connected transport: pages after the limit are not asked for. */
-export function limitTools(transport: Transport, server: string): ToolLimit {
+/**
+ * Filters what comes over a connected transport. A server that sends too many notifications is disconnected by `end`; what it
+ * sends after that is dropped unread. Lists of tools end at the limit: pages after it are not asked for. Results that are tasks,
+ * which the client package refuses, pass in another form.
+ */
+export function filterIncoming(
+  transport: Transport,
+  server: string,
+  end: (reason: string) => void,
+): ToolLimit {
   const receive = transport.onmessage;
-  let count = 0;
-  let length = 0;
+  let since = performance.now();
+  let notifications = 0;
+  let isEnded = false;
+  const tools = { count: 0, length: 0 };
   let firstLeft: string | undefined;
 
   const fits = (tool: unknown): boolean => {
-    count += 1;
-    if (count <= toolLimits.count) length += lengthOf(tool);
-    if (count <= toolLimits.count && length <= toolLimits.length) return true;
+    tools.count += 1;
+    if (tools.count <= toolLimits.count) tools.length += lengthOf(tool);
+    if (tools.count <= toolLimits.count && tools.length <= toolLimits.length) return true;
     firstLeft ??= String((tool as { readonly name?: unknown } | null)?.name).slice(0, 100);
     return false;
   };
-  const cut = <Message extends JSONRPCMessage>(message: Message): Message => {
-    if (!('result' in message)) return message;
-    const { tools } = message.result as { readonly tools?: unknown };
-    if (!Array.isArray(tools)) return message;
-    const end = tools.findIndex((tool) => !fits(tool));
-    if (end < 0) return message;
-    const { nextCursor: _, ...result } = message.result as Record<string, unknown>;
-    return { ...message, result: { ...result, tools: tools.slice(0, end) } };
+  const cut = (given: Result): Result => {
+    const { tools: listed, nextCursor: _, ...result } = given;
+    const end = Array.isArray(listed) ? listed.findIndex((tool) => !fits(tool)) : -1;
+    return Array.isArray(listed) && end >= 0 ? { ...result, tools: listed.slice(0, end) } : given;
   };
-  transport.onmessage = (message, extra) => receive?.(cut(message), extra);
-
+  const isTooMany = (): boolean => {
+    const now = performance.now();
+    if (now - since > 1_000) {
+      since = now;
+      notifications = 0;
+    }
+    notifications += 1;
+    return notifications > mostNotifications;
+  };
+  transport.onmessage = (message, extra) => {
+    if (isEnded) return;
+    if ('result' in message) {
+      receive?.({ ...message, result: admitted(cut(message.result)) }, extra);
+    } else if ('id' in message || !isTooMany()) receive?.(message, extra);
+    else {
+      isEnded = true;
+      end(`sent more than ${mostNotifications} notifications in a second`);
+    }
+  };
   return {
     async during(read, report) {
-      count = 0;
-      length = 0;
+      Object.assign(tools, { count: 0, length: 0 });
       firstLeft = undefined;
       const result = await read();
       if (firstLeft !== undefined) {
@@ -84,6 +83,8 @@ export function limitTools(transport: Transport, server: string): ToolLimit {
     },
   };
 }
+
+type Result = JSONRPCResultResponse['result'];
 
 function lengthOf(tool: unknown): number {
   try {
@@ -102,21 +103,15 @@ const taskId = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
 const modernTask = v.object({ resultType: v.literal('task'), taskId });
 const legacyTask = v.object({ task: v.object({ taskId }) });
 
-/** Lets through results that are tasks, which the client package refuses. Call it on a connected transport. */
-export function admitTasks(transport: Transport): void {
-  const receive = transport.onmessage;
-  transport.onmessage = (message, extra) => receive?.(admitted(message), extra);
+/** A result that the client package takes, with the id of the task that it started, if it is one. */
+function admitted(result: Result): Result {
+  const id = startedTask(result);
+  return id === undefined
+    ? result
+    : { resultType: 'complete', content: [], _meta: { [taskKey]: id } };
 }
 
-function admitted<Message extends JSONRPCMessage>(message: Message): Message {
-  if (!('result' in message)) return message;
-  const id = startedTask(message.result);
-  if (id === undefined) return message;
-  const result = { resultType: 'complete', content: [], _meta: { [taskKey]: id } };
-  return { ...message, result };
-}
-
-function startedTask(result: unknown): string | undefined {
+function startedTask(result: Result): string | undefined {
   if (v.is(modernTask, result)) return result.taskId;
   return v.is(legacyTask, result) ? result.task.taskId : undefined;
 }

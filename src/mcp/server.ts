@@ -5,7 +5,6 @@ import type { ToolSourceScope, ToolSourceStatus } from '../generate/tool/tool-so
 import type { Message, Part } from '../protocol/message.ts';
 import { McpConnection } from './connection.ts';
 import { readContent, toMessages } from './content.ts';
-import { toMcpError } from './errors.ts';
 import type { McpServer, McpUrl } from './options.ts';
 import { listTools, type ServerTool, toTools } from './tools.ts';
 
@@ -47,28 +46,22 @@ export class Server {
   /** The content of a resource. */
   async read(uri: string, signal: AbortSignal): Promise<Part[]> {
     const { timeout = 60_000 } = this.#options;
-    return await this.#connection.withClient(signal, async (open) => {
-      try {
-        return [...(await readContent(open.client, uri, { signal, timeout }))];
-      } catch (error) {
-        const doing = `the resource "${uri}"`;
-        throw toMcpError(open.endedBy() ?? error, { server: this.name, doing, signal });
-      }
-    });
+    return await this.#connection.withClient(signal, (open) =>
+      open.ask(`the resource "${uri}"`, signal, (client) =>
+        readContent(client, uri, { signal, timeout }),
+      ),
+    );
   }
 
   /** The messages of a prompt. */
   async prompt(name: string, input: Readonly<Record<string, string>>): Promise<readonly Message[]> {
     const { timeout = 60_000 } = this.#options;
-    return await this.#connection.withClient(undefined, async (open) => {
-      try {
-        const params = { name, arguments: { ...input } };
-        return toMessages((await open.client.getPrompt(params, { timeout })).messages);
-      } catch (error) {
-        const doing = `the prompt "${name}"`;
-        throw toMcpError(open.endedBy() ?? error, { server: this.name, doing });
-      }
-    });
+    const params = { name, arguments: { ...input } };
+    return await this.#connection.withClient(undefined, (open) =>
+      open.ask(`the prompt "${name}"`, undefined, async (client) =>
+        toMessages((await client.getPrompt(params, { timeout })).messages),
+      ),
+    );
   }
 
   /** Its connection, and its tools as they were last listed. */
@@ -94,14 +87,14 @@ export class Server {
   async #read(report: ToolSourceScope['report']): Promise<readonly ServerTool[]> {
     const { prefix = `${this.name}_`, rename = {}, timeout = 60_000 } = this.#options;
     const changes = this.#changes;
-    const listed = await this.#connection.withClient(undefined, async (open) =>
-      open.toolLimit
-        .during(() => listTools(open.client, { timeout }), report)
-        .catch((error: unknown) => {
-          const doing = 'the list of its tools';
-          const failed = toMcpError(open.endedBy() ?? error, { server: this.name, doing });
-          this.#connection.note(failed);
-          throw failed;
+    const listed = await this.#connection.withClient(undefined, (open) =>
+      open
+        .ask('the list of its tools', undefined, (client) =>
+          open.toolLimit.during(() => listTools(client, { timeout }), report),
+        )
+        .catch((error: WaymarkError) => {
+          this.#connection.note(error);
+          throw error;
         }),
     );
     const { tools, ttlMs = this.#options.ttl ?? defaultTtlMs } = listed;

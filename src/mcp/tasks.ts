@@ -12,7 +12,6 @@ import { backoff, type Clock } from '../core/time.ts';
 import { isLostRun, type ToolContext } from '../generate/tool/tool-context.ts';
 import { loadSdk } from './client.ts';
 import type { McpConnection, OpenClient } from './connection.ts';
-import { toMcpError } from './errors.ts';
 
 /** A server, as the calls of its tools need it. */
 export interface ToolServer {
@@ -177,15 +176,10 @@ export class FollowedTask {
     params: object,
     limits: { readonly signal: AbortSignal; readonly timeout: number },
   ): Promise<unknown> {
-    const { definition, about } = this.#call;
-    try {
-      const request = { method, params: { taskId: this.taskId, ...params } };
-      return await open.client.request(request as Parameters<Client['request']>[0], any, limits);
-    } catch (error) {
-      const doing = `the task of "${definition.name}"`;
-      const { signal } = limits;
-      throw toMcpError(open.endedBy() ?? error, { server: about.server, doing, signal });
-    }
+    const request = { method, params: { taskId: this.taskId, ...params } };
+    return await open.ask(`the task of "${this.#call.definition.name}"`, limits.signal, (client) =>
+      client.request(request as Parameters<Client['request']>[0], any, limits),
+    );
   }
 
   /** A result that came with a task, which the client package has not checked. */
