@@ -1,6 +1,6 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { parseJson } from '../../core/json/json.ts';
-import { type ExportRow, toSessionExport } from '../../session/export-session.ts';
+import { toSessionExport } from '../../session/export-session.ts';
 import {
   type Fault,
   type MaintenanceOptions,
@@ -11,10 +11,14 @@ import {
   type Scope,
   type VerifyOptions,
 } from '../contract/store.ts';
-import { maintenanceSupport as memoryMaintenance, verifyTables } from '../memory/maintenance.ts';
+import {
+  exportRows,
+  maintenanceSupport as memoryMaintenance,
+  verifyTables,
+} from '../memory/maintenance.ts';
 import { pruneSession, spentFamilies } from '../memory/prune.ts';
-import { toMetadata, toSessionInfo } from '../memory/reading.ts';
-import { allRows, dropSessionRows, familyFinder } from '../memory/rows.ts';
+import { toSessionInfo } from '../memory/reading.ts';
+import { dropSessionRows, familyFinder } from '../memory/rows.ts';
 import { findSession, inScope, type SessionRow } from '../memory/tables.ts';
 import { createFaults, createSteps } from '../rules/maintenance-steps.ts';
 import { checkPolicy } from '../rules/retention.ts';
@@ -52,7 +56,9 @@ export function maintenanceSupport(
         directory.refreshSession(scope, sessionId);
         const session = findSession(tables, scope, sessionId);
         const now = tables.clock.now();
-        return session && toSessionExport(toSessionInfo(session, now), exportRows(session, now));
+        // All rows are read under the lock.
+        const info = session && toSessionInfo(session, now);
+        return info && toSessionExport(info, [...exportRows(session, now)]);
       }),
     async importSession(scope, document, options) {
       // All sessions are read, so that no id of a snapshot is used twice.
@@ -64,16 +70,6 @@ export function maintenanceSupport(
       });
     },
   };
-}
-
-/** The exported rows of a session, read under the lock. */
-function exportRows(session: SessionRow, now: number): readonly ExportRow[] {
-  const rows = allRows(session).filter((row) => row.status !== 'pending');
-  return rows.map((row) => {
-    const { history, custom, artifacts } = row.state;
-    const state = { history, custom, artifacts };
-    return { snapshot: toMetadata(row, now), totals: row.totals, state };
-  });
 }
 
 /** Number of sessions that are deleted under one hold of the lock. */
@@ -290,13 +286,12 @@ function treeFaults(fresh: Directory, tree: SessionTree): readonly Fault[] {
   }
   // Damaged files of runs are reported later.
   for (const session of tree.sessions.values()) attempt(() => fresh.runFile(session).refresh());
-  const faults = createFaults();
-  const steps = verifyTables(fresh.tables, faults, (hash) => fresh.files.problemOf(tree, hash));
-  for (const _ of steps);
+  const verified = verifyTables(fresh.tables, (hash) => fresh.files.problemOf(tree, hash));
+  const faults = [...verified].flatMap(({ found }) => found);
   const strays = fresh.files.unneeded(tree).map((name): Fault => {
     return { kind: 'unreachable', message: `No snapshot names the file "${name}".` };
   });
-  return [...unfinished(journal), ...faults.found, ...strays];
+  return [...unfinished(journal), ...faults, ...strays];
 }
 
 function pointerFaults(fresh: Directory, name: string): readonly Fault[] {

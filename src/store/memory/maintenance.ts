@@ -11,25 +11,56 @@ import {
   renewIds,
 } from '../../session/import-session.ts';
 import { isStateHash } from '../../session/session-state.ts';
-import type { Fault, MaintenanceOptions, MaintenanceSupport, Scope } from '../contract/store.ts';
+import type { Fault, MaintenanceSupport, Scope } from '../contract/store.ts';
 import { sessionExists } from '../rules/errors.ts';
-import { createFaults, createSteps, type Faults } from '../rules/maintenance-steps.ts';
-import { pruneInSteps } from './prune.ts';
+import { createFaults, createSteps } from '../rules/maintenance-steps.ts';
+import { pruneSession, spentFamilies } from './prune.ts';
 import { activePath, toMetadata, toSessionInfo } from './reading.ts';
 import { addSnapshot, allRows, createSessionRow, dropSessionRows, turnFieldsOf } from './rows.ts';
-import { findSession, type SessionRow, type SnapshotRow, type Tables } from './tables.ts';
+import { findSession, inScope, type SessionRow, type SnapshotRow, type Tables } from './tables.ts';
 
 /** Keeping the store small, whole and portable. */
 export function maintenanceSupport(tables: Tables): MaintenanceSupport {
   return {
-    prune: (policy, scope, options) => betweenTurns(pruneInSteps(tables, policy, scope), options),
-    eraseOwner: (owner, options) => betweenTurns(eraseInSteps(tables, owner), options),
+    async prune(policy, scope, options) {
+      const step = createSteps(options);
+      const spent: SessionRow[] = [];
+      const report = { snapshots: 0, sessions: 0 };
+      for (const session of tables.sessions.values()) {
+        if (!inScope(session, scope)) continue;
+        const { removed, dropSession } = pruneSession(tables, session, policy);
+        if (dropSession) spent.push(session);
+        report.snapshots += removed;
+        await step();
+      }
+      while (spent.length > 0) {
+        const gone = spentFamilies(tables, spent.splice(0, batch), policy, scope);
+        report.snapshots += dropSessionRows(tables, gone);
+        report.sessions += gone.size;
+        await step(0);
+      }
+      return report;
+    },
+    async eraseOwner(owner, options) {
+      const step = createSteps(options);
+      let erased = 0;
+      // Sessions that are created between two steps are deleted as well.
+      for (let some = someOf(tables, owner); some.size > 0; some = someOf(tables, owner)) {
+        dropSessionRows(tables, some);
+        erased += some.size;
+        await step(some.size);
+      }
+      tables.spend.eraseOwner(owner);
+      return erased;
+    },
     async verify(options) {
+      const step = createSteps(options);
       const faults = createFaults(options);
-      await betweenTurns(
-        verifyTables(tables, faults, (hash) => tables.files.problemOf(hash)),
-        options,
-      );
+      const problemOf = (hash: string) => tables.files.problemOf(hash);
+      for (const { snapshots, found } of verifyTables(tables, problemOf)) {
+        faults.add(found);
+        await step(snapshots);
+      }
       return faults.found;
     },
     async exportSession(scope, sessionId) {
@@ -43,20 +74,8 @@ export function maintenanceSupport(tables: Tables): MaintenanceSupport {
   };
 }
 
-/** Lets everything else run after each step. */
-async function betweenTurns<Result>(
-  steps: Generator<number, Result>,
-  options: MaintenanceOptions | undefined,
-): Promise<Result> {
-  const step = createSteps(options);
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-    await step(value);
-  }
-}
-
-function* exportRows(session: SessionRow, now: number): Iterable<ExportRow> {
+/** The rows of a session in an export. Their histories share the messages that they have in common. */
+export function* exportRows(session: SessionRow, now: number): Iterable<ExportRow> {
   const known = new Map<Link, History>();
   const path = activePath(session);
   for (const row of allRows(session)) {
@@ -134,21 +153,8 @@ function insertSnapshot(
   session.nextIndex = row.index + 1;
 }
 
-/** How many sessions are removed in one step. */
+/** Number of sessions that are removed in one step. */
 const batch = 64;
-
-/** Removes the sessions of an owner, and what it spent. Turns may run between two steps; each step yields how many sessions it removed. */
-function* eraseInSteps(tables: Tables, owner: string): Generator<number, number> {
-  let erased = 0;
-  // Sessions that were made between two steps go as well.
-  for (let some = someOf(tables, owner); some.size > 0; some = someOf(tables, owner)) {
-    dropSessionRows(tables, some);
-    erased += some.size;
-    yield some.size;
-  }
-  tables.spend.eraseOwner(owner);
-  return erased;
-}
 
 function someOf(tables: Tables, owner: string): Set<SessionRow> {
   const found = new Set<SessionRow>();
@@ -159,20 +165,15 @@ function someOf(tables: Tables, owner: string): Set<SessionRow> {
   return found;
 }
 
-/** The tables that are verified. */
-export type VerifiedTables = Pick<Tables, 'snapshots' | 'sessions' | 'runs'>;
-
 /** The problem of a file; `undefined`: none. */
 type ProblemOfFile = (hash: string) => string | undefined;
 
-/** Verifies all rows. Yields the number of snapshots after each session, so that turns can run in between. */
+/** Verifies the rows of one session after another, then those that belong to none. Reads each file once. */
 export function* verifyTables(
-  tables: VerifiedTables,
-  faults: Faults,
+  tables: Tables,
   problemOfFile: ProblemOfFile,
-): Generator<number, void> {
+): Generator<{ readonly snapshots: number; readonly found: readonly Fault[] }, void> {
   const files = new Map<string, string | undefined>();
-  // Each file is read once.
   const problemOf: ProblemOfFile = (hash) => {
     if (!files.has(hash)) files.set(hash, problemOfFile(hash));
     return files.get(hash);
@@ -182,22 +183,23 @@ export function* verifyTables(
     // Forks may share messages with the sessions before them.
     if (session.forkedFrom === undefined) known.clear();
     const rows = allRows(session);
-    for (const row of rows) faults.add(snapshotFaults(tables, row, known, problemOf));
-    faults.add(sessionFaults(tables, session));
-    yield rows.length;
+    const found = rows.flatMap((row) => snapshotFaults(tables, row, known, problemOf));
+    yield { snapshots: rows.length, found: [...found, ...sessionFaults(tables, session)] };
   }
+  const found: Fault[] = [];
   for (const row of tables.snapshots.values()) {
     if (row.index >= 0 || row.session.head === row) continue;
-    faults.add([fault('unreachable', row, 'It is not listed, and not the head.')]);
-    faults.add(snapshotFaults(tables, row, new Map(), problemOf));
+    found.push(fault('unreachable', row, 'It is not listed, and not the head.'));
+    found.push(...snapshotFaults(tables, row, new Map(), problemOf));
   }
   for (const run of tables.runs.values()) {
-    if (run.session.run !== run) faults.add([fault('run', run, 'The run holds no session.')]);
+    if (run.session.run !== run) found.push(fault('run', run, 'The run holds no session.'));
   }
+  yield { snapshots: 0, found };
 }
 
 function snapshotFaults(
-  tables: VerifiedTables,
+  tables: Tables,
   row: SnapshotRow,
   known: Map<Link, History>,
   problemOf: ProblemOfFile,
@@ -225,7 +227,7 @@ function snapshotFaults(
   return faults;
 }
 
-function sessionFaults(tables: VerifiedTables, session: SessionRow): Fault[] {
+function sessionFaults(tables: Tables, session: SessionRow): Fault[] {
   const { head, run } = session;
   const faults: Fault[] = [];
   if (head !== undefined && (head.status !== 'succeeded' || !tables.snapshots.has(head.id))) {

@@ -1,12 +1,11 @@
-import type { PruneReport, RetentionPolicy, Scope } from '../contract/store.ts';
+import type { RetentionPolicy, Scope } from '../contract/store.ts';
 import {
-  checkPolicy,
   type RetainedSession,
   type RetainedSnapshot,
   type Selection,
   selectVictims,
 } from '../rules/retention.ts';
-import { allRows, dropSessionRows, familyFinder } from './rows.ts';
+import { allRows, familyFinder } from './rows.ts';
 import {
   holder,
   inScope,
@@ -15,34 +14,6 @@ import {
   sessionKey,
   type Tables,
 } from './tables.ts';
-
-/** How many sessions are removed in one step. */
-const batch = 64;
-
-/** Removes what a policy does not keep. Yields the number of sessions after each step, so that turns can run in between. */
-export function* pruneInSteps(
-  tables: Tables,
-  policy: RetentionPolicy,
-  scope?: Scope,
-): Generator<number, PruneReport> {
-  const spent: SessionRow[] = [];
-  let snapshots = 0;
-  for (const session of tables.sessions.values()) {
-    if (!inScope(session, scope)) continue;
-    const { removed, dropSession } = pruneSession(tables, session, policy);
-    if (dropSession) spent.push(session);
-    snapshots += removed;
-    yield 1;
-  }
-  let sessions = 0;
-  while (spent.length > 0) {
-    const gone = spentFamilies(tables, spent.splice(0, batch), policy, scope);
-    snapshots += dropSessionRows(tables, gone);
-    sessions += gone.size;
-    yield 0;
-  }
-  return { snapshots, sessions };
-}
 
 /**
  * The families of some sessions that may be removed. A session takes its sub-agents' sessions with it, so it is removed only when

@@ -72,12 +72,7 @@ export function isBlank(tables: Tables, session: SessionRow): boolean {
   const { listed, head, nextIndex, title, metadata } = session;
   if (head !== undefined || listed.length > 0 || nextIndex > 0) return false;
   if (title !== undefined || metadata !== undefined) return false;
-  return withSubSessions(tables, session).length === 1;
-}
-
-/** Removes a session with all that belongs to it. */
-export function dropSessionRow(tables: Tables, session: SessionRow): void {
-  dropSessionRows(tables, new Set([session]));
+  return familyFinder(tables)(session).length === 1;
 }
 
 /** Removes sessions with all that belongs to them; returns how many snapshots they had. Events and requests are gone through once. */
@@ -107,12 +102,10 @@ function dropOwnRows(tables: Tables, session: SessionRow): number {
   return rows.length;
 }
 
-/** A session and, however deep, the sessions of the sub-agents that were started in it. */
-export function withSubSessions(tables: Tables, session: SessionRow): readonly SessionRow[] {
-  return familyFinder(tables)(session);
-}
-
-/** Finds the families of many sessions after one pass over all of them. It does not know sessions that are added later. */
+/**
+ * Finds, after one pass over all sessions, the family of a session: itself and, however deep, the sessions of the sub-agents
+ * that were started in it. It does not know sessions that are added later.
+ */
 export function familyFinder(tables: Tables): (session: SessionRow) => readonly SessionRow[] {
   const started = new Map<string, SessionRow[]>();
   for (const session of tables.sessions.values()) {

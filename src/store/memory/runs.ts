@@ -29,7 +29,7 @@ import { commit } from './commit.ts';
 import { appendTo } from './events.ts';
 import { loadState, statusOf, toMetadata, toRunRecord } from './reading.ts';
 import { endRequests, readRequest, replaceReceipt } from './requests.ts';
-import { dropSessionRow, isBlank } from './rows.ts';
+import { dropSessionRows, isBlank } from './rows.ts';
 import { addSpend } from './spend.ts';
 import {
   currentRun,
@@ -174,7 +174,7 @@ function release(
   const goes = !isKept && isBlank(tables, session);
   if (!goes) leaveInbox(run);
   endRun(tables, run);
-  if (goes) dropSessionRow(tables, session);
+  if (goes) dropSessionRows(tables, new Set([session]));
 }
 
 function handOver(tables: Tables, ref: RunRef): void {

@@ -15,7 +15,7 @@ import { checkLabel, checkMetadata, checkTitle } from '../rules/size-limits.ts';
 import { checkFree, expireRun } from './claim.ts';
 import { holderFact, namedFacts } from './facts.ts';
 import { activePath, isOrphaned, toMetadata, toSessionInfo, withState } from './reading.ts';
-import { addSnapshot, createSessionRow, dropSessionRow, withSubSessions } from './rows.ts';
+import { addSnapshot, createSessionRow, dropSessionRows, familyFinder } from './rows.ts';
 import {
   findSession,
   inScope,
@@ -64,9 +64,9 @@ export function timelineSupport(tables: Tables): Required<TimelineSupport> {
     async deleteSession(scope, sessionId) {
       const session = findSession(tables, scope, sessionId);
       if (session === undefined) return false;
-      const sessions = withSubSessions(tables, session);
+      const sessions = familyFinder(tables)(session);
       for (const each of sessions) checkFree(each, now());
-      for (const each of sessions) dropSessionRow(tables, each);
+      dropSessionRows(tables, new Set(sessions));
       return true;
     },
     listSnapshots: async (scope, sessionId, options = {}) =>

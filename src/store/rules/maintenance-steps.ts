@@ -26,7 +26,7 @@ export function createSteps({ onProgress, signal }: MaintenanceOptions = {}): St
 }
 
 /** The faults of a `verify`. */
-export interface Faults {
+interface Faults {
   readonly found: readonly Fault[];
   /** Adds faults and reports each of them. */
   add(faults: readonly Fault[]): void;
