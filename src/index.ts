@@ -1,5 +1,8 @@
-export { type AgentToolOptions, agentTool } from './agent/define/agent-tool.ts';
-export { backgroundAgentTools } from './agent/define/background-tools.ts';
+export {
+  type AgentToolOptions,
+  agentTool,
+  backgroundAgentTools,
+} from './agent/define/agent-tool.ts';
 export {
   type AgentOptions,
   type DefineAgent,

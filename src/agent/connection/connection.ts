@@ -298,7 +298,7 @@ export class TurnStream implements BegunTurn {
     this.#connection = connection;
     this.#follow = follow;
     this.#sent = handled(this.#send(input, signal));
-    this.stream = new TurnChunks(connection.cursor, this.#sent, () => this.#leave());
+    this.stream = new TurnChunks(connection.cursor, () => this.#leave());
   }
 
   get output(): ReturnType<Connection['output']> {
@@ -335,6 +335,7 @@ export class TurnStream implements BegunTurn {
     } catch (error) {
       // A turn stopped before it began ends like one stopped later: with an output that says so.
       if (signal?.aborted) return;
+      this.#connection.cursor.fail(error);
       this.#connection.abort();
       throw error;
     }
@@ -356,17 +357,14 @@ export class TurnStream implements BegunTurn {
 
 const done = { value: undefined, done: true } as const;
 
-/** The chunks of a connection, once its input has been taken. */
+/** The chunks of a connection; the end of a read or of the chunks leaves it. */
 class TurnChunks implements AsyncIterableIterator<Chunk, undefined> {
   readonly #cursor: CallerCursor;
-  readonly #sent: Promise<void>;
   readonly #leave: () => Promise<void>;
-  #hasBegun = false;
   #hasLeft = false;
 
-  constructor(cursor: CallerCursor, sent: Promise<void>, leave: () => Promise<void>) {
+  constructor(cursor: CallerCursor, leave: () => Promise<void>) {
     this.#cursor = cursor;
-    this.#sent = sent;
     this.#leave = leave;
   }
 
@@ -376,7 +374,6 @@ class TurnChunks implements AsyncIterableIterator<Chunk, undefined> {
 
   next(): Promise<IteratorResult<Chunk, undefined>> {
     if (this.#hasLeft) return Promise.resolve(done);
-    if (!this.#hasBegun) return this.#begin();
     // Unread chunks are handed out directly: an async function around each would cost more than the chunk.
     const isThere = this.#cursor.hasNext;
     const next = this.#cursor.next();
@@ -385,12 +382,6 @@ class TurnChunks implements AsyncIterableIterator<Chunk, undefined> {
 
   async return(): Promise<IteratorResult<Chunk, undefined>> {
     return await this.#end();
-  }
-
-  async #begin(): Promise<IteratorResult<Chunk, undefined>> {
-    await this.#sent.catch(this.#onError);
-    this.#hasBegun = true;
-    return await this.next();
   }
 
   readonly #onNext = (

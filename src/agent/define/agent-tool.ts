@@ -1,30 +1,34 @@
+import { subAgentRequests, toSubAgentResume } from '../../api/interrupts.ts';
 import type { AgentTypes } from '../../api/types.ts';
 import { toPublicError, WaymarkError } from '../../core/error.ts';
-import { defined, type Json } from '../../core/json/json.ts';
+import { defined, isJsonObject, type Json } from '../../core/json/json.ts';
 import { checkOptions } from '../../core/options.ts';
+import { checkAnswers, planResume } from '../../generate/tool/resume.ts';
 import { type Tool, tool } from '../../generate/tool/tool.ts';
 import { deadlineOf, type ToolContext } from '../../generate/tool/tool-context.ts';
-import { textOf } from '../../protocol/messages.ts';
+import type { ToolRequestPart } from '../../protocol/message.ts';
+import { isInterrupted, openToolRequests, requestKey, textOf } from '../../protocol/messages.ts';
+import { parseShape } from '../../protocol/parse.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import type { Chunk, Input, Output } from '../../protocol/turn.ts';
+import {
+  type Chunk,
+  type Input,
+  type Output,
+  type Resume,
+  resume as resumeShape,
+} from '../../protocol/turn.ts';
 import { addUsage } from '../../protocol/usage.ts';
 import { toPlainState } from '../../session/session-state.ts';
 import { Connection, TurnStream, textInput } from '../connection/connection.ts';
 import { transformAnswer } from '../persistence/transform.ts';
-import type { Agent } from '../spec/agent.ts';
+import type { Agent, InvokeOptions } from '../spec/agent.ts';
 import { markReported } from '../spec/error-reports.ts';
 import { isSameArtifact } from '../turn/chunks.ts';
 import { invocationOf } from '../turn/invocation.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
+import { lastRound } from '../turn/turn-state.ts';
 import { type AgentInternals, internalsOf, replicas, requestOf } from './create-agent.ts';
-import {
-  checkInnerAnswers,
-  interruptsOf,
-  isPlace,
-  type Start,
-  toInnerResume,
-  waitingPlace,
-} from './sub-agent-interrupts.ts';
 
 /** Options of a tool that calls an agent. */
 export interface AgentToolOptions {
@@ -34,7 +38,7 @@ export interface AgentToolOptions {
   readonly description?: string;
 }
 
-export const messageInput = {
+const messageInput = {
   type: 'object',
   properties: { message: { type: 'string', description: 'What the agent is asked to do.' } },
   required: ['message'],
@@ -72,7 +76,7 @@ export function agentTool<Types extends AgentTypes>(
 }
 
 /** A text of a tool's input, which its schema has checked. */
-export function textField(input: Json, name: string): string {
+function textField(input: Json, name: string): string {
   const value =
     typeof input === 'object' && input !== null && name in input ? Object(input)[name] : '';
   return String(value);
@@ -97,7 +101,7 @@ async function runInside(
 }
 
 /** The options that a sub-agent's session takes over from the turn that starts it. */
-export function callOf(parent: InvocationState | undefined): Parameters<typeof requestOf>[1] {
+function callOf(parent: InvocationState | undefined): Parameters<typeof requestOf>[1] {
   if (parent === undefined) return {};
   const { scope, request, position, run, spec } = parent;
   const snapshotId = spec.store && run?.runId;
@@ -223,4 +227,190 @@ function namespaced(agent: string, artifact: Artifact): Artifact {
   return artifact.name === undefined
     ? artifact
     : { ...artifact, name: `${agent}/${artifact.name}` };
+}
+
+type Start = Pick<InvokeOptions, 'snapshotId' | 'sessionId' | 'state'>;
+
+/** Refuses answers that the sub-agent would refuse, so that its interrupts stay open. */
+async function checkInnerAnswers(
+  { spec }: AgentInternals,
+  resumed: Json,
+  interrupted: Json,
+): Promise<void> {
+  // Something else waited before the sub-agent was called, such as an approval.
+  if (!isPlace(interrupted)) return;
+  const resume = toInnerResume(spec.name, resumed, interrupted);
+  const requests = subAgentRequests(interrupted);
+  const tools = await spec.tools?.().catch(() => undefined);
+  if (tools && requests.every(({ toolRequest }) => tools.has(toolRequest.name))) {
+    await planResume([{ role: 'model', content: [...requests] }], resume, tools);
+  } else {
+    // Tools that only a call of the agent has are checked by that call.
+    checkWithoutTools(requests, resume);
+  }
+}
+
+/** Refuses answers to other requests than these, and to others than those that wait inside them. */
+function checkWithoutTools(requests: readonly ToolRequestPart[], resume: Resume): void {
+  // A custom agent need not show what it waits for.
+  if (requests.length === 0) return;
+  for (const answer of checkAnswers([{ role: 'model', content: [...requests] }], resume)) {
+    if (!('entry' in answer) || !('toolRequest' in answer.entry)) continue;
+    const interrupted = answer.request.metadata?.interrupt;
+    if (!isPlace(interrupted)) continue;
+    const inner = toInnerResume(
+      interrupted.agent,
+      answer.entry.metadata?.resumed ?? true,
+      interrupted,
+    );
+    checkWithoutTools(subAgentRequests(interrupted), inner);
+  }
+}
+
+/** The answers for the sub-agent in those for the call of its tool. */
+function toInnerResume(agent: string, resumed: Json, interrupted: Json): Resume {
+  const given = toSubAgentResume(resumed, interrupted);
+  return parseShape(resumeShape, given, `resume of sub-agent "${agent}"`);
+}
+
+/** Where the sub-agent stopped to wait, as its interrupt in the parent's conversation says. */
+function waitingPlace(parent: InvocationState | undefined, agent: string, ref: string): Start {
+  const open =
+    parent === undefined ? [] : openToolRequests(lastRound(parent.working.state.history));
+  for (const { toolRequest, metadata } of open) {
+    const payload = metadata?.interrupt;
+    if ((toolRequest.ref ?? toolRequest.name) !== ref || !isPlace(payload)) continue;
+    if (payload.agent !== agent) continue;
+    const { snapshotId, state } = payload;
+    return snapshotId === undefined ? { ...(state && { state }) } : { snapshotId };
+  }
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Sub-agent "${agent}" is not waiting for this answer. Restart the request that carries its interrupt.`,
+  );
+}
+
+interface Place {
+  readonly agent: string;
+  readonly snapshotId?: string;
+  readonly state?: NonNullable<Start['state']>;
+}
+
+/** Whether a call waits for something inside a sub-agent, rather than for an approval of the call. */
+function isPlace(payload: Json | undefined): payload is Json & Place {
+  return (
+    isJsonObject(payload) && typeof payload.agent === 'string' && Array.isArray(payload.requests)
+  );
+}
+
+/** The interrupts that the output of a sub-agent waits for. */
+function interruptsOf({ message }: Output): readonly ToolRequestPart[] {
+  const seen = new Set<string>();
+  return (message?.content ?? []).filter((part): part is ToolRequestPart => {
+    if (!('toolRequest' in part) || !isInterrupted(part) || seen.has(requestKey(part.toolRequest)))
+      return false;
+    seen.add(requestKey(part.toolRequest));
+    return true;
+  });
+}
+
+const runInput = {
+  type: 'object',
+  properties: { runId: { type: 'string', description: 'What the start tool returned.' } },
+  required: ['runId'],
+} as const;
+
+/**
+ * Offers an agent to another one as four tools for background runs: `{name}_start` returns a run id, `{name}_check`,
+ * `{name}_wait` and `{name}_abort` take it. The runs outlive the parent's turn and its process.
+ *
+ * @example
+ * app.defineAgent({ name: 'lead', system: 'Plan.', tools: [...backgroundAgentTools(researcher)] });
+ */
+export function backgroundAgentTools<Types extends AgentTypes>(
+  typed: Agent<Types>,
+  options: AgentToolOptions = {},
+): readonly Tool[] {
+  const agent = typed as unknown as Agent;
+  const { spec, host } = internalsOf(agent);
+  if (!agent.metadata.detachable) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Agent "${spec.name}" cannot work in the background: give it a store that can abort runs.`,
+    );
+  }
+  const { name = spec.name, description = spec.description ?? `the agent ${spec.name}` } = options;
+  const start = tool(
+    {
+      name: `${name}_start`,
+      description: `Starts in the background: ${description}`,
+      input: messageInput,
+    },
+    async (input, context) => {
+      if (replicas.get() !== undefined) throw notInReplay(name);
+      const call = callOf(invocationOf(context));
+      const connection = new Connection(spec, host, () => requestOf(spec, call));
+      const { snapshotId = '' } = await new TurnStream(connection, {
+        ...textInput(textField(input, 'message')),
+        detach: true,
+      }).output;
+      return { runId: snapshotId };
+    },
+  );
+  const check = tool(
+    { name: `${name}_check`, description: 'Says how a background run stands.', input: runInput },
+    async (input, context) => {
+      const snapshotId = runIdOf(input);
+      return report(await agent.getSnapshot({ snapshotId }, ownerOf(context)), snapshotId);
+    },
+  );
+  const wait = tool(
+    { name: `${name}_wait`, description: 'Waits for a background run to end.', input: runInput },
+    async (input, context) => {
+      const snapshotId = runIdOf(input);
+      const options = { ...ownerOf(context), signal: context.signal };
+      return report(await agent.wait(snapshotId, options), snapshotId);
+    },
+  );
+  const abort = tool(
+    { name: `${name}_abort`, description: 'Stops a background run.', input: runInput },
+    async (input, context) => {
+      const status = await agent.abort(runIdOf(input), ownerOf(context));
+      return report(status === undefined ? undefined : { status }, runIdOf(input));
+    },
+  );
+  return [start, check, wait, abort];
+}
+
+function ownerOf(context: ToolContext): { readonly owner?: string } {
+  const { owner } = invocationOf(context)?.scope ?? {};
+  return owner === undefined ? {} : { owner };
+}
+
+const runIdOf = (input: Json): string => textField(input, 'runId');
+
+function report(
+  snapshot: (Pick<Snapshot, 'status'> & Partial<Pick<Snapshot, 'error' | 'state'>>) | undefined,
+  runId: string,
+): Json {
+  if (snapshot === undefined) {
+    throw new WaymarkError(
+      'NOT_FOUND',
+      `No run "${runId.slice(0, 64)}". Use an id that the start tool returned.`,
+    );
+  }
+  const { status, state, error } = snapshot;
+  const last = state?.messages?.at(-1);
+  return defined({
+    status,
+    text: last?.role === 'model' ? textOf(last) : undefined,
+    error: error?.message,
+  });
+}
+
+function notInReplay(name: string): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `A replay starts no background runs. Answer the tools of "${name}" from the record.`,
+  );
 }

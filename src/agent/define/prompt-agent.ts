@@ -1,11 +1,18 @@
+import { WaymarkError } from '../../core/error.ts';
 import { defined, type Json, type JsonObject, toJson } from '../../core/json/json.ts';
-import { parseSync, toJsonSchema } from '../../core/schema/schema.ts';
+import { checkOptions, type OptionNames } from '../../core/options.ts';
+import { parseSync, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
 import { untrustedSchema } from '../../core/schema/untrusted-schema.ts';
-import type { GenerateOptions, GenerateSettings } from '../../generate/generate-options.ts';
+import {
+  type GenerateOptions,
+  type GenerateSettings,
+  generateSettingNames,
+} from '../../generate/generate-options.ts';
 import type { Generator } from '../../generate/generator.ts';
 import { checkResolvedNames, type Middleware } from '../../generate/middleware/middleware.ts';
-import { outputOptionsOf } from '../../generate/output/output.ts';
-import { toolMessage, toParts } from '../../generate/prompt/template.ts';
+import { outputOptionsOf, resolveOutput } from '../../generate/output/output.ts';
+import type { Prompt } from '../../generate/prompt/prompt.ts';
+import { type Template, toolMessage, toParts } from '../../generate/prompt/template.ts';
 import { callerTools, checkCallerTools } from '../../generate/tool/caller-tools.ts';
 import { closeToolRequests, planResume } from '../../generate/tool/resume.ts';
 import type { Tool } from '../../generate/tool/tool.ts';
@@ -22,13 +29,14 @@ import type {
   TurnLoopHandler,
   TurnResult,
 } from '../spec/handler.ts';
+import { agentOptionNames } from '../spec/options.ts';
 import type { AgentSpec, PromptChanges } from '../spec/spec.ts';
 import { checkPromptInput } from '../turn/inputs.ts';
 import { lastRound } from '../turn/turn-state.ts';
 import { checkDefinition, checkSetup, notRendered } from './check-setup.ts';
 import { type AgentEnv, commonSpec } from './common-spec.ts';
 import { createAgent } from './create-agent.ts';
-import { checkPromptAgentOptions, type PromptAgentOptions, settingsOf } from './prompt-options.ts';
+import type { AgentOptions } from './define.ts';
 
 /** Declares an agent that answers each turn by one generate call over its prompt. */
 export function createPromptAgent(
@@ -297,4 +305,77 @@ function toolInfoOf({ definition, metadata }: Tool): ToolInfo {
     outputSchema: outputSchema && (toJson(outputSchema, 'outputSchema') as JsonObject),
     interrupt: metadata?.interrupt === true ? true : undefined,
   });
+}
+
+/** Options of any prompt agent, without the types that a caller infers. */
+export interface PromptAgentOptions
+  extends Omit<
+    AgentOptions<Schema | undefined, unknown, Schema | undefined, Schema | undefined, unknown>,
+    'system' | 'prompt' | 'tools'
+  > {
+  readonly system?: Template;
+  readonly prompt?: Prompt | string;
+  readonly tools?: NonNullable<GenerateSettings['tools']>;
+}
+
+const optionNames: OptionNames<PromptAgentOptions> = {
+  ...agentOptionNames,
+  ...generateSettingNames,
+  model: ['text', 'object'],
+  config: 'object',
+  toolChoice: ['text', 'object'],
+  maxTurns: 'number',
+  resources: 'list',
+  docs: 'list',
+  use: 'list',
+  system: ['text', 'function', 'list', 'object'],
+  prompt: ['text', 'object'],
+  promptInput: true,
+  messages: 'list',
+  history: 'function',
+  compact: 'object',
+};
+
+/** Names of these options in other libraries. */
+const namesElsewhere = {
+  instructions: 'system',
+  systemPrompt: 'system',
+  stateSchema: 'state',
+  clientTransform: 'transform',
+  middleware: 'use',
+  stopWhen: 'maxTurns',
+  maxSteps: 'maxTurns',
+  toolApproval: 'Middleware goes into `use`, as in use: [toolApproval([…])].',
+  checkpointer: 'store',
+};
+
+const notForAgents = [
+  'returnToolRequests',
+  'resume',
+  'onChunk',
+  'signal',
+  'before',
+  'after',
+] as const;
+
+/** Refuses options that a prompt agent does not have. */
+function checkPromptAgentOptions(options: PromptAgentOptions): void {
+  const refused = notForAgents.find((key) => key in options);
+  if (refused !== undefined) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `An agent has no \`${refused}\`: it runs its tools and its stream itself. Use generate for that.`,
+    );
+  }
+  checkOptions(options, optionNames, `agent "${options.name}"`, namesElsewhere);
+  resolveOutput(options.output);
+}
+
+/** The settings that the agent shares with generate. The turn keeps some limits itself, over all its model calls. */
+function settingsOf(options: PromptAgentOptions): GenerateSettings {
+  const { turn = {} } = options.limits ?? {};
+  const { timeout: _t, tokens: _n, cost: _m, toolCalls: _c, ...limits } = turn;
+  const names = Object.keys(generateSettingNames) as (keyof GenerateSettings)[];
+  const shared = Object.fromEntries(names.map((name) => [name, options[name]]));
+  return defined({ ...shared, limits: Object.keys(limits).length > 0 ? limits : undefined });
 }

@@ -96,8 +96,9 @@ export function createHost(
         throw new WaymarkError('UNAVAILABLE', 'The app is closing and takes no new turns.');
     },
     background(promise) {
-      const settled = promise.catch(() => {}).finally(() => work.delete(settled));
-      work.add(settled);
+      work.add(promise);
+      const end = (): void => void work.delete(promise);
+      promise.then(end, end);
     },
     report(error, info) {
       const { phase, agent } = info;
@@ -107,7 +108,7 @@ export function createHost(
     onInterrupt: options.onInterrupt,
   };
   const finished = async (): Promise<void> => {
-    while (work.size > 0) await Promise.all(work);
+    while (work.size > 0) await Promise.allSettled(work);
   };
   const idle = (ms: number): Promise<void> => waitAtMost(clock, ms, finished());
   return {

@@ -3,7 +3,6 @@ import { linkSignals } from '../../core/async/signal.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import { parseEventId } from '../../protocol/ids.ts';
-import type { Snapshot } from '../../protocol/snapshot.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { RequestRecord } from '../../store/contract/store.ts';
@@ -65,7 +64,7 @@ export async function joinRun(
   callerGone.addEventListener('abort', stop, { once: true });
   if (callerGone.aborted) stop();
   try {
-    const { told } = await followRun(invocation, runId, { over: link.signal });
+    const told = await followRun(invocation, runId, { over: link.signal });
     const output = await retryWhileUnavailable(host.clock, link.signal, () =>
       outputOfRun(invocation, runId, input.requestId),
     );
@@ -132,21 +131,15 @@ async function replayOutput(
   for (const [seq, chunk] of chunks.entries()) await chunkSink.relay(chunk, { attempt: 1, seq });
 }
 
-interface Followed {
-  readonly snapshot?: Snapshot;
-  /** Whether the caller has seen its `turnEnd`. */
-  readonly told: boolean;
-}
-
 /**
  * Forwards the events of a run that another worker executes, until it has ended. Retries an unavailable store; rejects when
- * `over` aborts.
+ * `over` aborts. Returns whether the caller has seen its `turnEnd`.
  */
 export async function followRun(
   { spec, host, scope, chunkSink }: InvocationState,
   runId: string,
   { after, over }: { readonly after?: EventId | undefined; readonly over: AbortSignal },
-): Promise<Followed> {
+): Promise<boolean> {
   const watching = { spec, host, scope, runId, signal: over };
   let place = after;
   let told = false;
@@ -154,10 +147,11 @@ export async function followRun(
     const run = await spec.store?.runs?.getRun(scope, runId);
     // The events of an attached run stay in its process, so from here only its end can be waited for.
     if (run?.mode === 'attached' && host.logs.get(runId, scope) === undefined) {
-      return { snapshot: await waitForRun(watching), told };
+      await waitForRun(watching);
+      return told;
     }
     for await (const event of watchRun(watching, place)) {
-      if (event.type === 'end') return { snapshot: event.snapshot as Snapshot, told };
+      if (event.type === 'end') return told;
       place = event.id;
       if (event.type === 'reset') {
         const { type: _, id, ...reset } = event;
@@ -168,9 +162,9 @@ export async function followRun(
       if (agent === undefined && turnEnd !== undefined) told = true;
       await chunkSink.relay(event.chunk, parseEventId(event.id));
     }
-    return { told };
+    return told;
   }).catch((error: unknown) => {
-    if (isWaymarkError(error) && error.status === 'NOT_FOUND') return { told };
+    if (isWaymarkError(error) && error.status === 'NOT_FOUND') return told;
     throw error;
   });
 }

@@ -75,7 +75,7 @@ export async function endElsewhere(
   try {
     if (log.durable) {
       const after = lastOf(attempt);
-      ({ told } = await followRun(invocation, runId, { after, over: over.signal }));
+      told = await followRun(invocation, runId, { after, over: over.signal });
     }
     const { requestId } = turn.input;
     output = await retryWhileUnavailable(host.clock, over.signal, () =>
