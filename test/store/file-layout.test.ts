@@ -41,20 +41,20 @@ describe('the files of a store', () => {
     await turn('Trip to Oslo!', { scope: { agent: 'chat', owner: 'alice@example.com' } });
     await claim('trip-to-rome', { mode: 'accepted' });
     const names = [...(await readTree(files.directory)).keys()].map((name) =>
-      name.replace(/[0-9a-f]{64}/, '<hash>').replace(/~[0-9a-f]{32}/g, '~<hash>'),
+      name.replace(/[0-9a-f-]{36}/, '<id>').replace(/~[0-9a-f]{32}/g, '~<hash>'),
     );
     expect(names).toEqual([
       '.gitignore',
       'lock',
-      'runs/trip-to-rome~<hash>.jsonl',
+      'runs/<id>.json',
       'sessions/_/chat/trip-to-pisa.json',
       'sessions/_/chat/trip-to-rome/journal.jsonl',
       'sessions/alice-example-com~<hash>/chat/trip-to-oslo~<hash>/journal.jsonl',
       'waymark.json',
     ]);
     expect(await linesOf(journal('trip-to-rome'))).toMatchObject([
-      { waymark: 5, agent: 'chat', session: 'trip-to-rome' },
-      { session: { id: 'trip-to-rome' } },
+      { waymark: 6, agent: 'chat', session: 'trip-to-rome' },
+      { session: { id: 'trip-to-rome' }, run: { id: base.snapshotId } },
       {
         session: { head: base.snapshotId },
         snapshots: [
@@ -72,6 +72,7 @@ describe('the files of a store', () => {
         ],
         ended: base.snapshotId,
       },
+      { run: { id: second.snapshot.snapshotId, start: base.snapshotId } },
       { artifact: expect.any(String), files: [], content: artifacts[0] },
       {
         snapshots: [
@@ -85,6 +86,7 @@ describe('the files of a store', () => {
         session: { id: 'trip-to-pisa', forkedFrom: { sessionId: 'trip-to-rome' } },
         snapshots: [{ state: { base: second.snapshot.snapshotId } }],
       },
+      { session: { id: 'trip-to-rome' }, run: { request: { mode: 'accepted' } } },
     ]);
   });
 
@@ -93,7 +95,7 @@ describe('the files of a store', () => {
     await turn('s');
     await claim('s');
     expect((await readTree(files.directory)).get('.gitignore')?.split('\n')).toEqual(
-      expect.arrayContaining(['/lock*', '/runs/', '/events/', '*.tmp']),
+      expect.arrayContaining(['/lock*', '/runs/', '/requests/', '*.tmp']),
     );
   });
 
@@ -188,18 +190,19 @@ describe('damage', () => {
       expect(await cut.maintenance.verify()).toMatchObject([{ kind: 'unfinished' }]);
     }
     await truncate(journal('s'), after.length - 2);
-    await open().turn('s', { text: 'third' });
+    // The run whose turn was cut holds the session until it expires.
+    const later = { ...tickingClock, now: () => tickingClock.now() + 120_000 };
+    await files.open({ clock: later }).turn('s', { text: 'third' });
     expect(await open().textsOf({ sessionId: 's' })).toEqual(['first', 'FIRST', 'third', 'THIRD']);
     expect(await open().maintenance.verify()).toEqual([]);
   });
 
-  test('a run whose file was cut short was never claimed', async () => {
+  test('a run whose line was cut short was never claimed', async () => {
     const { claim, turn } = open();
     await turn('s');
+    const { size } = await stat(journal('s'));
     await claim('s', { mode: 'accepted' });
-    const name =
-      [...(await readTree(files.directory)).keys()].find((each) => each.startsWith('runs/')) ?? '';
-    await truncate(join(files.directory, name), 40);
+    await truncate(journal('s'), size + 40);
     const again = open();
     expect(await again.runs.listRuns()).toEqual([]);
     await again.turn('s', { text: 'on' });
@@ -277,14 +280,20 @@ describe('damage', () => {
     const { turn } = open();
     await turn('s');
     const path = join(files.directory, 'sessions/_/chat/f.json');
-    await writeFile(path, `${toLine({ waymark: 5, session: 'f', folder: 's' })}\n`);
+    await writeFile(path, `${toLine({ waymark: 6, folder: 'sessions/_/chat/s' })}\n`);
     expect(await open().maintenance.verify()).toEqual([]);
     await open().maintenance.prune({ keepLast: 1 });
     await expect(readFile(path)).rejects.toMatchObject({ code: 'ENOENT' });
-    await writeFile(path, JSON.stringify({ waymark: 5, session: 'f', folder: 's' }));
-    expect(await open().maintenance.verify()).toEqual([
-      { kind: 'unreachable', message: expect.stringContaining('f.json') },
-    ]);
+    const damaged = JSON.stringify({ waymark: 6, folder: 'sessions/_/chat/s' });
+    for (const [kind, text] of [
+      ['unreachable', `${damaged}\n`],
+      ['unfinished', damaged],
+    ]) {
+      await writeFile(path, text ?? '');
+      expect(await open().maintenance.verify()).toEqual([
+        { kind, message: expect.stringContaining('f.json') },
+      ]);
+    }
   });
 
   test('a saved file that no snapshot names is found, and pruning removes it', async () => {
@@ -309,10 +318,7 @@ describe('damage', () => {
       const write = { base, state, stateHash: hashState(state), inputsDone: 0, midTurn: true };
       await runs.checkpoint(held, write);
     }
-    const name = [...(await readTree(files.directory)).keys()].find((each) =>
-      each.includes('runs/bad'),
-    );
-    const path = join(files.directory, name ?? '');
+    const path = journal('bad');
     await writeFile(path, (await readFile(path, 'utf8')).replace('"REACHED"', '"CHANGED"'));
     await systemClock.sleep(5);
     const request = { agents: [scope.agent], worker: 'w', ttl: 60_000, limit: 10 };
@@ -349,10 +355,10 @@ describe('damage', () => {
     const { turn, scope } = open();
     await turn('s');
     const text = await readFile(journal('s'), 'utf8');
-    const newer = text.replace('"waymark":5', '"waymark":6');
+    const newer = text.replace('"waymark":6', '"waymark":7');
     await writeFile(journal('s'), newer);
     await refused(open().runs.load(scope, { sessionId: 's' }), 'FAILED_PRECONDITION', {
-      format: 6,
+      format: 7,
     });
     await refused(open().turn('s'), 'FAILED_PRECONDITION');
     expect(await readFile(journal('s'), 'utf8')).toBe(newer);
@@ -375,7 +381,7 @@ describe('damage', () => {
 
 describe.each([
   ['nothing', ''],
-  ['half a line', '{"waymark":5,"id":'],
+  ['half a line', '{"waymark":6,"id":'],
 ])('a process that died as it had written %s into a new file', (_, left) => {
   test('leaves a session that the next process begins', async () => {
     await open().turn('other');
@@ -386,17 +392,19 @@ describe.each([
     expect(await open().maintenance.verify()).toEqual([]);
   });
 
-  test('leaves a run whose events the next process writes', async () => {
-    const kit = open();
-    const run = await kit.claim('s', { mode: 'accepted' });
-    await mkdir(join(files.directory, 'events'), { recursive: true });
-    await writeFile(join(files.directory, `events/${run.runId}.jsonl`), left);
+  test('leaves a request and a run that can be claimed', async () => {
+    const request = { key: 'a'.repeat(64), digest: 'd' };
+    const runId = open().id();
+    await open().turn('other');
+    for (const name of [`runs/${runId}.json`, `requests/${request.key}.json`]) {
+      await mkdir(dirname(join(files.directory, name)), { recursive: true });
+      await writeFile(join(files.directory, name), left);
+    }
+    const run = await open().claim('s', { runId, mode: 'accepted', requests: [request] });
     const next = open();
-    const event = { attempt: run.attempt, seq: 0, chunk: { status: 'at work' } };
-    await next.store.events?.append(run, [event]);
+    expect(await next.runs.listRuns()).toMatchObject([{ runId }]);
     expect(await next.runs.heartbeat(run)).toBe('held');
-    const read = await open().store.events?.read(kit.scope, run.runId, { limit: 10 });
-    expect(read?.events).toEqual([event]);
+    expect(await next.runs.getRequest(request.key)).toMatchObject({ runId });
   });
 });
 

@@ -26,13 +26,13 @@ const runFiles = (): Promise<readonly string[]> => readdir(join(files.directory,
 const names = (count: number, of: string): readonly string[] =>
   Array.from({ length: count }, (_, no) => `${of}-${no}`);
 
-describe('the file of a run', () => {
+describe('the pointer of a run', () => {
   test('is removed when the run ends', async () => {
     const { turn, claim, commit, runs } = open();
     await turn('s', { text: 'something private' });
     expect(await runFiles()).toEqual([]);
     const held = await claim('s');
-    expect(await runFiles()).toHaveLength(1);
+    expect(await runFiles()).toEqual([`${held.runId}.json`]);
     expect(await runs.listRuns()).toMatchObject([{ runId: held.runId }]);
     expect(await open().runs.listRuns()).toMatchObject([{ runId: held.runId }]);
     await commit(held, { text: 'more' });
@@ -114,7 +114,7 @@ test('many calls at once, with and without something to sync, do not get into ea
 test('a session whose first line was cut short has never been, and can be begun', async () => {
   const journal = join(files.directory, 'sessions/_/chat/s/journal.jsonl');
   await open().turn('t');
-  for (const left of ['', '{"waymark":5,"id":"01a1']) {
+  for (const left of ['', '{"waymark":6,"id":"01a1']) {
     await mkdir(dirname(journal), { recursive: true });
     await appendFile(journal, left);
     const { turn, textsOf } = open();
@@ -140,9 +140,9 @@ test('files of a new session that were cut anywhere, as by a process that dies, 
   });
   await turn('t');
   const written = [...(await readTree(files.directory)).keys()].filter((name) =>
-    /^(sessions|runs|events|requests)\//.test(name),
+    /^(sessions|runs|requests)\//.test(name),
   );
-  expect(new Set(written.map((name) => name.split('/', 1)[0])).size).toBe(4);
+  expect(new Set(written.map((name) => name.split('/', 1)[0])).size).toBe(3);
   for (const name of written) {
     const path = join(files.directory, name);
     const whole = await readFile(path);

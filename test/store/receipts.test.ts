@@ -43,8 +43,8 @@ async function inFiles(): Promise<void> {
   for (const entry of await readdir(join(folder, 'files'), { recursive: true })) {
     const name = join(folder, 'files', entry);
     const text = await readFile(name, 'utf8').catch(() => '');
-    if (!text.includes('"receipts"')) continue;
-    await writeFile(name, text.replace(/("receipts".*?)turnIndex/, '$1turnIndey'));
+    if (!text.includes('"receipt"')) continue;
+    await writeFile(name, text.replace(/("receipt".*?)turnIndex/, '$1turnIndey'));
   }
 }
 

@@ -8,7 +8,6 @@ import type { Disk } from './disk.ts';
 import { attempt } from './disk.ts';
 import { openParts } from './file-store.ts';
 import {
-  eventsFile,
   filesName,
   formatFile,
   ignoreFile,
@@ -95,19 +94,17 @@ function createCopy(disk: Disk, target: string): Copy {
   };
 }
 
-/** Copies a session with its forks, their runs and the events of these; returns the number of sessions. */
+/** Copies a session with its forks and their runs; returns the number of sessions. */
 function copyTree(directory: Directory, folder: string, copy: Copy): number {
   const tree = directory.tree(folder, { isLoaded: false });
   // A damaged one is copied as it is, for `verify` to report.
-  attempt(() => tree.refresh());
+  attempt(() => tree.journal.refresh());
   copy.folder(`${folder}/${filesName}`);
   copy.file(`${folder}/${journalName}`);
-  for (const { scope, id } of tree.sessions.values()) {
+  for (const { scope, id, run } of tree.sessions.values()) {
     copy.file(pointerFile(scope, id));
-    const run = directory.refreshSession(scope, id)?.session.run;
     if (run === undefined) continue;
-    copy.file(runFile(scope, id));
-    copy.file(eventsFile(run.id));
+    copy.file(runFile(run.id));
     copy.folder(directory.files.uploadsOf(run.id));
   }
   const { size } = tree.sessions;

@@ -4,7 +4,7 @@ import { storeFault } from '../rules/errors.ts';
 import { dataLoss } from './disk.ts';
 
 /** The format that this version reads and writes; `convert/` upgrades earlier ones. */
-export const format = 5;
+export const format = 6;
 
 /*
  * Every line ends with the checksum of its other bytes, as its last field: `{…,"crc":"1a2b3c4d"}`. So a file of lines is

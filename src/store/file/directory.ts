@@ -1,62 +1,57 @@
+import { systemClock } from '../../core/time.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
-import type { Lookup, Scope } from '../contract/store.ts';
-import { type RunRow, type SessionRow, sessionKey, type Tables } from '../memory/tables.ts';
+import { requestTtl, type Scope } from '../contract/store.ts';
+import { type Refresh, type SessionRow, sessionKey, type Tables } from '../memory/tables.ts';
 import { format, parseFile, toLine } from './checked-line.ts';
 import { attempt, type Disk } from './disk.ts';
-import { EventFiles } from './events.ts';
 import { SavedFiles } from './files.ts';
 import {
   journalName,
   ownerFolder,
   pointerFile,
+  requestFile,
+  requestsFolder,
   runFile,
   runsFolder,
   scopeFolder,
   sessionFolder,
   sessionsFolder,
 } from './layout.ts';
-import { RequestFiles } from './requests.ts';
-import { RunFile } from './run-file.ts';
 import { homeOf, SessionTree, type TreeContext } from './session-tree.ts';
 import type { SpendFiles } from './spend.ts';
 
 /** Bytes of journals whose states may be in memory. */
 const maxLoaded = 64 * 1024 * 1024;
 
-/** A session and the tree that it belongs to. */
-export interface Home {
-  readonly tree: SessionTree;
-  readonly session: SessionRow;
-}
-
-/** The session and the folder that a pointer names. */
-interface Pointer {
-  readonly session: string;
-  readonly folder: string;
-}
+/** How often pointers of old requests are removed, in milliseconds. */
+const sweepEvery = 3_600_000;
 
 /**
  * The files of a store and the tables of a memory store, which have the rows of the files that were read. To `refresh` something is
  * to make its rows equal to its files; this costs one check of each file when nothing has changed. Everything happens under the lock.
  */
-export class Directory {
+export class Directory implements Refresh {
   readonly disk: Disk;
   readonly tables: Tables;
   readonly trees = new Map<string, SessionTree>();
-  readonly events: EventFiles;
-  readonly requests: RequestFiles;
   readonly spend: SpendFiles;
   readonly files: SavedFiles;
-  /** Sessions that were refreshed with their runs in this hold of the lock. */
-  readonly used = new Set<SessionRow>();
-  /** Sessions that were added to the tables in this hold of the lock. */
-  readonly added = new Set<SessionRow>();
+  /** What was asked for in this hold of the lock, and may have been changed: keys of sessions, ids of snapshots, keys of requests. */
+  readonly touched = {
+    sessions: new Set<string>(),
+    snapshots: new Set<string>(),
+    keys: new Set<string>(),
+  };
   /** Sessions that were deleted from the tables in this hold of the lock, in that order. */
   readonly gone = new Set<SessionRow>();
-  readonly #runFiles = new Map<string, RunFile>();
+  /** The folders of trees with open runs, by the names of the pointers. */
+  readonly #open = new Map<string, string>();
   /** Trees with states in memory and the sizes of their journals, the least recently used first. */
   readonly #loaded = new Map<SessionTree, number>();
   #loadedBytes = 0;
+  #sweptAt = 0;
+  /** Whether the tables are in the order of time. */
+  #isSorted = true;
   readonly #context: TreeContext;
 
   constructor(disk: Disk, tables: Tables, spend: SpendFiles) {
@@ -67,28 +62,21 @@ export class Directory {
       disk,
       tables,
       onUse: (tree) => this.#use(tree),
-      onForget: (session) => {
-        for (const set of [this.used, this.added, this.gone]) set.delete(session);
-        this.#runFiles.get(runFile(session.scope, session.id))?.forget();
-      },
+      onForget: (session) => this.gone.delete(session),
     };
     this.files = new SavedFiles(this);
-    this.events = new EventFiles(disk, tables, this.find);
-    this.requests = new RequestFiles(disk, tables, (scope, id) => this.refreshSession(scope, id));
   }
 
   /** Begins another hold of the lock. */
   begin(isHeld: boolean): void {
     this.disk.hold++;
     this.disk.isWritable = isHeld;
-    for (const set of [this.used, this.added, this.gone]) set.clear();
+    for (const set of [...Object.values(this.touched), this.gone]) set.clear();
   }
 
   /** Forgets everything that is in memory, because it may differ from the files. */
   forget(): void {
-    for (const file of this.#runFiles.values()) file.forget();
-    for (const tree of this.trees.values()) tree.forget();
-    this.events.forget();
+    for (const tree of this.trees.values()) tree.journal.forget();
     this.spend.forget();
   }
 
@@ -104,7 +92,7 @@ export class Directory {
   /** The tree in a folder, as it is on disk; `undefined` when there is none. */
   refreshTree(folder: string, options?: { readonly isLoaded: boolean }): SessionTree | undefined {
     const tree = this.tree(folder, options);
-    tree.refresh();
+    if (tree.journal.refresh()) this.#isSorted = false;
     if (tree.journal.exists) return tree;
     this.forgetTree(tree);
     return undefined;
@@ -112,57 +100,63 @@ export class Directory {
 
   /** Takes a tree out of memory. The next access reads it again. */
   forgetTree(tree: SessionTree): void {
-    tree.forget();
+    tree.journal.forget();
     this.trees.delete(tree.folder);
     this.#loadedBytes -= this.#loaded.get(tree) ?? 0;
     this.#loaded.delete(tree);
   }
 
-  /** Refreshes a session and its run. */
-  refreshSession(scope: Scope, sessionId: string): Home | undefined {
-    const home = this.find(scope, sessionId);
-    if (home === undefined) return undefined;
-    this.runFile(home.session).refresh();
-    this.used.add(home.session);
-    return home;
+  session(scope: Scope, sessionId: string): void {
+    this.touched.sessions.add(sessionKey(scope, sessionId));
+    this.find(scope, sessionId);
   }
 
-  /** Refreshes the session of a snapshot, or of a run by its reserved id. */
-  refreshSnapshot(scope: Scope, snapshotId: string): void {
+  snapshot(scope: Scope, snapshotId: string): void {
     if (!isSnapshotId(snapshotId) || this.#refreshKnown(snapshotId)) return;
     this.refreshRuns();
-    if (this.tables.runs.has(snapshotId)) return;
+    if (this.#touch(snapshotId)) return;
     const error = this.refreshScope(scopeFolder(scope));
-    if (error !== undefined && !this.tables.snapshots.has(snapshotId)) throw error;
-    this.#refreshKnown(snapshotId);
+    if (!this.#touch(snapshotId) && error !== undefined) throw error;
   }
 
-  refreshLookup(scope: Scope, lookup: Lookup): void {
-    if ('snapshotId' in lookup) this.refreshSnapshot(scope, lookup.snapshotId);
-    else this.refreshSession(scope, lookup.sessionId);
+  run(runId: string): void {
+    if (!isSnapshotId(runId) || this.#refreshKnown(runId)) return;
+    this.#refreshPointed(runFile(runId));
+    this.#touch(runId);
   }
 
-  /** Refreshes a run and its session. */
-  refreshRun(runId: string): void {
-    if (!this.#refreshKnown(runId)) this.refreshRuns();
+  request(key: string): void {
+    if (this.disk.isWritable) this.sweepRequests();
+    this.touched.keys.add(key);
+    const folder = this.readPointer(requestFile(key));
+    if (folder !== undefined) this.refreshTree(folder);
+    this.#sort();
+    const session = this.tables.requests.get(key)?.session;
+    if (session !== undefined) this.touched.sessions.add(sessionKey(session.scope, session.id));
+  }
+
+  /** Removes pointers of old requests from time to time. A receipt may be newer than its pointer, so these stay for twice as long. */
+  sweepRequests(): void {
+    const now = systemClock.now();
+    if (now - this.#sweptAt < sweepEvery) return;
+    this.#sweptAt = now;
+    for (const name of this.pointersIn(requestsFolder)) {
+      const { changedAt = now } = this.disk.stat(name) ?? {};
+      if (changedAt < now - 2 * requestTtl) this.disk.unlink(name);
+    }
   }
 
   /** Refreshes all open runs. A damaged one does not hide the others. */
   refreshRuns(): void {
-    const names = new Set(this.disk.list(runsFolder).map((name) => `${runsFolder}/${name}`));
-    for (const [name, file] of this.#runFiles) {
-      if (file.run !== undefined || names.has(name)) names.add(name);
-      else this.#runFiles.delete(name);
+    for (const name of this.disk.list(runsFolder)) {
+      attempt(() => this.#refreshPointed(`${runsFolder}/${name}`));
     }
-    for (const name of names) {
-      attempt(() => {
-        const file = this.#runFileAt(name);
-        if (file.run !== undefined) this.find(file.run.session.scope, file.run.session.id);
-        file.refresh();
-        if (file.run !== undefined) this.used.add(file.run.session);
-      });
+    for (const { session } of [...this.tables.runs.values()]) {
+      const tree = homeOf(session);
+      if (tree !== undefined) attempt(() => this.refreshTree(tree.folder));
     }
-    sortRuns(this.tables.runs);
+    this.#sort();
+    for (const runId of this.tables.runs.keys()) this.#touch(runId);
   }
 
   /** Refreshes all trees of a scope, without their states. A damaged one does not hide the others; returns the first error. */
@@ -176,13 +170,8 @@ export class Directory {
         error ??= cause;
       }
     }
+    this.#sort();
     return error;
-  }
-
-  /** Refreshes all sessions of some scopes and all open runs. */
-  refreshScopes(folders: readonly string[]): void {
-    for (const folder of folders) this.refreshScope(folder);
-    this.refreshRuns();
   }
 
   /** The folders of trees in the folder of a scope. */
@@ -204,67 +193,45 @@ export class Directory {
     return [...new Set([...found, ...scopes])];
   }
 
-  /** Refreshes a run and its events. */
-  refreshEvents(runId: string): void {
-    if (isSnapshotId(runId)) this.refreshRun(runId);
-    this.events.refresh(runId);
+  /** Removes what only an open run needs. */
+  endRun(runId: string): void {
+    this.disk.unlink(runFile(runId));
+    this.#open.delete(runFile(runId));
+    this.files.endUploads(runId);
   }
 
-  /** Refreshes runs and snapshots that have listeners, and their events. */
-  refreshListened(ids: readonly string[]): void {
-    this.refreshRuns();
-    for (const id of ids) if (!this.tables.runs.has(id)) this.#refreshKnown(id);
-    for (const id of ids) this.events.refresh(id);
+  /** Writes a small file that says in which folder something is. */
+  writePointer(name: string, folder: string, durable: boolean): void {
+    const data = Buffer.from(`${toLine({ waymark: format, folder })}\n`);
+    this.disk.create(name, data, { durable, replaces: true });
   }
 
-  /** The file of the run that works on a session. */
-  runFile(session: Pick<SessionRow, 'scope' | 'id'>): RunFile {
-    return this.#runFileAt(runFile(session.scope, session.id));
-  }
-
-  #runFileAt(name: string): RunFile {
-    const known = this.#runFiles.get(name);
-    if (known !== undefined) return known;
-    const file = new RunFile(this.disk, this.tables, name, this.find);
-    this.#runFiles.set(name, file);
-    return file;
-  }
-
-  removeRunFile(file: RunFile): void {
-    file.journal.remove();
-    this.#runFiles.delete(file.journal.name);
-  }
-
-  /** Says in which folder a fork is. */
-  writePointer({ scope, id }: SessionRow, { folder }: SessionTree): void {
-    const base = folder.slice(folder.lastIndexOf('/') + 1);
-    const line = toLine({ waymark: format, session: id, folder: base });
-    this.disk.replace(pointerFile(scope, id), [`${line}\n`]);
-  }
-
-  /** The pointers in the folder of a scope. */
-  pointersIn(scope: string): readonly string[] {
-    const names = this.disk.list(scope).filter((name) => name.endsWith('.json'));
-    return names.map((name) => `${scope}/${name}`);
-  }
-
-  /** Whether a pointer names a tree that has its session. */
-  isPointerUsed(name: string): boolean {
-    const { session, folder } = this.readPointer(name) ?? {};
-    if (session === undefined) return false;
-    const scope = name.slice(0, name.lastIndexOf('/'));
-    const tree = this.refreshTree(`${scope}/${folder}`, { isLoaded: false });
-    return tree?.sessions.has(session) === true;
-  }
-
-  /** The session and the folder that a pointer names. */
-  readPointer(name: string): Pointer | undefined {
+  /** The folder that a pointer names; `undefined`: there is none, or its process died while it wrote it. */
+  readPointer(name: string): string | undefined {
     const text = this.disk.readText(name);
-    return text === undefined ? undefined : (parseFile(text, name) as unknown as Pointer);
+    return text?.endsWith('\n') ? String(parseFile(text, name).folder) : undefined;
   }
 
-  /** Refreshes a session, but not its run. It is in its own folder or, being a fork, in that of the session it was forked from. */
-  readonly find = (scope: Scope, sessionId: string): Home | undefined => {
+  /** The pointers in a folder. */
+  pointersIn(folder: string): readonly string[] {
+    const names = this.disk.list(folder).filter((name) => name.endsWith('.json'));
+    return names.map((name) => `${folder}/${name}`);
+  }
+
+  /** Removes the pointers in a folder that name nothing. */
+  sweepPointers(folder: string): void {
+    for (const name of this.pointersIn(folder)) {
+      attempt(() => {
+        const tree = this.refreshTree(this.readPointer(name) ?? '', { isLoaded: false });
+        const sessions = [...(tree?.sessions.values() ?? [])];
+        const isUsed = sessions.some(({ scope, id }) => pointerFile(scope, id) === name);
+        if (!isUsed) this.disk.unlink(name);
+      });
+    }
+  }
+
+  /** Refreshes a session. It is in its own folder or, being a fork, in that of the session it was forked from. */
+  find(scope: Scope, sessionId: string): SessionRow | undefined {
     const known = this.tables.sessions.get(sessionKey(scope, sessionId));
     const home = known && homeOf(known)?.folder;
     const own = sessionFolder(scope, sessionId);
@@ -273,31 +240,62 @@ export class Directory {
       if (found !== undefined) return found;
     }
     const name = pointerFile(scope, sessionId);
-    const named = this.readPointer(name);
-    if (named === undefined) return undefined;
-    const found = this.#findIn(`${scopeFolder(scope)}/${named.folder}`, sessionId);
+    const folder = this.readPointer(name);
+    if (folder === undefined) return undefined;
+    const found = this.#findIn(folder, sessionId);
     // A process died after it had written the pointer, or after it had deleted the session.
     if (found === undefined && this.disk.isWritable) this.disk.unlink(name);
     return found;
-  };
+  }
 
-  #findIn(folder: string, sessionId: string): Home | undefined {
+  #findIn(folder: string, sessionId: string): SessionRow | undefined {
     const isNew = !this.trees.has(folder);
     if (isNew && this.disk.stat(`${folder}/${journalName}`) === undefined) return undefined;
     const tree = this.refreshTree(folder);
-    const session = tree?.sessions.get(sessionId);
-    if (tree === undefined || session === undefined) return undefined;
-    if (tree.isLoaded) this.#use(tree);
-    return { tree, session };
+    if (tree?.isLoaded) this.#use(tree);
+    return tree?.sessions.get(sessionId);
+  }
+
+  /** Refreshes the tree of an open run that a pointer names. */
+  #refreshPointed(name: string): void {
+    const folder = this.#open.get(name) ?? this.readPointer(name);
+    if (folder === undefined) return;
+    this.#open.set(name, folder);
+    const tree = this.refreshTree(folder, { isLoaded: false });
+    const sessions = [...(tree?.sessions.values() ?? [])];
+    if (sessions.some(({ run }) => run !== undefined && runFile(run.id) === name)) return;
+    // A process died before it had claimed the run, or after it had ended it.
+    this.#open.delete(name);
+    if (this.disk.isWritable) this.disk.unlink(name);
   }
 
   /** Refreshes what this process already knows; `false` when it does not, or when it is gone. */
   #refreshKnown(id: string): boolean {
     const { snapshots, runs } = this.tables;
     const session = (snapshots.get(id) ?? runs.get(id))?.session;
+    const tree = session && homeOf(session);
+    return tree !== undefined && this.refreshTree(tree.folder) !== undefined && this.#touch(id);
+  }
+
+  /** Notes that a snapshot or a run was asked for; `false` when it is not there. */
+  #touch(id: string): boolean {
+    const { snapshots, runs } = this.tables;
+    const session = (snapshots.get(id) ?? runs.get(id))?.session;
     if (session === undefined) return false;
-    this.refreshSession(session.scope, session.id);
-    return snapshots.has(id) || runs.has(id);
+    this.touched.snapshots.add(id);
+    this.touched.sessions.add(sessionKey(session.scope, session.id));
+    return true;
+  }
+
+  /** Puts what is oldest at the beginning, as the rules need it. Journals are read in any order. */
+  #sort(): void {
+    if (this.#isSorted) return;
+    this.#isSorted = true;
+    const { runs, endedAt, dead, requests } = this.tables;
+    sortBy(runs, (run) => run.createdAt);
+    sortBy(endedAt, (time) => time);
+    sortBy(dead, ({ since }) => since);
+    sortBy(requests, ({ at }) => at);
   }
 
   #use(tree: SessionTree): void {
@@ -314,11 +312,10 @@ export class Directory {
   }
 }
 
-// Lists start with the oldest run, which is the order of the claims but not of the file names.
-function sortRuns(runs: Map<string, RunRow>): void {
-  const sorted = [...runs.values()].sort(
-    (a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1),
+function sortBy<Row>(rows: Map<string, Row>, time: (row: Row) => number): void {
+  const sorted = [...rows].sort(
+    ([a, left], [b, right]) => time(left) - time(right) || (a < b ? -1 : 1),
   );
-  runs.clear();
-  for (const run of sorted) runs.set(run.id, run);
+  rows.clear();
+  for (const [key, row] of sorted) rows.set(key, row);
 }

@@ -88,10 +88,14 @@ export class Disk {
     return this.#try(folder, (path) => ifThere(() => readdirSync(path).sort()) ?? []);
   }
 
-  /** Creates a file, and its folder if needed. */
-  create(name: string, data: Buffer, { durable }: { readonly durable: boolean }): void {
+  /** Creates a file, and its folder if needed. With `replaces`, it may be there. */
+  create(
+    name: string,
+    data: Buffer,
+    { durable, replaces = false }: { readonly durable: boolean; readonly replaces?: boolean },
+  ): void {
     if (this.stat(dirname(name)) === undefined) this.makeFolder(dirname(name));
-    this.#write(name, 'wx', durable, (fd) => {
+    this.#write(name, replaces ? 'w' : 'wx', durable, (fd) => {
       try {
         writeAll(fd, data, 0);
       } catch (error) {
@@ -246,7 +250,12 @@ export class Disk {
   }
 
   /** Writes to a file that only this process changes. */
-  #write(name: string, flags: 'wx' | 'r+', durable: boolean, write: (fd: number) => void): void {
+  #write(
+    name: string,
+    flags: 'w' | 'wx' | 'r+',
+    durable: boolean,
+    write: (fd: number) => void,
+  ): void {
     this.#try(name, (path) => {
       let fd: number;
       try {

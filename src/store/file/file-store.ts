@@ -9,11 +9,11 @@ import type { SessionRow, Tables } from '../memory/tables.ts';
 import { checkedStore } from '../rules/checked-store.ts';
 import { Directory } from './directory.ts';
 import { Disk } from './disk.ts';
+import { FileRow } from './file-row.ts';
 import { fileSupport } from './file-support.ts';
 import { lockFile } from './layout.ts';
 import { createLock, type Lock } from './lock.ts';
 import { maintenanceSupport } from './maintenance.ts';
-import { FileRow } from './rows.ts';
 import { abortSupport, eventSupport, runSupport } from './runs.ts';
 import { SpendFiles } from './spend.ts';
 import { snapshotSupport, timelineSupport } from './timeline.ts';
@@ -116,12 +116,15 @@ function createDirectory(
   const spend = new SpendFiles(disk);
   const tables: Tables = {
     ...options,
+    refresh: {
+      session: (scope, id) => directory.session(scope, id),
+      snapshot: (scope, id) => directory.snapshot(scope, id),
+      run: (id) => directory.run(id),
+      request: (key) => directory.request(key),
+    },
     newRow: (row) => new FileRow(row),
     emitter: createKeyedEmitter(),
-    sessions: new SessionMap({
-      onSet: (session) => directory.added.add(session),
-      onDelete: (session) => directory.gone.add(session),
-    }),
+    sessions: new SessionMap((session) => directory.gone.add(session)),
     snapshots: new Map(),
     runs: new Map(),
     events: new Map(),
@@ -141,23 +144,18 @@ function createDirectory(
   return directory;
 }
 
-/** The table of sessions. It tells which ones an operation creates and deletes. */
+/** The table of sessions. It tells which ones an operation deletes. */
 class SessionMap extends Map<string, SessionRow> {
-  readonly #on: Record<'onSet' | 'onDelete', (session: SessionRow) => void>;
+  readonly #onDelete: (session: SessionRow) => void;
 
-  constructor(on: Record<'onSet' | 'onDelete', (session: SessionRow) => void>) {
+  constructor(onDelete: (session: SessionRow) => void) {
     super();
-    this.#on = on;
-  }
-
-  override set(key: string, session: SessionRow): this {
-    this.#on.onSet(session);
-    return super.set(key, session);
+    this.#onDelete = onDelete;
   }
 
   override delete(key: string): boolean {
     const session = this.get(key);
-    if (session !== undefined) this.#on.onDelete(session);
+    if (session !== undefined) this.#onDelete(session);
     return super.delete(key);
   }
 }

@@ -4,11 +4,12 @@ import { WaymarkError } from '../../core/error.ts';
 import { createSha256 } from '../../core/platform.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import type { FileSupport, OpenFile, RunRef, StoredFile } from '../contract/store.ts';
-import { notHeld } from '../rules/errors.ts';
+import { currentRun, findSession } from '../memory/tables.ts';
 import { damagedFile, filePieceLength, inPieces } from '../rules/file-pieces.ts';
 import type { Directory } from './directory.ts';
 import { diskError } from './disk.ts';
 import { fileName } from './layout.ts';
+import { homeOf } from './session-tree.ts';
 import type { Transaction } from './transaction.ts';
 
 /** Files that are written and read in pieces. Uploads are written without the lock. */
@@ -16,12 +17,8 @@ export function fileSupport(directory: Directory, transaction: Transaction): Fil
   const { disk, tables, files } = directory;
 
   const checkRun = (run: RunRef | undefined): void => {
-    if (run === undefined) return;
-    const { runId, attempt } = run;
-    if (isSnapshotId(runId)) directory.refreshRun(runId);
-    if (tables.runs.get(runId)?.attempt !== attempt) throw notHeld(runId, attempt);
+    if (run !== undefined) currentRun(tables, run);
   };
-
   return {
     async write({ run }, data) {
       await transaction.read(() => checkRun(run));
@@ -43,9 +40,10 @@ export function fileSupport(directory: Directory, transaction: Transaction): Fil
     },
     open({ scope, sessionId, runId }, hash) {
       return transaction.read(() => {
-        const home = directory.refreshSession(scope, sessionId);
+        const session = findSession(tables, scope, sessionId);
+        const tree = session && homeOf(session);
         const names = [
-          ...(home === undefined ? [] : [files.nameIn(home.tree, hash)]),
+          ...(tree === undefined ? [] : [files.nameIn(tree, hash)]),
           ...(runId !== undefined && isSnapshotId(runId)
             ? [`${files.uploadsOf(runId)}/${fileName(hash)}`]
             : []),

@@ -16,7 +16,7 @@ export interface JournalReader {
   /** Forgets everything: the file is gone or was replaced. */
   reset(): void;
   head(line: JsonObject): void;
-  line(line: JsonObject): void;
+  line(line: JsonObject, place: Place): void;
   /** Accepts a checked line without parsing it; returns whether it did. */
   raw?(line: Buffer, place: Place): boolean;
   /** Accepts the error of a damaged line. Without this, it is thrown. */
@@ -196,9 +196,10 @@ export class Journal {
     // A file of another format may have no checksums.
     if (isHead) checkFormat(parseLine(text, this.name, place), this.name);
     checkLine(text, this.name, place);
+    const bytes = { at: this.#end, length: text.length + end.length };
     if (isHead) this.#reader.head(parseLine(text, this.name, place));
-    else if (this.#reader.raw?.(text, { at: this.#end, length: text.length + 1 }) !== true) {
-      this.#reader.line(parseLine(text, this.name, place));
+    else if (this.#reader.raw?.(text, bytes) !== true) {
+      this.#reader.line(parseLine(text, this.name, place), bytes);
     }
   }
 

@@ -6,12 +6,11 @@ import type { Scope } from '../contract/store.ts';
  *
  *     waymark.json                                   the format number
  *     sessions/<owner, or _>/<agent>/<session>/      a session and its forks
- *       journal.jsonl                                one line per change, and one per artifact
+ *       journal.jsonl                                one line per change, and one per artifact; runs and events included
  *       files/<hash>.bin                             saved files that its snapshots name
  *     sessions/<owner, or _>/<agent>/<fork>.json     names the folder that contains a fork
- *     runs/<session>~<hash>.jsonl                    the open run of a session
- *     events/<run>.jsonl                             the events of a run, until shortly after its end
- *     requests/<key>.json                            the run that was claimed under a request id
+ *     runs/<run>.json                                names the folder that contains an open run
+ *     requests/<key>.json                            names the folder of the run that was claimed under a request id
  *     spend/<owner, or _>.jsonl                      what an owner has spent
  *     uploads/<run>/<hash>.bin                       saved files that no snapshot names yet
  *     trash/                                         folders of deleted sessions, until they are removed
@@ -22,7 +21,6 @@ export const lockFile = 'lock';
 export const ignoreFile = '.gitignore';
 export const sessionsFolder = 'sessions';
 export const runsFolder = 'runs';
-export const eventsFolder = 'events';
 export const requestsFolder = 'requests';
 export const spendFolder = 'spend';
 export const uploadsFolder = 'uploads';
@@ -35,7 +33,6 @@ export const extension = '.jsonl';
 export const ignored: readonly string[] = [
   `/${lockFile}*`,
   `/${runsFolder}/`,
-  `/${eventsFolder}/`,
   `/${requestsFolder}/`,
   `/${uploadsFolder}/`,
   `/${trashFolder}/`,
@@ -79,15 +76,14 @@ export function pointerFile(scope: Scope, sessionId: string): string {
   return `${sessionFolder(scope, sessionId)}.json`;
 }
 
-/** The file of the run that holds a session; there is at most one. */
-export function runFile({ owner, agent }: Scope, sessionId: string): string {
-  const hash = shortHash([owner ?? null, agent, sessionId]);
-  return `${runsFolder}/${slug(sessionId)}~${hash}${extension}`;
+/** The file that names the folder of an open run. */
+export function runFile(runId: string): string {
+  return `${runsFolder}/${safeName(runId)}.json`;
 }
 
-/** The file with the events of a run. */
-export function eventsFile(runId: string): string {
-  return `${eventsFolder}/${safeName(runId)}${extension}`;
+/** The file that names the folder of the run that was claimed under a key. */
+export function requestFile(key: string): string {
+  return `${requestsFolder}/${key}.json`;
 }
 
 /** The file with the spend of an owner; an empty name is no owner. */

@@ -1,15 +1,14 @@
+import { basename } from 'node:path';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
-import { parseJson } from '../../core/json/json.ts';
 import { toSessionExport } from '../../session/export-session.ts';
-import {
-  type Fault,
-  type MaintenanceOptions,
-  type MaintenanceSupport,
-  type PruneReport,
-  type RetentionPolicy,
-  requestTtl,
-  type Scope,
-  type VerifyOptions,
+import type {
+  Fault,
+  MaintenanceOptions,
+  MaintenanceSupport,
+  PruneReport,
+  RetentionPolicy,
+  Scope,
+  VerifyOptions,
 } from '../contract/store.ts';
 import {
   exportRows,
@@ -18,23 +17,16 @@ import {
 } from '../memory/maintenance.ts';
 import { pruneSession, spentFamilies } from '../memory/prune.ts';
 import { toSessionInfo } from '../memory/reading.ts';
+import { forgetOldRequests } from '../memory/requests.ts';
 import { dropSessionRows, familyFinder } from '../memory/rows.ts';
 import { findSession, inScope, type SessionRow } from '../memory/tables.ts';
 import { createFaults, createSteps } from '../rules/maintenance-steps.ts';
 import { checkPolicy } from '../rules/retention.ts';
-import { parseFile } from './checked-line.ts';
 import type { Directory } from './directory.ts';
 import { attempt } from './disk.ts';
 import { Journal } from './journal.ts';
-import {
-  eventsFolder,
-  ownerFolder,
-  requestsFolder,
-  runsFolder,
-  scopeFolder,
-  sessionsFolder,
-} from './layout.ts';
-import { hasLost, removeTree, rewriteTree } from './save-tree.ts';
+import { ownerFolder, requestsFolder, runsFolder, scopeFolder, sessionsFolder } from './layout.ts';
+import { hasLost, removeTree, rewriteTree } from './rewrite-tree.ts';
 import type { SessionTree } from './session-tree.ts';
 import { readAhead } from './timeline.ts';
 import type { Transaction } from './transaction.ts';
@@ -53,7 +45,6 @@ export function maintenanceSupport(
     verify: (options) => verify(fresh(), transaction, options),
     exportSession: (scope, sessionId) =>
       transaction.read(() => {
-        directory.refreshSession(scope, sessionId);
         const session = findSession(tables, scope, sessionId);
         const now = tables.clock.now();
         // All rows are read under the lock.
@@ -65,7 +56,7 @@ export function maintenanceSupport(
       await transaction.open();
       await readAhead(directory, transaction, directory.scopeFolders());
       return transaction.write(() => {
-        directory.refreshScopes(directory.scopeFolders());
+        for (const folder of directory.scopeFolders()) directory.refreshScope(folder);
         return memory.importSession(scope, document, options);
       });
     },
@@ -97,7 +88,6 @@ async function prune(
       const tree = directory.refreshTree(folder, { isLoaded: false });
       const sessions = [...(tree?.sessions.values() ?? [])].filter((each) => inScope(each, scope));
       for (const session of sessions) {
-        directory.runFile(session).refresh();
         const { removed, dropSession } = pruneSession(directory.tables, session, policy);
         if (dropSession) spent.push(session);
         snapshots += removed;
@@ -123,35 +113,27 @@ async function prune(
     await step(0);
   }
   await transaction.write(() => {
-    for (const name of scopes.flatMap((each) => directory.pointersIn(each))) {
-      attempt(() => {
-        if (!directory.isPointerUsed(name)) directory.disk.unlink(name);
-      });
-    }
+    for (const folder of scopes) directory.sweepPointers(folder);
+    directory.refreshRuns();
   });
   return { snapshots, sessions };
 }
 
-/** Refreshes sessions, those of their sub-agents, and all runs and events; returns the sessions that are still there. */
+/** Refreshes sessions and those of their sub-agents; returns the sessions that are still there. */
 function refreshFamilies(
-  directory: Directory,
+  { tables }: Directory,
   sessions: readonly SessionRow[],
 ): readonly SessionRow[] {
-  const { tables } = directory;
-  const refresh = ({ scope, id }: SessionRow) => directory.refreshSession(scope, id)?.session ?? [];
-  directory.refreshRuns();
+  const refresh = ({ scope, id }: SessionRow) => findSession(tables, scope, id) ?? [];
   for (const member of sessions.flatMap(refresh).flatMap(familyFinder(tables))) refresh(member);
-  directory.events.refreshAll();
-  return sessions.flatMap(({ scope, id }) => findSession(tables, scope, id) ?? []);
+  return sessions.flatMap(refresh);
 }
 
-/** Rewrites a tree that has lost snapshots or has old receipts. */
+/** Rewrites a tree that has garbage, or has lost snapshots or requests. */
 function cleanTree(directory: Directory, tree: SessionTree): void {
-  const before = directory.tables.clock.now() - requestTtl;
-  const isOld = [...tree.receipts.values()].some(({ at }) => at <= before);
+  forgetOldRequests(directory.tables);
   try {
-    if (isOld || tree.garbage() > 0 || hasLost(directory.tables, tree))
-      rewriteTree(directory, tree);
+    if (tree.garbage() > 0 || hasLost(directory.tables, tree)) rewriteTree(directory, tree);
     else directory.files.sweep(tree);
   } catch (error) {
     // The tables have lost snapshots that the journal still has.
@@ -179,9 +161,7 @@ async function eraseOwner(
       const tree = directory.tree(folder, { isLoaded: false });
       const count = await transaction.write(() => {
         // A damaged one is deleted as well.
-        attempt(() => tree.refresh());
-        directory.refreshRuns();
-        directory.events.refreshAll();
+        attempt(() => tree.journal.refresh());
         const sessions = new Set(tree.sessions.values());
         dropSessionRows(tables, sessions);
         if (sessions.size === 0) removeTree(directory, tree);
@@ -194,24 +174,20 @@ async function eraseOwner(
   await transaction.write(() => {
     tables.spend.eraseOwner(owner);
     disk.discard(ownerFolder(owner), tables.newId());
-    removeFilesOf(directory, owner);
+    removePointersOf(directory, owner);
   });
   return erased;
 }
 
-/** Removes files of runs, events and requests of an owner, whose sessions may have been damaged, and uploads of the runs. */
-function removeFilesOf({ disk, files }: Directory, owner: string): void {
-  for (const folder of [runsFolder, eventsFolder, requestsFolder]) {
-    for (const name of disk.list(folder).map((each) => `${folder}/${each}`)) {
-      attempt(() => {
-        const [head = ''] = (disk.readText(name) ?? '').split('\n', 1);
-        const content = head === '' ? undefined : parseJson(head, name);
-        if (typeof content !== 'object' || content === null || !('owner' in content)) return;
-        if (content.owner !== owner) return;
-        disk.unlink(name);
-        if (typeof content.run === 'string') files.endUploads(content.run);
-      });
-    }
+/** Removes the pointers to an owner's folders, whose sessions may have been damaged, and uploads of their runs. */
+function removePointersOf(directory: Directory, owner: string): void {
+  for (const name of [runsFolder, requestsFolder].flatMap((each) => directory.pointersIn(each))) {
+    attempt(() => {
+      const folder = directory.readPointer(name) ?? '';
+      if (!folder.startsWith(`${ownerFolder(owner)}/`)) return;
+      if (name.startsWith(runsFolder)) directory.endRun(basename(name, '.json'));
+      else directory.disk.unlink(name);
+    });
   }
 }
 
@@ -239,13 +215,12 @@ async function verify(
     last = folder;
     await step(snapshots, { cursor: folder });
   }
-  const filesIn = (folder: string) => fresh.disk.list(folder).map((name) => `${folder}/${name}`);
-  const pointers = fresh.scopeFolders().flatMap((scope) => fresh.pointersIn(scope));
+  const pointersOf = (folders: readonly string[]) =>
+    folders.flatMap((each) => fresh.pointersIn(each));
   const checks: readonly [Fault['kind'], readonly string[], Check][] = [
-    ['unreachable', pointers, pointerFaults],
-    ['run', [...filesIn(runsFolder), ...filesIn(eventsFolder)], journalFaults],
-    ['run', filesIn(requestsFolder), requestFaults],
-    ['hash', fresh.spend.names(), journalFaults],
+    ['unreachable', pointersOf(fresh.scopeFolders()), pointerFaults],
+    ['run', pointersOf([runsFolder, requestsFolder]), pointerFaults],
+    ['hash', fresh.spend.names(), spendFaults],
   ];
   for (const [kind, names, check] of checks) {
     for (const name of names) {
@@ -278,14 +253,12 @@ type Check = (fresh: Directory, name: string) => readonly Fault[];
 
 function treeFaults(fresh: Directory, tree: SessionTree): readonly Fault[] {
   const { journal, folder } = tree;
-  tree.refresh();
+  journal.refresh();
   // A folder without a journal belongs to a session that is just being created or deleted.
   if (!journal.exists) return unfinished(journal);
   if (tree.scope === undefined) {
     return [{ kind: 'unreachable', message: `No session belongs in the folder "${folder}".` }];
   }
-  // Damaged files of runs are reported later.
-  for (const session of tree.sessions.values()) attempt(() => fresh.runFile(session).refresh());
   const verified = verifyTables(fresh.tables, (hash) => fresh.files.problemOf(tree, hash));
   const faults = [...verified].flatMap(({ found }) => found);
   const strays = fresh.files.unneeded(tree).map((name): Fault => {
@@ -294,24 +267,16 @@ function treeFaults(fresh: Directory, tree: SessionTree): readonly Fault[] {
   return [...unfinished(journal), ...faults, ...strays];
 }
 
+// A pointer without its session is harmless. It only has to be readable.
 function pointerFaults(fresh: Directory, name: string): readonly Fault[] {
-  // A pointer without its session is harmless. It only has to be readable.
-  fresh.readPointer(name);
-  return [];
+  const isWhole = fresh.readPointer(name) !== undefined || fresh.disk.stat(name) === undefined;
+  return unfinished({ name, isWhole });
 }
 
-function journalFaults({ disk }: Directory, name: string): readonly Fault[] {
+function spendFaults({ disk }: Directory, name: string): readonly Fault[] {
   const journal = new Journal(disk, name, { reset() {}, head() {}, line() {} });
   journal.refresh();
   return unfinished(journal);
-}
-
-function requestFaults({ disk }: Directory, name: string): readonly Fault[] {
-  const text = disk.readText(name);
-  if (text === undefined) return [];
-  if (!text.endsWith('\n')) return unfinished({ name, isWhole: false });
-  parseFile(text, name);
-  return [];
 }
 
 /** The fault of a file that does not end with a whole line. */

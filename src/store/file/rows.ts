@@ -1,9 +1,14 @@
-import { WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
-import type { Artifact } from '../../protocol/state.ts';
-import type { SessionState } from '../../session/session-state.ts';
 import type { RunRequest, SteeringMessage } from '../contract/store.ts';
-import type { Checkpoint, DeadRow, RunRow, SessionRow, SnapshotRow } from '../memory/tables.ts';
+import type { EventBatch } from '../memory/kept-events.ts';
+import type {
+  Checkpoint,
+  DeadRow,
+  RequestRow,
+  RunRow,
+  SessionRow,
+  SnapshotRow,
+} from '../memory/tables.ts';
 import type { StateDelta } from './state-delta.ts';
 
 /*
@@ -11,7 +16,7 @@ import type { StateDelta } from './state-delta.ts';
  * references are ids in files and rows in memory. A checksum covers each line, so the shape of a line is not checked again.
  */
 const times: ReadonlySet<string> = new Set(['createdAt', 'updatedAt', 'heartbeatAt']);
-const references: ReadonlySet<string> = new Set(['parent', 'head', 'base']);
+const references: ReadonlySet<string> = new Set(['parent', 'head', 'base', 'start']);
 
 export const sessionFields = [
   'createdAt',
@@ -25,7 +30,7 @@ export const sessionFields = [
 ] as const satisfies readonly (keyof SessionRow)[];
 
 /** The fields of a snapshot that may be absent. */
-const optionalFields = [
+export const optionalFields = [
   'parent',
   'finishReason',
   'error',
@@ -50,6 +55,9 @@ export const snapshotFields = [
 ] as const satisfies readonly (keyof SnapshotRow)[];
 
 export const runFields = [
+  'createdAt',
+  'turnIndex',
+  'start',
   'attempt',
   'worker',
   'ttl',
@@ -66,11 +74,6 @@ export type Saved = readonly unknown[];
 /** The current values of some fields. */
 export function toSaved<Row>(row: Row, fields: readonly (keyof Row)[]): Saved {
   return fields.map((field) => row[field]);
-}
-
-/** Whether fields are as they were saved. */
-function isAsSaved<Row>(row: Row, fields: readonly (keyof Row)[], saved: Saved): boolean {
-  return fields.every((field, at) => row[field] === saved[at]);
 }
 
 /** The fields that differ from the saved ones, or all that are present. A field that was removed is `null`. */
@@ -92,7 +95,7 @@ export function applyChange<Row extends object>(
   row: Row,
   change: Readonly<Record<string, unknown>>,
   fields: readonly (keyof Row & string)[],
-  rowOf: (id: string) => SnapshotRow | undefined,
+  rowOf: (id: string) => SnapshotRow,
 ): void {
   const target = row as Record<string, unknown>;
   for (const field of fields) {
@@ -112,93 +115,6 @@ function fromJson(field: string, value: unknown): unknown {
   return times.has(field) ? Date.parse(String(value)) : value;
 }
 
-/** Loads the states of rows that do not have them in memory. */
-export interface StateSource {
-  /** Sets the state of each row that lacks it. */
-  loadStates(): void;
-}
-
-/** A snapshot of the file store. Its state is unloaded when other sessions need the memory, and read again on demand. */
-export class FileRow implements SnapshotRow {
-  readonly id: string;
-  readonly session: SessionRow;
-  declare parent: SnapshotRow | undefined;
-  declare index: number;
-  declare turnIndex: number;
-  declare event: SnapshotRow['event'];
-  declare status: SnapshotRow['status'];
-  declare finishReason?: NonNullable<SnapshotRow['finishReason']>;
-  declare error?: NonNullable<SnapshotRow['error']>;
-  declare edit?: NonNullable<SnapshotRow['edit']>;
-  declare usage?: NonNullable<SnapshotRow['usage']>;
-  declare totals?: NonNullable<SnapshotRow['totals']>;
-  declare label?: string;
-  declare createdAt: number;
-  declare updatedAt: number;
-  declare heartbeatAt?: number;
-  declare ttl?: number;
-  declare stateHash: string;
-  declare partialFrom?: number;
-  /** The hashes of its artifacts in the journal. */
-  artifacts: readonly string[] = noArtifacts;
-  #saved: Saved | undefined;
-  #savedHash: string | undefined;
-  #source: StateSource | undefined;
-  #state: SessionState | undefined;
-
-  constructor({ id, session, ...fields }: Omit<SnapshotRow, 'state'>) {
-    this.id = id;
-    this.session = session;
-    // With the state, where there is one: the setter takes it.
-    Object.assign(this, fields);
-  }
-
-  get state(): SessionState {
-    if (this.#state === undefined) this.#source?.loadStates();
-    if (this.#state !== undefined) return this.#state;
-    throw new WaymarkError('DATA_LOSS', `The journal lacks the state of snapshot "${this.id}".`);
-  }
-
-  set state(state: SessionState) {
-    this.#state = state;
-  }
-
-  /** Whether its state is in memory. */
-  get isLoaded(): boolean {
-    return this.#state !== undefined;
-  }
-
-  /** Whether the journal has the row as it is. */
-  get isSaved(): boolean {
-    return this.#saved !== undefined && isAsSaved<SnapshotRow>(this, snapshotFields, this.#saved);
-  }
-
-  /** Whether the journal has the state that the row has. */
-  get hasSavedState(): boolean {
-    return this.#savedHash === this.stateHash;
-  }
-
-  /** Removes the fields that may be absent. */
-  clear(): void {
-    for (const field of optionalFields) delete this[field];
-  }
-
-  /** Notes that the journal has the row as it is. */
-  settle(source: StateSource, artifacts: readonly string[]): void {
-    this.#source = source;
-    this.artifacts = artifacts;
-    this.#saved = toSaved<SnapshotRow>(this, snapshotFields);
-    this.#savedHash = this.stateHash;
-  }
-
-  /** Frees the memory of a state that the journal has. */
-  unload(): void {
-    if (this.hasSavedState) this.#state = undefined;
-  }
-}
-
-const noArtifacts: readonly string[] = [];
-
 /** The first line of the journal of a session and its forks. */
 export interface TreeHead {
   readonly waymark: number;
@@ -217,24 +133,50 @@ export type SnapshotLine = Readonly<Record<string, unknown>> & {
   readonly state?: StateDelta;
 };
 
+/** The changes of the open run of a session, or all of a new one. */
+export type RunLine = Readonly<Record<string, unknown>> & {
+  readonly id: string;
+  readonly checkpoint?: CheckpointLine;
+  /** New durable steps, and new messages in the inbox. */
+  readonly steps?: readonly { readonly key: string; readonly value?: Json }[];
+  readonly inbox?: readonly SteeringMessage[];
+};
+
+/** The state that a run has reached: that of its base, or one that is written here. */
+export interface CheckpointLine extends Omit<Checkpoint, 'state' | 'stateHash'> {
+  readonly stateHash?: string;
+  readonly state?: StateDelta;
+}
+
 /** One change of one session, complete or, when the line is cut short, not at all. */
 export interface TreeLine {
+  /** Whether the line has what was left when the journal was rewritten. */
+  readonly kept?: true;
   /** The changed fields. */
   readonly session: Readonly<Record<string, unknown>> & { readonly id: string };
   readonly snapshots?: readonly SnapshotLine[];
   /** States that were saved without being listed, and have been replaced. */
   readonly dropped?: readonly string[];
-  /** The run that ends with this change. */
+  /** New events of runs. */
+  readonly events?: readonly (EventBatch & { readonly run: string })[];
+  /** The run that ends with this change, and when, if it has events. */
   readonly ended?: string;
-  /** The results of runs under request ids. */
-  readonly receipts?: readonly {
-    readonly run: string;
-    readonly at: string;
-    readonly value: Json;
-  }[];
+  readonly endedAt?: string;
+  readonly run?: RunLine;
+  /** The runs that were claimed under request ids, and what they came to. */
+  readonly requests?: readonly RequestLine[];
   /** Runs that enter the dead-letter queue, and that leave it. */
   readonly dead?: readonly DeadLine[];
   readonly undead?: readonly string[];
+}
+
+/** A request id of a run. */
+export interface RequestLine {
+  readonly key: string;
+  readonly run: string;
+  readonly digest: string;
+  readonly at: string;
+  readonly receipt?: Json;
 }
 
 interface DeadLine {
@@ -249,53 +191,18 @@ export function toDeadLine({ runId, since, inputsDone, request }: DeadRow): Dead
   return { run: runId, since: iso(since), inputsDone, request };
 }
 
+/** A request id as part of a line. */
+export function toRequestLine(
+  key: string,
+  { runId: run, at, ...request }: RequestRow,
+): RequestLine {
+  const { digest, receipt } = request;
+  return { key, run, digest, at: iso(at), ...(receipt === undefined ? {} : { receipt }) };
+}
+
 /** A snapshot without its state. */
 export function toSnapshotLine(row: SnapshotRow): SnapshotLine {
   return { id: row.id, ...toChange(row, snapshotFields) };
-}
-
-/** A snapshot that a run was claimed from. If it was not listed, it may not be in the journal any more. */
-const startFields = ['id', 'turnIndex', 'index', 'finishReason', 'totals'] as const;
-
-/** The changes of a run. */
-export type RunLine = Readonly<Record<string, unknown>> & {
-  readonly base?: string;
-  readonly checkpoint?: CheckpointLine;
-  /** New durable steps, and new messages in the inbox. */
-  readonly steps?: readonly { readonly key: string; readonly value?: Json }[];
-  readonly inbox?: readonly SteeringMessage[];
-};
-
-/** The first line of the file of a run. */
-export type RunHead = RunLine & {
-  readonly agent: string;
-  readonly owner?: string;
-  readonly session: string;
-  readonly run: string;
-  readonly createdAt: string;
-  readonly turnIndex: number;
-  readonly start?: Pick<SnapshotRow, (typeof startFields)[number]>;
-};
-
-/** The state that a run has reached: that of a snapshot, or one that is written here. */
-export interface CheckpointLine extends Omit<Checkpoint, 'state' | 'stateHash'> {
-  readonly stateHash?: string;
-  readonly state?: StateDelta;
-  /** Artifacts that no snapshot has yet, by hash. */
-  readonly artifacts?: Readonly<Record<string, Artifact>>;
-}
-
-/** The first line of a new run. */
-export function toRunHead(run: RunRow): object {
-  const { session, start } = run;
-  return {
-    ...session.scope,
-    session: session.id,
-    run: run.id,
-    createdAt: iso(run.createdAt),
-    turnIndex: run.turnIndex,
-    ...(start === undefined ? {} : { start: toChange(start, startFields) }),
-  };
 }
 
 let lastTime = 0;

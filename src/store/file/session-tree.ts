@@ -1,46 +1,50 @@
-import type { Json, JsonObject } from '../../core/json/json.ts';
+import type { JsonObject } from '../../core/json/json.ts';
 import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { emptyState, type SessionState } from '../../session/session-state.ts';
-import type { Scope } from '../contract/store.ts';
+import { requestTtl, type Scope } from '../contract/store.ts';
 import { endRun } from '../memory/claim.ts';
-import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from '../memory/tables.ts';
+import { keepEvents } from '../memory/events.ts';
+import {
+  type DeadRow,
+  type RequestRow,
+  type SessionRow,
+  type SnapshotRow,
+  type StoredEvents,
+  sessionKey,
+  type Tables,
+} from '../memory/tables.ts';
 import { checkLine, format, parseLine, toLine } from './checked-line.ts';
 import { type Disk, dataLoss } from './disk.ts';
+import { FileRow, type StateSource } from './file-row.ts';
 import { Journal, type JournalReader, type Place } from './journal.ts';
 import { journalName, sessionFolder } from './layout.ts';
 import {
   applyChange,
-  FileRow,
+  type RequestLine,
   type Saved,
   type SnapshotLine,
-  type StateSource,
   sessionFields,
   snapshotFields,
   type TreeHead,
   type TreeLine,
   toSaved,
 } from './rows.ts';
-import { fromDelta, isArtifactHash, type StateDelta } from './state-delta.ts';
+import { applyRun, type SavedRun, toSavedRun } from './run-lines.ts';
+import { artifactHashes, fromDelta, isArtifactHash, type StateDelta } from './state-delta.ts';
 
 /** An artifact in the journal, and the saved files that it names. */
 interface StoredArtifact extends Place {
   readonly files: readonly string[];
 }
 
-/** The result of a run, for repeated requests. */
-export interface Receipt {
-  readonly sessionId: string;
-  readonly at: number;
-  readonly value: Json;
-}
-
 /** A session as the journal has it. */
-interface SavedSession {
+export interface SavedSession {
   readonly fields: Saved;
   readonly head: SnapshotRow | undefined;
   /** Number of listed snapshots. */
   readonly listed: number;
+  readonly run: SavedRun | undefined;
 }
 
 /** The dependencies of a tree. */
@@ -56,14 +60,17 @@ export interface TreeContext {
 /** The tree of each session. */
 const homes = new WeakMap<SessionRow, SessionTree>();
 
+/** Number of batches of events that the journal has. */
+const savedBatches = new WeakMap<StoredEvents, number>();
+
 /** The tree of a session that has been written or read. */
 export function homeOf(session: SessionRow): SessionTree | undefined {
   const tree = homes.get(session);
   return tree?.sessions.get(session.id) === session ? tree : undefined;
 }
 
-/** The size in bytes from which a journal is rewritten when more than half of it is artifacts that no snapshot has. */
-const smallestRewritten = 1024 * 1024;
+/** The size in bytes from which a journal is rewritten when more than half of it is garbage. */
+const smallestRewritten = 256 * 1024;
 
 const artifactStart = Buffer.from('{"artifact":');
 const contentStart = ',"content":';
@@ -80,17 +87,19 @@ export class SessionTree implements JournalReader, StateSource {
   readonly saved = new Map<string, SavedSession>();
   /** The snapshots that the journal has. */
   readonly rows = new Map<string, FileRow>();
-  /** The last run of each session that ended. Its file may remain when its process died at that moment. */
-  readonly lastEnded = new Map<string, string>();
-  /** The results of runs under request ids, by run. */
-  readonly receipts = new Map<string, Receipt>();
+  /** The requests that the journal has, by key. */
+  readonly requests = new Map<string, RequestRow>();
   /** The artifacts in the journal, by hash. */
   readonly artifacts = new Map<string, StoredArtifact>();
-  /** The size of the journal from which {@link SessionTree.garbage} is looked for. */
-  checkedFrom = smallestRewritten;
   readonly #context: TreeContext;
+  /** The dead letters in the journal. */
+  readonly #dead = new Map<string, DeadRow>();
   #head: TreeHead | undefined;
   #isLoaded: boolean;
+  /** Number of bytes of lines that mean nothing once a run has ended. */
+  #passing = 0;
+  /** The size of the journal from which garbage is looked for. */
+  #checkedFrom = smallestRewritten;
 
   constructor(
     folder: string,
@@ -103,6 +112,11 @@ export class SessionTree implements JournalReader, StateSource {
     this.#isLoaded = isLoaded;
   }
 
+  /** The name of the journal. */
+  get name(): string {
+    return this.journal.name;
+  }
+
   /** Whose sessions these are; `undefined` for a folder in the wrong place, such as a copy that was made by hand. */
   get scope(): Scope | undefined {
     return this.#head && toScope(this.#head);
@@ -113,9 +127,9 @@ export class SessionTree implements JournalReader, StateSource {
     return this.#isLoaded;
   }
 
-  /** Makes the tables equal to the journal. */
-  refresh(): void {
-    this.journal.refresh();
+  /** Makes the tables equal to the journal; returns whether there were any changes. */
+  refresh(): boolean {
+    return this.journal.refresh();
   }
 
   /** Sets the head line of a tree that has no journal yet. */
@@ -139,8 +153,9 @@ export class SessionTree implements JournalReader, StateSource {
     if (this.#head === undefined) throw new Error('A tree begins with its head line.');
     const head = this.journal.exists ? [] : [toLine(this.#head)];
     const contents = Array.from(artifacts, ([hash, artifact]) => toArtifactLine(hash, artifact));
-    let at = this.journal.size + Buffer.byteLength(head.map((text) => `${text}\n`).join(''));
-    this.journal.append([...head, ...contents, toLine(line)]);
+    const text = toLine(line);
+    let at = this.journal.size + Buffer.byteLength(head.map((each) => `${each}\n`).join(''));
+    this.journal.append([...head, ...contents, text], { durable: isDurable(session, line) });
     for (const [number, [hash, artifact]] of [...artifacts].entries()) {
       const length = Buffer.byteLength(contents[number] ?? '') + 1;
       this.artifacts.set(hash, { at, length, files: fileHashesIn([artifact]) });
@@ -151,45 +166,64 @@ export class SessionTree implements JournalReader, StateSource {
       if (row instanceof FileRow) this.#settleRow(row, state);
     }
     for (const id of line.dropped ?? []) this.rows.delete(id);
-    if (line.ended !== undefined) this.lastEnded.set(session.id, line.ended);
-    this.#note(session, line);
-    this.#settle(session);
+    this.#settle(session, line, text.length);
     this.#context.onUse(this);
+  }
+
+  /** The batches of events that the journal does not have. */
+  newBatches(runId: string): NonNullable<TreeLine['events']> {
+    const log = this.#context.tables.events.get(runId);
+    const batches = log?.kept.batchesFrom(savedBatches.get(log) ?? 0) ?? [];
+    return batches.map((batch) => ({ run: runId, ...batch }));
+  }
+
+  /** The dead letters of a session that the tables no longer have. */
+  lostLetters(session: SessionRow): readonly string[] {
+    const { dead } = this.#context.tables;
+    const isLost = (letter: DeadRow): boolean =>
+      letter.session === session && !dead.has(letter.runId);
+    return [...this.#dead.values()].filter(isLost).map(({ runId }) => runId);
   }
 
   /** Reads an artifact. */
   readArtifact(hash: string): Artifact {
-    const { name } = this.journal;
     const place = this.artifacts.get(hash);
     const bytes = place && this.readLine(place);
-    if (bytes === undefined) throw dataLoss(name, `it lacks the artifact "${hash}"`);
-    checkLine(bytes, name, `artifact "${hash}"`);
-    const { content } = parseLine(bytes, name, `artifact "${hash}"`);
+    if (bytes === undefined) throw dataLoss(this.name, `it lacks the artifact "${hash}"`);
+    checkLine(bytes, this.name, `artifact "${hash}"`);
+    const { content } = parseLine(bytes, this.name, `artifact "${hash}"`);
     const artifact = content as unknown as Artifact;
     if (isArtifactHash(artifact, hash)) return artifact;
-    throw dataLoss(name, `artifact "${hash}" does not fit its hash`);
+    throw dataLoss(this.name, `artifact "${hash}" does not fit its hash`);
   }
 
   /** The bytes of a line without its line feed. */
   readLine({ at, length }: Place): Buffer | undefined {
-    return this.#context.disk.open(this.journal.name, ({ read }) => read(at, length - 1));
+    return this.#context.disk.open(this.name, ({ read }) => read(at, length - 1));
   }
 
   /** The saved files that its snapshots name. */
   neededFiles(): ReadonlySet<string> {
-    const used = [...this.#usedArtifacts()];
+    const used = [...this.rows.values()].flatMap((row) => row.artifacts);
     return new Set(used.flatMap((hash) => this.artifacts.get(hash)?.files ?? []));
   }
 
-  /** Number of bytes of artifacts that no snapshot has. */
+  /** Number of bytes of artifacts that no snapshot has, of events, and of what runs have left. */
   garbage(): number {
-    const used = this.#usedArtifacts();
+    const used = new Set([...this.rows.values()].flatMap((row) => row.artifacts));
+    for (const { run } of this.sessions.values()) {
+      for (const hash of artifactHashes(run?.checkpoint?.state ?? emptyState)) used.add(hash);
+    }
     const unused = [...this.artifacts].filter(([hash]) => !used.has(hash));
-    return unused.reduce((bytes, [, { length }]) => bytes + length, 0);
+    return unused.reduce((bytes, [, { length }]) => bytes + length, this.#passing);
   }
 
-  #usedArtifacts(): ReadonlySet<string> {
-    return new Set([...this.rows.values()].flatMap((row) => row.artifacts));
+  /** Whether more than half of a large journal is garbage. Asked again when the journal has doubled, so that not every turn counts. */
+  isMostlyGarbage(): boolean {
+    const { size } = this.journal;
+    if (size < this.#checkedFrom) return false;
+    this.#checkedFrom = 2 * size;
+    return this.garbage() > size / 2;
   }
 
   loadStates(): void {
@@ -208,7 +242,7 @@ export class SessionTree implements JournalReader, StateSource {
         for (const id of dropped) states.delete(id);
       },
     };
-    new Journal(this.#context.disk, this.journal.name, reader).refresh();
+    new Journal(this.#context.disk, this.name, reader).refresh();
     for (const row of this.rows.values()) {
       const state = states.get(row.id);
       // States that are in memory already are shared with their users.
@@ -224,26 +258,30 @@ export class SessionTree implements JournalReader, StateSource {
     this.#isLoaded = false;
   }
 
-  /** Takes the tree out of the tables. */
-  forget(): void {
-    this.journal.forget();
-  }
-
   reset(): void {
-    const { snapshots, sessions, dead } = this.#context.tables;
+    const { snapshots, sessions, runs, events, endedAt, dead, requests } = this.#context.tables;
     for (const row of this.rows.values()) {
       if (snapshots.get(row.id) === row) snapshots.delete(row.id);
       dead.delete(row.id);
     }
+    const isOwn = (session: SessionRow): boolean => this.sessions.get(session.id) === session;
+    for (const [runId, { session }] of events) {
+      if (isOwn(session) && events.delete(runId)) endedAt.delete(runId);
+    }
+    for (const [key, request] of this.requests) {
+      if (requests.get(key) === request) requests.delete(key);
+    }
     for (const session of this.sessions.values()) {
       const key = sessionKey(session.scope, session.id);
       if (sessions.get(key) === session) sessions.delete(key);
+      if (session.run !== undefined) runs.delete(session.run.id);
       this.#context.onForget(session);
     }
     this.#head = undefined;
-    this.checkedFrom = smallestRewritten;
-    for (const map of [this.sessions, this.saved, this.rows, this.lastEnded]) map.clear();
-    for (const map of [this.receipts, this.artifacts]) map.clear();
+    this.#passing = 0;
+    this.#checkedFrom = smallestRewritten;
+    for (const map of [this.sessions, this.saved, this.rows]) map.clear();
+    for (const map of [this.requests, this.artifacts, this.#dead]) map.clear();
   }
 
   head(line: JsonObject): void {
@@ -259,7 +297,7 @@ export class SessionTree implements JournalReader, StateSource {
     return true;
   }
 
-  line(content: JsonObject): void {
+  line(content: JsonObject, { length }: Place): void {
     const { scope } = this;
     if (scope === undefined) return;
     const { tables } = this.#context;
@@ -268,30 +306,52 @@ export class SessionTree implements JournalReader, StateSource {
     const session = this.sessions.get(id) ?? this.#newSession(scope, id);
     // A new one has all its fields before its snapshots refer to it.
     const { head, ...fields } = line.session;
-    applyChange(session, fields, [...sessionFields, 'nextIndex'], (of) => this.#rowOf(of));
+    const rowOf = (of: string): SnapshotRow => this.#rowOf(of);
+    applyChange(session, fields, [...sessionFields, 'nextIndex'], rowOf);
     for (const snapshot of line.snapshots ?? []) this.#put(session, snapshot);
+    if (head !== undefined) session.head = head === null ? undefined : this.#rowOf(String(head));
+    for (const { run, ...batch } of line.events ?? []) keepEvents(tables, session, run, [batch]);
+    if (line.ended !== undefined) this.#end(session, line.ended, line.endedAt);
+    if (line.run !== undefined) {
+      const readArtifact = (hash: string): Artifact => this.readArtifact(hash);
+      applyRun(tables, session, line.run, { rowOf, readArtifact });
+    }
     for (const dropped of line.dropped ?? []) {
       this.rows.delete(dropped);
       tables.snapshots.delete(dropped);
     }
-    if (head !== undefined) session.head = head === null ? undefined : this.#rowOf(String(head));
-    if (line.ended !== undefined) {
-      this.lastEnded.set(id, line.ended);
-      if (session.run?.id === line.ended) endRun(tables, session.run);
-    }
-    this.#note(session, line);
+    for (const request of line.requests ?? []) this.#request(session, request);
     for (const { run: runId, since, ...dead } of line.dead ?? []) {
       tables.dead.set(runId, { ...dead, runId, session, since: Date.parse(since) });
     }
     for (const runId of line.undead ?? []) tables.dead.delete(runId);
-    this.#settle(session);
+    // The pending snapshot of a detached run has the id of the run.
+    const row = session.run && this.rows.get(session.run.id);
+    if (session.run !== undefined && row?.status === 'pending') session.run.row = row;
+    this.#settle(session, line, length);
   }
 
-  /** Keeps the results of runs. */
-  #note({ id: sessionId }: SessionRow, { receipts = [] }: TreeLine): void {
-    for (const { run, at, value } of receipts) {
-      this.receipts.set(run, { sessionId, at: Date.parse(at), value });
-    }
+  /** Ends a run. Its events go as if it had just been seen to end. */
+  #end(session: SessionRow, runId: string, time: string | undefined): void {
+    const { tables } = this.#context;
+    if (session.run?.id === runId) endRun(tables, session.run);
+    if (!tables.events.has(runId) || time === undefined) return;
+    const endedAt = Date.parse(time);
+    if (endedAt > tables.clock.now() - tables.eventsTtl) tables.endedAt.set(runId, endedAt);
+    else if (tables.events.delete(runId)) tables.endedAt.delete(runId);
+  }
+
+  #request(session: SessionRow, { key, run: runId, digest, at: time, receipt }: RequestLine): void {
+    const { requests, clock } = this.#context.tables;
+    const at = Date.parse(time);
+    const result = receipt === undefined ? {} : { receipt };
+    const request: RequestRow = { session, runId, digest, at, ...result };
+    this.requests.set(key, request);
+    const known = requests.get(key);
+    // The key may have been used again, in a session elsewhere.
+    const isNewer = known !== undefined && known.session !== session && known.at > at;
+    const isOld = at <= clock.now() - requestTtl && session.run?.id !== runId;
+    if (!isNewer && !isOld) requests.set(key, request);
   }
 
   #newSession(scope: Scope, id: string): SessionRow {
@@ -330,23 +390,39 @@ export class SessionTree implements JournalReader, StateSource {
 
   #stateOf(id: string, delta: StateDelta, base: SessionState | undefined): SessionState {
     if (delta.base !== undefined && base === undefined) {
-      throw dataLoss(this.journal.name, `snapshot "${id}" builds on one that is not in it`);
+      throw dataLoss(this.name, `snapshot "${id}" builds on one that is not in it`);
     }
     return fromDelta(delta, base ?? emptyState, (hashes) =>
       hashes.map((hash) => this.readArtifact(hash)),
     );
   }
 
-  /** Notes that the journal has a session as it is. */
-  #settle(session: SessionRow): void {
+  /** Notes that the journal has a session as it is, after a line of so many bytes. */
+  #settle(session: SessionRow, line: TreeLine, bytes: number): void {
+    const { events: logs, dead, requests } = this.#context.tables;
+    const { head, listed, run } = session;
     this.sessions.set(session.id, session);
-    const { head, listed } = session;
-    this.saved.set(session.id, {
-      fields: toSaved(session, sessionFields),
-      head,
-      listed: listed.length,
-    });
+    const fields = toSaved(session, sessionFields);
+    const savedRun = run && toSavedRun(run);
+    this.saved.set(session.id, { fields, head, listed: listed.length, run: savedRun });
     homes.set(session, this);
+    for (const { run: runId, body } of line.events ?? []) {
+      const log = logs.get(runId);
+      if (log !== undefined) savedBatches.set(log, log.kept.count);
+      if (line.snapshots !== undefined) this.#passing += body.length;
+    }
+    for (const { run: runId } of line.dead ?? []) {
+      const letter = dead.get(runId);
+      if (letter !== undefined) this.#dead.set(runId, letter);
+    }
+    for (const runId of line.undead ?? []) this.#dead.delete(runId);
+    for (const { key } of line.requests ?? []) {
+      const request = requests.get(key);
+      if (request !== undefined) this.requests.set(key, request);
+    }
+    const isOver = line.kept === undefined || (line.ended !== undefined && !logs.has(line.ended));
+    const isOfRun = line.run !== undefined || line.events !== undefined;
+    if (isOver && isOfRun && line.snapshots === undefined) this.#passing += bytes;
   }
 
   /** Notes that the journal has a snapshot as it is. */
@@ -358,9 +434,26 @@ export class SessionTree implements JournalReader, StateSource {
 
   #rowOf(id: string): SnapshotRow {
     const row = this.rows.get(id);
-    if (row === undefined) throw dataLoss(this.journal.name, `snapshot "${id}" is not in it`);
+    if (row === undefined) throw dataLoss(this.name, `snapshot "${id}" is not in it`);
     return row;
   }
+}
+
+/**
+ * Whether a line must survive a power cut. Events and heartbeats need not, because others soon follow; nor need an attached run, which does
+ * not continue after one.
+ */
+function isDurable(
+  { run }: SessionRow,
+  { session, snapshots, run: change, ...line }: TreeLine,
+): boolean {
+  if (snapshots !== undefined || Object.keys(session).length > 1) return true;
+  const { events: _, ...others } = line;
+  if (Object.keys(others).length > 0) return true;
+  const isHeartbeat = Object.keys(change ?? {}).every(
+    (key) => key === 'id' || key === 'heartbeatAt',
+  );
+  return run?.request.mode !== 'attached' && !isHeartbeat;
 }
 
 function isArtifactLine(line: Buffer): boolean {
@@ -373,6 +466,6 @@ export function toArtifactLine(hash: string, artifact: Artifact): string {
 }
 
 /** The scope that a head line has. */
-export function toScope({ agent, owner }: Pick<TreeHead, 'agent' | 'owner'>): Scope {
+function toScope({ agent, owner }: Pick<TreeHead, 'agent' | 'owner'>): Scope {
   return owner === undefined ? { agent } : { agent, owner };
 }

@@ -1,7 +1,7 @@
 import { diffJson } from '../../core/json/diff.ts';
 import { contentHash, isContentHash } from '../../core/json/hash.ts';
 import { type Json, toJson } from '../../core/json/json.ts';
-import { applyPatch, isKnownPatch, type JsonPatch } from '../../core/json/patch.ts';
+import { applyPatch, type JsonPatch } from '../../core/json/patch.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { type History, historyDelta } from '../../session/history.ts';
@@ -42,7 +42,7 @@ const hashesOfStates = new WeakMap<SessionState, readonly string[]>();
 const hashesOfArrays = new WeakMap<readonly Artifact[], readonly string[]>();
 
 /** The hashes of a state's artifacts. */
-function artifactHashes(state: SessionState): readonly string[] {
+export function artifactHashes(state: SessionState): readonly string[] {
   const known = hashesOfStates.get(state) ?? hashesOfArrays.get(state.artifacts);
   if (known !== undefined) return known;
   const hashes = state.artifacts.map(artifactHash);
@@ -61,18 +61,11 @@ export function isArtifactHash(artifact: Artifact, hash: string): boolean {
   return isContentHash(artifact as unknown as Json, hash);
 }
 
-/**
- * The difference of a state to the first base that it extends by appending, else to the first one. `customPatch` is a known change of the
- * custom state, from any state.
- */
-export function toDelta(
-  state: SessionState,
-  bases: readonly WrittenState[],
-  customPatch?: JsonPatch,
-): StateDelta {
+/** The difference of a state to the first base that it extends by appending, else to the first one. */
+export function toDelta(state: SessionState, bases: readonly WrittenState[]): StateDelta {
   const base = bases.find((each) => each.state.history.isPrefixOf(state.history)) ?? bases[0];
   const from = base?.state ?? emptyState;
-  const custom = customDelta(from.custom, state.custom, customPatch);
+  const custom = customDelta(from.custom, state.custom);
   return {
     ...(base === undefined ? {} : { base: base.id }),
     ...messagesDelta(from.history, state.history),
@@ -130,15 +123,11 @@ function historyFrom({ messages: added, pieces }: StateDelta, base: History): Hi
   );
 }
 
-function customDelta(
-  from: Json | undefined,
-  to: Json | undefined,
-  known: JsonPatch | undefined,
-): StateDelta['custom'] {
+function customDelta(from: Json | undefined, to: Json | undefined): StateDelta['custom'] {
   if (from === to) return undefined;
   if (to === undefined) return {};
   if (from === undefined) return { whole: to };
-  const patch = known && isKnownPatch(known, from, to) ? known : diffJson(from, to);
+  const patch = diffJson(from, to);
   if (patch.length === 0) return undefined;
   const length = JSON.stringify(patch).length;
   const isShort = length < shortPatch || length < JSON.stringify(to).length;

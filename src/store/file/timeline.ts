@@ -8,7 +8,7 @@ import type { Directory } from './directory.ts';
 import { attempt, dataLoss } from './disk.ts';
 import { scopeFolder } from './layout.ts';
 import { homeOf } from './session-tree.ts';
-import type { Transaction } from './transaction.ts';
+import { callsOf, type Transaction } from './transaction.ts';
 
 /** Refuses a stored state that does not fit its hash. Each state is verified once, because states in memory never change. */
 export function checkStored({ tables }: Directory, scope: Scope, lookup: Lookup): void {
@@ -51,25 +51,19 @@ export function snapshotSupport(
   return {
     getSnapshot: (scope, lookup, options) =>
       transaction.read(() => {
-        directory.refreshLookup(scope, lookup);
         checkStored(directory, scope, lookup);
         return readSnapshot(tables, scope, lookup, options);
       }),
     saveSnapshot: (scope, snapshotId, mutate) =>
-      transaction.write(
-        () => {
-          directory.refreshSnapshot(scope, snapshotId);
-          return saveSnapshot(tables, scope, snapshotId, (current) => {
-            const next = mutate(current);
-            if (next !== undefined) directory.refreshSession(scope, next.sessionId);
-            // An id is used once in a store, across owners.
-            if (next !== undefined && current === undefined) {
-              directory.refreshScopes(directory.scopeFolders());
-            }
-            return next;
-          });
-        },
-        { snapshotId },
+      transaction.write(() =>
+        saveSnapshot(tables, scope, snapshotId, (current) => {
+          const next = mutate(current);
+          // An id is used once in a store, across owners.
+          if (next !== undefined && current === undefined) {
+            for (const folder of directory.scopeFolders()) directory.refreshScope(folder);
+          }
+          return next;
+        }),
       ),
   };
 }
@@ -79,75 +73,45 @@ export function timelineSupport(directory: Directory, transaction: Transaction):
   const { tables } = directory;
   const memory = memoryTimeline(tables);
 
-  /** Changes a snapshot. */
-  const toSnapshot = <Result>(
-    scope: Scope,
-    snapshotId: string,
-    work: () => Promise<Result>,
-  ): Promise<Result> =>
-    transaction.write(
-      () => {
-        directory.refreshSnapshot(scope, snapshotId);
-        return work();
-      },
-      { snapshotId },
-    );
+  /** Reads all sessions of scopes before a call. */
+  const among = async <Result>(
+    scopes: () => readonly string[],
+    call: () => Promise<Result>,
+    run: Transaction['read'] = transaction.read,
+  ): Promise<Result> => {
+    await transaction.open();
+    await readAhead(directory, transaction, scopes());
+    return run(() => {
+      for (const folder of scopes()) directory.refreshScope(folder);
+      directory.refreshRuns();
+      return call();
+    });
+  };
 
   return {
+    ...callsOf(memory, transaction.read, ['listSnapshots']),
+    ...callsOf(memory, transaction.write, ['updateSession', 'restore', 'fork', 'label']),
     getSession: (scope, sessionId, options) =>
       transaction.read(() => {
-        directory.refreshSession(scope, sessionId);
         if (options?.state === true) checkStored(directory, scope, { sessionId });
         return memory.getSession(scope, sessionId, options);
       }),
-    async listSessions(scope, options) {
-      const folder = scopeFolder(scope);
-      await transaction.open();
-      await readAhead(directory, transaction, [folder]);
-      return transaction.read(() => {
-        directory.refreshScopes([folder]);
-        return memory.listSessions(scope, options);
-      });
-    },
-    async listOwners(options) {
-      await transaction.open();
-      await readAhead(directory, transaction, directory.scopeFolders());
-      return transaction.read(() => {
-        directory.refreshScopes(directory.scopeFolders());
-        return memory.listOwners(options);
-      });
-    },
-    updateSession: (scope, sessionId, change) =>
-      transaction.write(() => {
-        directory.refreshSession(scope, sessionId);
-        return memory.updateSession(scope, sessionId, change);
-      }),
-    async deleteSession(scope, sessionId) {
-      // The sessions of its sub-agents belong to other agents, but to the same owner.
-      const { owner = null } = scope;
-      await transaction.open();
-      await readAhead(directory, transaction, directory.scopeFolders(owner));
-      return transaction.write(() => {
-        directory.refreshSession(scope, sessionId);
-        directory.refreshScopes(directory.scopeFolders(owner));
-        directory.events.refreshAll();
-        return memory.deleteSession(scope, sessionId);
-      });
-    },
-    listSnapshots: (scope, sessionId, options) =>
-      transaction.read(() => {
-        directory.refreshSession(scope, sessionId);
-        return memory.listSnapshots(scope, sessionId, options);
-      }),
-    restore: (scope, snapshotId, options) =>
-      toSnapshot(scope, snapshotId, () => memory.restore(scope, snapshotId, options)),
-    fork: (scope, snapshotId, target) =>
-      transaction.write(() => {
-        directory.refreshSnapshot(scope, snapshotId);
-        directory.refreshSession(scope, target.sessionId);
-        return memory.fork(scope, snapshotId, target);
-      }),
-    label: (scope, snapshotId, label, options) =>
-      toSnapshot(scope, snapshotId, () => memory.label(scope, snapshotId, label, options)),
+    listSessions: (scope, options) =>
+      among(
+        () => [scopeFolder(scope)],
+        () => memory.listSessions(scope, options),
+      ),
+    listOwners: (options) =>
+      among(
+        () => directory.scopeFolders(),
+        () => memory.listOwners(options),
+      ),
+    // The sessions of its sub-agents belong to other agents, but to the same owner.
+    deleteSession: (scope, sessionId) =>
+      among(
+        () => directory.scopeFolders(scope.owner ?? null),
+        () => memory.deleteSession(scope, sessionId),
+        transaction.write,
+      ),
   };
 }

@@ -3,9 +3,9 @@ import { checkFormat, checkLine, format, formatOf, parseLine, toLine } from './c
 import { convert } from './convert/convert.ts';
 import type { Directory } from './directory.ts';
 import type { Disk } from './disk.ts';
-import { eventsFolder, formatFile, ignored, ignoreFile, lockFile, trashFolder } from './layout.ts';
+import { formatFile, ignored, ignoreFile, lockFile, trashFolder } from './layout.ts';
 import type { Lock } from './lock.ts';
-import { saveChanges, type Trace } from './save-tree.ts';
+import { saveChanges } from './save-tree.ts';
 
 /** The only access to the files: opened once, locked, and on the disk before the caller gets the result. */
 export interface Transaction {
@@ -13,7 +13,20 @@ export interface Transaction {
   /** Reads under the lock; without it in a directory that cannot be written. */
   read<Result>(section: () => Result | Promise<Result>): Promise<Result>;
   /** Changes the tables, and then writes the changes. The result may be a promise that is settled already. */
-  write<Result>(work: () => Result | Promise<Result>, trace?: Trace): Promise<Result>;
+  write<Result>(work: () => Result | Promise<Result>): Promise<Result>;
+}
+
+/** Some calls of a memory store, each in a transaction. */
+export function callsOf<Support, Name extends keyof Support>(
+  support: Support,
+  around: Transaction['read'],
+  names: readonly Name[],
+): Pick<Support, Name> {
+  const calls = names.map((name) => {
+    const call = support[name] as (...args: readonly unknown[]) => Promise<unknown>;
+    return [name, (...args: readonly unknown[]) => around(() => call(...args))];
+  });
+  return Object.fromEntries(calls) as Pick<Support, Name>;
 }
 
 export function createTransaction(directory: Directory, lock: Lock): Transaction {
@@ -41,14 +54,14 @@ export function createTransaction(directory: Directory, lock: Lock): Transaction
       );
       return await result[0];
     },
-    async write(work, trace) {
+    async write(work) {
       await open();
       const { result, unsynced } = await lock.hold((isHeld) => {
         directory.begin(isHeld);
         let result: ReturnType<typeof work> | undefined;
         try {
           result = work();
-          saveChanges(directory, trace);
+          saveChanges(directory);
         } catch (error) {
           Promise.resolve(result).catch(() => {});
           // A damaged file is found before anything is changed.
@@ -90,11 +103,8 @@ async function openDirectory(directory: Directory, lock: Lock): Promise<void> {
       }
       if (!isHeld) return;
       disk.remove(trashFolder);
-      directory.requests.sweep();
+      directory.sweepRequests();
       directory.files.sweepUploads();
-      if (disk.list(eventsFolder).length === 0) return;
-      directory.refreshRuns();
-      directory.events.removeOld();
     },
     { orWithout: true },
   );

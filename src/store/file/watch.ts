@@ -28,7 +28,12 @@ export function createWatch(directory: Directory, transaction: Transaction): Wat
     if (isReading) return;
     isReading = true;
     // This is only a hint; callers that read get the error.
-    await transaction.read(() => directory.refreshListened([...listened.keys()])).catch(() => {});
+    await transaction
+      .read(() => {
+        directory.refreshRuns();
+        for (const id of listened.keys()) directory.run(id);
+      })
+      .catch(() => {});
     isReading = false;
   };
 

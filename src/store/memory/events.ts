@@ -1,6 +1,13 @@
 import type { EventSupport, RunEvent } from '../contract/store.ts';
-import { KeptEvents } from './kept-events.ts';
-import { currentRun, findRun, inScope, type RunRow, type Tables } from './tables.ts';
+import { type EventBatch, KeptEvents } from './kept-events.ts';
+import {
+  currentRun,
+  findRun,
+  inScope,
+  type RunRow,
+  type SessionRow,
+  type Tables,
+} from './tables.ts';
 
 /** Events of runs, kept for a while after their end. */
 export function eventSupport(tables: Tables): EventSupport {
@@ -26,10 +33,25 @@ export function eventSupport(tables: Tables): EventSupport {
 /** Appends to the events of a run that is open under the caller's attempt. Those that are there already are left out. */
 export function appendTo(tables: Tables, run: RunRow, events: readonly RunEvent[]): void {
   forgetOldEvents(tables);
-  const log = tables.events.get(run.id) ?? { session: run.session, kept: new KeptEvents() };
-  tables.events.set(run.id, log);
-  log.kept.append(events);
+  logOf(tables, run.session, run.id).append(events);
   tables.emitter.emit(eventKey(run.id));
+}
+
+/** Adds events that a store has kept. */
+export function keepEvents(
+  tables: Tables,
+  session: SessionRow,
+  runId: string,
+  batches: readonly EventBatch[],
+): void {
+  for (const batch of batches) logOf(tables, session, runId).add(batch);
+  tables.emitter.emit(eventKey(runId));
+}
+
+function logOf({ events }: Tables, session: SessionRow, runId: string): KeptEvents {
+  const log = events.get(runId) ?? { session, kept: new KeptEvents() };
+  events.set(runId, log);
+  return log.kept;
 }
 
 /** The key under which the listeners of a run's events stand. */

@@ -26,6 +26,11 @@ export class KeptEvents {
     return this.#batches.slice(count);
   }
 
+  /** Adds a batch that comes after the others. */
+  add(batch: EventBatch): void {
+    this.#batches.push(batch);
+  }
+
   /** Adds those that are not there already. */
   append(events: readonly RunEvent[]): void {
     const end = cursorOf(this.#batches.at(-1));

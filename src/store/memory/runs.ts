@@ -246,8 +246,7 @@ function listDead(tables: Tables, scope: Scope | undefined): readonly DeadRunRec
 }
 
 function dropDead(tables: Tables, scope: Scope, runId: string): boolean {
-  const row = tables.dead.get(runId);
-  return row !== undefined && inScope(row.session, scope) && tables.dead.delete(runId);
+  return findSnapshot(tables, scope, runId) !== undefined && tables.dead.delete(runId);
 }
 
 function toRecord({ snapshots }: Tables, row: DeadRow): DeadRunRecord {

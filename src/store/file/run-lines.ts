@@ -1,0 +1,133 @@
+import type { Artifact } from '../../protocol/state.ts';
+import { emptyState, type SessionState } from '../../session/session-state.ts';
+import { endRun, noCrashes, noMessages } from '../memory/claim.ts';
+import type { Checkpoint, RunRow, SessionRow, SnapshotRow, Tables } from '../memory/tables.ts';
+import {
+  applyChange,
+  type CheckpointLine,
+  type RunLine,
+  runFields,
+  type Saved,
+  toChange,
+  toSaved,
+} from './rows.ts';
+import { fromDelta, toDelta, type WrittenState } from './state-delta.ts';
+
+/** A run as the journal has it. */
+export interface SavedRun {
+  readonly row: RunRow;
+  readonly fields: Saved;
+  readonly checkpoint: Checkpoint | undefined;
+  readonly steps: number;
+  readonly inbox: number;
+}
+
+export function toSavedRun(run: RunRow): SavedRun {
+  const { checkpoint, steps, inbox } = run;
+  const fields = toSaved(run, runFields);
+  return { row: run, fields, checkpoint, steps: steps.size, inbox: inbox.length };
+}
+
+/** The changes of an open run that the journal does not have; `undefined`: none. */
+export function toRunLine(run: RunRow, saved?: SavedRun): RunLine | undefined {
+  const steps = [...run.steps].slice(saved?.steps ?? 0);
+  const inbox = run.inbox.slice(saved?.inbox ?? 0);
+  const checkpoint = run.checkpoint === saved?.checkpoint ? undefined : run.checkpoint;
+  const line = {
+    id: run.id,
+    ...toChange(run, runFields, saved?.fields ?? toSaved(asNew(run), runFields)),
+    ...(checkpoint && { checkpoint: toCheckpointLine(checkpoint, run.base, saved?.checkpoint) }),
+    ...(steps.length > 0 && {
+      steps: steps.map(([key, value]) => (value === undefined ? { key } : { key, value })),
+    }),
+    ...(inbox.length > 0 && { inbox }),
+  };
+  return Object.keys(line).length === 1 ? undefined : line;
+}
+
+function toCheckpointLine(
+  { state, stateHash, ...place }: Checkpoint,
+  base: SnapshotRow | undefined,
+  before: Checkpoint | undefined,
+): CheckpointLine {
+  if (stateHash === base?.stateHash) return place;
+  const bases: WrittenState[] = [];
+  if (before !== undefined) bases.push({ id: 'checkpoint', state: before.state });
+  if (base !== undefined) bases.push(base);
+  return { ...place, stateHash, state: toDelta(state, bases) };
+}
+
+/** The means to read a line of a run. */
+interface RunContext {
+  readonly rowOf: (id: string) => SnapshotRow;
+  readonly readArtifact: (hash: string) => Artifact;
+}
+
+/** Makes the open run of a session as a line says that it is. */
+export function applyRun(
+  tables: Tables,
+  session: SessionRow,
+  { id, checkpoint, steps = [], inbox = [], ...fields }: RunLine,
+  context: RunContext,
+): void {
+  if (session.run !== undefined && session.run.id !== id) endRun(tables, session.run);
+  const known = session.run;
+  const run = known ?? newRun(session, id);
+  session.run = run;
+  tables.runs.set(id, run);
+  applyChange(run, fields, runFields, context.rowOf);
+  // What a new run begins with is left out.
+  if (known === undefined && fields.base === undefined) run.base = run.start;
+  if (known === undefined && fields.heartbeatAt === undefined) run.heartbeatAt = run.createdAt;
+  for (const { key, value } of steps) run.steps.set(key, value);
+  if (inbox.length > 0) run.inbox = [...run.inbox, ...inbox];
+  if (checkpoint !== undefined) run.checkpoint = toCheckpoint(run, checkpoint, context);
+  tables.emitter.emit(id);
+}
+
+/** A run as it is where its first line says nothing else. */
+function asNew({ id, session, createdAt, start }: RunRow): RunRow {
+  return { ...newRun(session, id), heartbeatAt: createdAt, base: start };
+}
+
+function newRun(session: SessionRow, id: string): RunRow {
+  return {
+    id,
+    session,
+    createdAt: 0,
+    turnIndex: 0,
+    start: undefined,
+    base: undefined,
+    attempt: 1,
+    worker: '',
+    ttl: 0,
+    heartbeatAt: 0,
+    request: { mode: 'attached', inputs: [] },
+    stopping: false,
+    crashes: noCrashes,
+    steps: new Map(),
+    inbox: noMessages,
+  };
+}
+
+/** A checkpoint whose state is made when it is used. */
+function toCheckpoint(
+  { base, checkpoint: before }: RunRow,
+  { state: delta, stateHash = base?.stateHash ?? '', ...place }: CheckpointLine,
+  { readArtifact }: RunContext,
+): Checkpoint {
+  const read = (): SessionState => {
+    if (delta === undefined) return base?.state ?? emptyState;
+    const from = delta.base === 'checkpoint' ? before : base;
+    return fromDelta(delta, from?.state ?? emptyState, (hashes) => hashes.map(readArtifact));
+  };
+  let state: SessionState | undefined;
+  return {
+    ...place,
+    stateHash,
+    get state() {
+      state ??= read();
+      return state;
+    },
+  };
+}
