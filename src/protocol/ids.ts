@@ -99,12 +99,8 @@ export function isName(name: string): boolean {
 
 /** Refuses a snapshot id that cannot be one, before it is written. */
 export function checkSnapshotId(id: string): void {
-  if (!isSnapshotId(id)) throw notASnapshotId(id);
-}
-
-/** The refusal of a snapshot id that cannot be one. */
-export function notASnapshotId(id: string): WaymarkError {
-  return new WaymarkError(
+  if (isSnapshotId(id)) return;
+  throw new WaymarkError(
     'INVALID_ARGUMENT',
     `${quote(id)} is not a snapshot id. Expected a UUID in lower case.`,
   );

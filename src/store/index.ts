@@ -108,11 +108,11 @@ export type {
   ClaimFacts,
   RequestFact,
   SessionFact,
+  SnapshotFact,
   StartFact,
 } from './rules/decide-claim.ts';
 export type { CommitDecision, CommitFacts } from './rules/decide-commit.ts';
 export type { NamedFacts } from './rules/decide-timeline.ts';
-export type { SnapshotFact } from './rules/decision.ts';
 export type { HolderFact } from './rules/holder.ts';
 export { pageOf } from './rules/page.ts';
 export type {

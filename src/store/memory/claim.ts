@@ -9,10 +9,9 @@ import type {
   SteeringMessage,
   TakenRun,
 } from '../contract/store.ts';
-import { decideClaim, refuseHolder, toClaim } from '../rules/decide-claim.ts';
-import { accepted } from '../rules/decision.ts';
+import { checkHolder, decideClaim, toClaim } from '../rules/decide-claim.ts';
 import { isExpired } from '../rules/holder.ts';
-import { anySuspects, pickRuns } from '../rules/suspects.ts';
+import { pickRuns } from '../rules/suspects.ts';
 import { endEvents } from './events.ts';
 import { claimFacts, holderFact, startFact } from './facts.ts';
 import { toRunRecord } from './reading.ts';
@@ -35,7 +34,7 @@ import {
 /** Accepts a run: see {@link RunSupport.claim}. */
 export function claim(tables: Tables, scope: Scope, request: ClaimRequest): Claim {
   if (request.requests !== undefined) forgetOldRequests(tables);
-  const decision = accepted(decideClaim(claimFacts(tables, scope, request), request));
+  const decision = decideClaim(claimFacts(tables, scope, request), request);
   const session =
     findSession(tables, scope, request.sessionId) ??
     createSessionRow(tables, scope, request.sessionId, request);
@@ -82,8 +81,7 @@ function addPending(
 
 /** Refuses a change to a session that a run holds. */
 export function checkFree(session: SessionRow, now: number): void {
-  const refusal = refuseHolder(holderFact(session, now), session.id, now);
-  if (refusal !== undefined) throw refusal;
+  checkHolder(holderFact(session, now), session.id, now);
 }
 
 /** Takes a free session from an expired attached run, so that its caller, if only slow, cannot write any more. */
@@ -197,7 +195,7 @@ export function takeOver(tables: Tables, request: Request): readonly TakenRun[] 
     const crash = crashOf(run, request, now);
     return { run, crash, crashes: run.crashes.length + (crash === undefined ? 0 : 1) };
   });
-  return pickRuns(found, request.suspects ?? anySuspects)
+  return pickRuns(found, request.suspects)
     .slice(0, request.runIds?.length ?? request.limit)
     .map(({ run, crash }) => take(tables, run, crash, request));
 }

@@ -9,7 +9,6 @@ import {
   savedPendingTtl,
 } from '../contract/store.ts';
 import { type CommitDecision, CommittedTurn, decideCommit } from '../rules/decide-commit.ts';
-import { accepted } from '../rules/decision.ts';
 import { invalid, taken } from '../rules/errors.ts';
 import { checkSaved } from '../rules/saved-snapshot.ts';
 import { spentInTurn } from '../rules/spend.ts';
@@ -38,7 +37,7 @@ import {
 /** Writes a snapshot under a run: see {@link RunSupport.commit}. */
 export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committed {
   const run = currentRun(tables, ref);
-  const decision = accepted(decideCommit(commitFacts(tables, run, write), write));
+  const decision = decideCommit(commitFacts(tables, run, write), write);
   tables.files.check(run.session.scope, write.state, () => stateOf(run).state);
   const { defaultTitle } = write;
   if (defaultTitle !== undefined) run.session.title ??= defaultTitle;

@@ -1,9 +1,14 @@
 import { endsTurn } from '../../protocol/snapshot.ts';
 import type { ClaimRequest, CommitWrite, Scope } from '../contract/store.ts';
-import type { ClaimFacts, RequestFact, SessionFact, StartFact } from '../rules/decide-claim.ts';
+import type {
+  ClaimFacts,
+  RequestFact,
+  SessionFact,
+  SnapshotFact,
+  StartFact,
+} from '../rules/decide-claim.ts';
 import type { CommitFacts } from '../rules/decide-commit.ts';
 import type { NamedFacts } from '../rules/decide-timeline.ts';
-import type { SnapshotFact } from '../rules/decision.ts';
 import type { HolderFact } from '../rules/holder.ts';
 import {
   findRequest,

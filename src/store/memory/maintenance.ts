@@ -1,6 +1,5 @@
 import { isWaymarkError } from '../../core/error.ts';
 import { fileHashesIn } from '../../protocol/artifacts.ts';
-import { checkScope, checkSessionId } from '../../protocol/ids.ts';
 import type { Link } from '../../session/compact-history.ts';
 import { type ExportRow, toSessionExport } from '../../session/export-session.ts';
 import type { History } from '../../session/history.ts';

@@ -2,16 +2,15 @@ import type { Page } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Scope, SessionFilter, TimelineSupport } from '../contract/store.ts';
 import {
+  checkFork,
   decideLabel,
   decideRestore,
   type NamedFacts,
-  refuseFork,
 } from '../rules/decide-timeline.ts';
-import { accepted } from '../rules/decision.ts';
 import { notFound } from '../rules/errors.ts';
 import { pageOf } from '../rules/page.ts';
 import { matchesQuery, passesFilter, searchTextOf } from '../rules/session-filter.ts';
-import { checkLabel, checkMetadata, checkTitle } from '../rules/size-limits.ts';
+import { checkMetadata } from '../rules/size-limits.ts';
 import { checkFree, expireRun } from './claim.ts';
 import { holderFact, namedFacts } from './facts.ts';
 import { activePath, isOrphaned, toMetadata, toSessionInfo, withState } from './reading.ts';
@@ -76,7 +75,7 @@ export function timelineSupport(tables: Tables): Required<TimelineSupport> {
       const session = named.snapshot?.key.session;
       const run = session === undefined ? null : holderFact(session, now());
       const facts = { ...named, run, now: now() };
-      const decision = accepted(decideRestore(facts, { snapshotId, expectHead }));
+      const decision = decideRestore(facts, { snapshotId, expectHead });
       const row = found(named, snapshotId);
       if (decision.displaced !== null) expireRun(tables, decision.displaced);
       if (decision.listsHead && row.session.head !== undefined) list(row.session.head);
@@ -87,7 +86,7 @@ export function timelineSupport(tables: Tables): Required<TimelineSupport> {
     fork: async (scope, snapshotId, target) => fork(tables, scope, snapshotId, target),
     async label(scope, snapshotId, label, { expectHead } = {}) {
       const named = namedFacts(tables, scope, snapshotId);
-      const { lists } = accepted(decideLabel(named, { snapshotId, label, expectHead }));
+      const { lists } = decideLabel(named, { snapshotId, label, expectHead });
       const row = found(named, snapshotId);
       if (label === null) delete row.label;
       else row.label = label;
@@ -144,8 +143,7 @@ function fork(
     isTaken: isUsed(tables, target.snapshotId),
     sessionExists: findSession(tables, scope, target.sessionId) !== undefined,
   };
-  const refusal = refuseFork(facts, snapshotId, target);
-  if (refusal !== undefined) throw refusal;
+  checkFork(facts, snapshotId, target);
   const source = found(facts, snapshotId);
   const session = createSessionRow(tables, scope, target.sessionId, {
     forkedFrom: { sessionId: source.session.id, snapshotId },

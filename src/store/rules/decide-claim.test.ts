@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isWaymarkError } from '../../core/error.ts';
+import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
 import { type ClaimRequest, type RunMode, requestTtl } from '../contract/store.ts';
 import type { RequestFact } from './decide-claim.ts';
 import {
@@ -73,6 +73,16 @@ const request: fc.Arbitrary<ClaimRequest> = fc.record(
   { requiredKeys: ['runId', 'sessionId', 'from', 'ttl', 'worker', 'mode', 'inputs'] },
 );
 
+/** The decision, or the refusal. */
+function attempt<T>(decide: () => T): T | WaymarkError {
+  try {
+    return decide();
+  } catch (error) {
+    if (isWaymarkError(error)) return error;
+    throw error;
+  }
+}
+
 function forAccepted(
   check: (
     decision: ClaimDecision<number, string>,
@@ -82,7 +92,7 @@ function forAccepted(
 ): void {
   fc.assert(
     fc.property(facts, request, (known, given) => {
-      const decided = decideClaim(known, given);
+      const decided = attempt(() => decideClaim(known, given));
       if (!isWaymarkError(decided)) check(decided, known, given);
     }),
     { numRuns: 3000 },

@@ -1,4 +1,4 @@
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { WaymarkError } from '../../core/error.ts';
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { FinishReason } from '../../protocol/turn.ts';
 import type { Totals } from '../../protocol/usage.ts';
@@ -6,13 +6,21 @@ import {
   type Claim,
   type ClaimRequest,
   type ParentRef,
-  type RequestMark,
   type RunRef,
   requestTtl,
 } from '../contract/store.ts';
-import type { Decided, SnapshotFact } from './decision.ts';
 import { busy, headMoved, notFound, notSucceeded, taken } from './errors.ts';
 import { type HolderFact, isHolder } from './holder.ts';
+
+/** A snapshot as the rules see it. `Key` is the store's own handle of its row. */
+export interface SnapshotFact<Key> {
+  /** The store's handle of the snapshot. */
+  readonly key: Key;
+  /** `false`: it is only the session's latest saved state. */
+  readonly isListed: boolean;
+  /** The listed snapshot that is its parent. */
+  readonly parent: Key | null;
+}
 
 /** A snapshot that a run can start from. */
 export interface StartFact<Key> extends SnapshotFact<Key> {
@@ -74,29 +82,25 @@ export interface ClaimDecision<Key, Run> {
   readonly nextIndex: number;
 }
 
-/** Decides whether a run is accepted: see {@link RunSupport.claim}. */
+/** Decides how a run is accepted, or refuses it: see {@link RunSupport.claim}. */
 export function decideClaim<Key, Run>(
   facts: ClaimFacts<Key, Run>,
   request: ClaimRequest,
-): Decided<ClaimDecision<Key, Run>> {
+): ClaimDecision<Key, Run> {
   const { session, now } = facts;
   const displaced = new Set<Run>();
   for (let at = 0; at < facts.requests.length; at++) {
     const known = facts.requests[at] ?? null;
     const mark = request.requests?.[at];
     if (known === null || mark === undefined) continue;
-    const decided = decideRequest(known, mark, now);
-    if (isWaymarkError(decided)) return decided;
-    if (decided.displaced !== null) displaced.add(decided.displaced);
+    if (isKept(known, now)) throw requestTaken(known, mark.digest);
+    if (known.run !== null) displaced.add(known.run.key);
   }
-  if (facts.isTaken) return taken(request.runId);
+  if (facts.isTaken) throw taken(request.runId);
   const start = startOf(facts, request);
-  if (isWaymarkError(start)) return start;
-  const refusal = refuseHolder(session?.run ?? null, request.sessionId, now);
-  if (refusal !== undefined) return refusal;
+  checkHolder(session?.run ?? null, request.sessionId, now);
   const head = session?.head ?? null;
-  const moved = refuseHead(head?.snapshotId ?? null, request.expectHead);
-  if (moved !== undefined) return moved;
+  checkHead(head?.snapshotId ?? null, request.expectHead);
   if (session !== null && session.run !== null) displaced.add(session.run.key);
   return {
     start,
@@ -111,31 +115,27 @@ export function decideClaim<Key, Run>(
 function startOf<Key, Run>(
   { session, from }: ClaimFacts<Key, Run>,
   request: ClaimRequest,
-): Decided<StartFact<Key>> | null {
+): StartFact<Key> | null {
   if (request.from === null) return null;
   if (request.from === 'head') return session?.head ?? null;
   const { snapshotId } = request.from;
-  if (from?.sessionId !== request.sessionId) return notFound('snapshot', snapshotId);
-  if (from.status !== 'succeeded') return notSucceeded(snapshotId, from.status);
+  if (from?.sessionId !== request.sessionId) throw notFound('snapshot', snapshotId);
+  if (from.status !== 'succeeded') throw notSucceeded(snapshotId, from.status);
   return from.snapshot;
 }
 
-/** The refusal of a change to a session that a run holds. */
-export function refuseHolder<Run>(
+/** Refuses a change to a session that a run holds. */
+export function checkHolder<Run>(
   run: HolderFact<Run> | null,
   sessionId: string,
   now: number,
-): WaymarkError | undefined {
-  if (run === null || !isHolder(run, now)) return undefined;
-  return busy(sessionId, run.runId);
+): void {
+  if (run !== null && isHolder(run, now)) throw busy(sessionId, run.runId);
 }
 
-/** The refusal of a caller that expects another head; `null`: none yet. */
-export function refuseHead(
-  headId: string | null,
-  expected: string | null | undefined,
-): WaymarkError | undefined {
-  return expected === undefined || expected === headId ? undefined : headMoved(headId);
+/** Refuses a caller that expects another head; `null`: none yet. */
+export function checkHead(headId: string | null, expected: string | null | undefined): void {
+  if (expected !== undefined && expected !== headId) throw headMoved(headId);
 }
 
 type Writable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
@@ -204,18 +204,8 @@ export interface RequestFact<Run> {
   readonly run: HolderFact<Run> | null;
 }
 
-/** Whether a key passes to a new claim. Gives the expired run that has to give way, if there is one. */
-function decideRequest<Run>(
-  request: RequestFact<Run>,
-  mark: RequestMark,
-  now: number,
-): Decided<{ readonly displaced: Run | null }> {
-  if (isTaken(request, now)) return requestTaken(request, mark.digest);
-  return { displaced: request.run === null ? null : request.run.key };
-}
-
-/** Whether a request has a result, or a run that may still have one. */
-function isTaken<Run>(request: RequestFact<Run>, now: number): boolean {
+/** Whether a request has a result, or a run that may still have one, so that its key does not pass to a new claim. */
+function isKept<Run>(request: RequestFact<Run>, now: number): boolean {
   const { sessionId, run, at, hasReceipt, status } = request;
   if (run !== null) return isHolder(run, now);
   if (sessionId === null) return false;

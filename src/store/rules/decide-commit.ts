@@ -1,5 +1,4 @@
-import type { WaymarkError } from '../../core/error.ts';
-import { isSnapshotId, notASnapshotId } from '../../protocol/ids.ts';
+import { checkSnapshotId } from '../../protocol/ids.ts';
 import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
 import {
   type Committed,
@@ -7,8 +6,8 @@ import {
   isWithinTurn,
   type StateBase,
 } from '../contract/store.ts';
+import type { SnapshotFact } from './decide-claim.ts';
 import { untaken } from './decide-steer.ts';
-import { type Decided, listedParent, type SnapshotFact } from './decision.ts';
 import { invalid, precondition, taken } from './errors.ts';
 
 /** The facts that a commit depends on. The store reads them under the lock, or the condition, that it writes under. */
@@ -72,13 +71,12 @@ export interface CommitDecision<Key> {
   readonly run: 'ends' | 'stays' | { readonly inputsDone: number; readonly midTurn: boolean };
 }
 
-/** Decides what a commit writes: see {@link RunSupport.commit}. */
+/** Decides what a commit writes, or refuses it: see {@link RunSupport.commit}. */
 export function decideCommit<Key>(
   facts: CommitFacts<Key>,
   write: CommitWrite,
-): Decided<CommitDecision<Key>> {
-  const refusal = refuse(facts, write);
-  if (refusal !== undefined) return refusal;
+): CommitDecision<Key> {
+  check(facts, write);
   const { own, head, start, parent } = facts;
   const succeeds = write.status === 'succeeded';
   const row = isOwn(facts, write) ? own : null;
@@ -108,24 +106,24 @@ export function decideCommit<Key>(
   };
 }
 
-function refuse<Key>(facts: CommitFacts<Key>, write: CommitWrite): WaymarkError | undefined {
+function check<Key>(facts: CommitFacts<Key>, write: CommitWrite): void {
   const { own, parent } = facts;
   const { snapshotId, parentId, status, listed, end } = write;
-  if (!isSnapshotId(snapshotId)) return notASnapshotId(snapshotId);
+  checkSnapshotId(snapshotId);
   if (listed === false && status !== 'succeeded') {
-    return invalid(`A ${status} snapshot is always listed.`);
+    throw invalid(`A ${status} snapshot is always listed.`);
   }
   const endsOwn = end && isOwn(facts, write);
   if (own !== null && end !== isOwn(facts, write)) {
-    return invalid(`A detached run ends with its own snapshot "${facts.runId}".`);
+    throw invalid(`A detached run ends with its own snapshot "${facts.runId}".`);
   }
-  if (!endsOwn && facts.isTaken) return taken(snapshotId);
+  if (!endsOwn && facts.isTaken) throw taken(snapshotId);
   const { inbox = 0 } = facts;
   const mustTake = end && write.steered !== undefined && write.leavesInbox !== true;
-  if (mustTake && inbox > (write.steered ?? 0)) return untaken(inbox);
-  if (parentId === undefined) return undefined;
-  if (parent?.inSession === true && parent.status === 'succeeded') return undefined;
-  return precondition(
+  if (mustTake && inbox > (write.steered ?? 0)) throw untaken(inbox);
+  if (parentId === undefined) return;
+  if (parent?.inSession === true && parent.status === 'succeeded') return;
+  throw precondition(
     `Snapshot "${parentId}" is not a succeeded snapshot of session "${facts.sessionId}", so nothing can continue from it.`,
   );
 }
@@ -137,7 +135,10 @@ function isOwn<Key>({ own, runId }: CommitFacts<Key>, { snapshotId }: CommitWrit
 
 function parentOf<Key>(facts: CommitFacts<Key>, write: CommitWrite): Key | null {
   const { own, parent } = facts;
-  if (own === null || !isOwn(facts, write)) return listedParent(parent);
+  if (own === null || !isOwn(facts, write)) {
+    // A state that is not listed is never a parent.
+    return parent === null || parent.isListed ? (parent?.key ?? null) : parent.parent;
+  }
   // Nothing continues from a snapshot within the turn of a run that did not succeed.
   return write.status === 'succeeded' ? own.parent : own.claimedFrom;
 }

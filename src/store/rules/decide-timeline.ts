@@ -1,8 +1,6 @@
-import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
-import { isName, isSnapshotId, notAName, notASnapshotId } from '../../protocol/ids.ts';
+import { checkSessionId, checkSnapshotId } from '../../protocol/ids.ts';
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
-import { refuseHead, refuseHolder } from './decide-claim.ts';
-import type { Decided, SnapshotFact } from './decision.ts';
+import { checkHead, checkHolder, type SnapshotFact } from './decide-claim.ts';
 import { notFound, notSucceeded, sessionExists, stillRunning, taken } from './errors.ts';
 import type { HolderFact } from './holder.ts';
 
@@ -35,21 +33,19 @@ export function decideRestore<Key, Run>(
     snapshotId,
     expectHead,
   }: { readonly snapshotId: string; readonly expectHead?: string | undefined },
-): Decided<RestoreDecision<Run>> {
+): RestoreDecision<Run> {
   const snapshot = succeeded(facts, snapshotId);
-  if (isWaymarkError(snapshot)) return snapshot;
   const { run, head } = facts;
-  const refusal =
-    refuseHolder(run, facts.sessionId, facts.now) ?? refuseHead(head?.id ?? null, expectHead);
-  if (refusal !== undefined) return refusal;
+  checkHolder(run, facts.sessionId, facts.now);
+  checkHead(head?.id ?? null, expectHead);
   return {
     displaced: run === null ? null : run.key,
     listsHead: head !== null && !head.isListed && head.key !== snapshot.key,
   };
 }
 
-/** The refusal of a fork: see {@link TimelineSupport.fork}. */
-export function refuseFork<Key>(
+/** Refuses a fork that cannot be made: see {@link TimelineSupport.fork}. */
+export function checkFork<Key>(
   facts: NamedFacts<Key> & {
     /** A snapshot or a run has the id of the new snapshot. */
     readonly isTaken: boolean;
@@ -62,15 +58,13 @@ export function refuseFork<Key>(
     readonly snapshotId: string;
     readonly expectHead?: string | undefined;
   },
-): WaymarkError | undefined {
-  const snapshot = succeeded(facts, snapshotId);
-  if (isWaymarkError(snapshot)) return snapshot;
-  const moved = refuseHead(facts.head?.id ?? null, target.expectHead);
-  if (moved !== undefined) return moved;
-  if (!isName(target.sessionId)) return notAName(target.sessionId, 'session id');
-  if (!isSnapshotId(target.snapshotId)) return notASnapshotId(target.snapshotId);
-  if (facts.isTaken) return taken(target.snapshotId);
-  return facts.sessionExists ? sessionExists(target.sessionId) : undefined;
+): void {
+  succeeded(facts, snapshotId);
+  checkHead(facts.head?.id ?? null, target.expectHead);
+  checkSessionId(target.sessionId);
+  checkSnapshotId(target.snapshotId);
+  if (facts.isTaken) throw taken(target.snapshotId);
+  if (facts.sessionExists) throw sessionExists(target.sessionId);
 }
 
 /** Decides on a label: see {@link TimelineSupport.label}. A snapshot that gets one is listed. */
@@ -85,23 +79,21 @@ export function decideLabel<Key>(
     readonly label: string | null;
     readonly expectHead?: string | undefined;
   },
-): Decided<{ readonly lists: boolean }> {
+): { readonly lists: boolean } {
   const snapshot = written(facts, snapshotId);
-  if (isWaymarkError(snapshot)) return snapshot;
-  const moved = refuseHead(facts.head?.id ?? null, expectHead);
-  if (moved !== undefined) return moved;
+  checkHead(facts.head?.id ?? null, expectHead);
   return { lists: label !== null && !snapshot.isListed };
 }
 
 type Named<Key> = NonNullable<NamedFacts<Key>['snapshot']>;
 
-function written<Key>(facts: NamedFacts<Key>, snapshotId: string): Decided<Named<Key>> {
+function written<Key>(facts: NamedFacts<Key>, snapshotId: string): Named<Key> {
   if (facts.snapshot !== null) return facts.snapshot;
-  return facts.isReserved ? stillRunning(snapshotId) : notFound('snapshot', snapshotId);
+  throw facts.isReserved ? stillRunning(snapshotId) : notFound('snapshot', snapshotId);
 }
 
-function succeeded<Key>(facts: NamedFacts<Key>, snapshotId: string): Decided<Named<Key>> {
+function succeeded<Key>(facts: NamedFacts<Key>, snapshotId: string): Named<Key> {
   const snapshot = written(facts, snapshotId);
-  if (isWaymarkError(snapshot) || snapshot.status === 'succeeded') return snapshot;
-  return notSucceeded(snapshotId, snapshot.status);
+  if (snapshot.status === 'succeeded') return snapshot;
+  throw notSucceeded(snapshotId, snapshot.status);
 }

@@ -10,7 +10,7 @@ export const anySuspects: SuspectLimit = {
 /** Picks the runs that may be taken over, the least suspicious first. */
 export function pickRuns<Run extends { readonly crashes: number }>(
   runs: readonly Run[],
-  { limit, maxCrashes, attempts }: SuspectLimit,
+  { limit, maxCrashes, attempts }: SuspectLimit = anySuspects,
 ): readonly Run[] {
   let left = limit;
   return runs

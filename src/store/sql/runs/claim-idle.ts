@@ -1,7 +1,6 @@
 import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { Claim, ClaimRequest, Scope } from '../../contract/store.ts';
 import { type ClaimFacts, decideClaim, type StartFact, toClaim } from '../../rules/decide-claim.ts';
-import { accepted } from '../../rules/decision.ts';
 import { homeIn, requestPlace } from '../content/places.ts';
 import type { Dialect } from '../database/dialect.ts';
 import type { Driver } from '../database/driver.ts';
@@ -126,7 +125,7 @@ export async function claimIdle(
     session,
     from: from === 'head' ? null : { sessionId, status: 'succeeded', snapshot: start },
   };
-  const decision = accepted(decideClaim(facts, request));
+  const decision = decideClaim(facts, request);
   const failedTotals =
     request.limited === true
       ? await db.read(() => totalsOfFailed(start, { ...decision, scope, sessionId }))

@@ -11,7 +11,6 @@ import {
   decideClaim,
   toClaim,
 } from '../../rules/decide-claim.ts';
-import { accepted } from '../../rules/decision.ts';
 import { taken } from '../../rules/errors.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { homeIn, requestPlace } from '../content/places.ts';
@@ -61,7 +60,7 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
   const { runId, sessionId, requests } = request;
   const id = uuidBytes(runId);
   const { facts, session, branchEnd } = yield* readClaim(scope, request, id);
-  const decision = accepted(decideClaim(facts, request));
+  const decision = decideClaim(facts, request);
   for (const displaced of decision.displaced) yield* expireRun(displaced, context);
   yield* freeRequests(requests, facts.requests);
   const row = session ?? (yield* createSession(scope, sessionId, request));

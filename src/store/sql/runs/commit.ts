@@ -110,21 +110,23 @@ export async function commit(
   for (let left = attempts; ; left--) {
     read ??= await db.read(() => readCommit(ref, write, rows.base, cipher));
     const facts = read;
-    const decision = decideCommit(facts.facts, write);
-    if (!isWaymarkError(decision)) {
-      try {
-        const plan = () => writeCommit(ref, write, { rows, read: facts, decision }, context);
-        const { written, rowId, describe } = await db.write(plan, { guarded: 'commit' });
-        known.continued(ref, facts, write, decision, rowId);
-        const isOrphaned = await orphans(db, facts.row, decision);
-        const committed = new CommittedTurn(written, () => describe(isOrphaned));
-        const discards = decision.replaces !== null || facts.row.checkpoint !== null;
-        return { committed, discards };
-      } catch (error) {
-        if (!(error instanceof Refused)) throw error;
-        if (left === 0) throw overtaken(facts.row.session_id, error);
-      }
-    } else if (facts.isExpected !== true) throw decision;
+    let decision: Decision | undefined;
+    try {
+      decision = decideCommit(facts.facts, write);
+      const decided = { rows, read: facts, decision };
+      const plan = () => writeCommit(ref, write, decided, context);
+      const { written, rowId, describe } = await db.write(plan, { guarded: 'commit' });
+      known.continued(ref, facts, write, decision, rowId);
+      const isOrphaned = await orphans(db, facts.row, decision);
+      const committed = new CommittedTurn(written, () => describe(isOrphaned));
+      const discards = decision.replaces !== null || facts.row.checkpoint !== null;
+      return { committed, discards };
+    } catch (error) {
+      // A refusal counts only if its facts were read.
+      const isExpected = decision === undefined && facts.isExpected === true;
+      if (!isExpected && !(error instanceof Refused)) throw error;
+      if (!isExpected && left === 0) throw overtaken(facts.row.session_id, error);
+    }
     read = undefined;
   }
 }

@@ -1,6 +1,6 @@
 import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { RunRef } from '../../contract/store.ts';
-import { refuseHolder } from '../../rules/decide-claim.ts';
+import { checkHolder } from '../../rules/decide-claim.ts';
 import { notHeld } from '../../rules/errors.ts';
 import { type HolderFact, isHolder } from '../../rules/holder.ts';
 import { first, type Plan, readUnderLock } from '../database/query.ts';
@@ -101,6 +101,5 @@ export function isHeld(row: HolderRow): boolean {
 
 /** Refuses a change to a session that a run holds. */
 export function checkFree(row: HolderRow, sessionId: string): void {
-  const refusal = refuseHolder(holderFact(row), sessionId, row.now);
-  if (refusal !== undefined) throw refusal;
+  checkHolder(holderFact(row), sessionId, row.now);
 }

@@ -2,12 +2,11 @@ import { isName, isSnapshotId } from '../../../protocol/ids.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import type { ExpectHead, Scope } from '../../contract/store.ts';
 import {
+  checkFork,
   decideLabel,
   decideRestore,
   type NamedFacts,
-  refuseFork,
 } from '../../rules/decide-timeline.ts';
-import { accepted } from '../../rules/decision.ts';
 import { notFound, stillRunning } from '../../rules/errors.ts';
 import { checkLabel } from '../../rules/size-limits.ts';
 import { homeIn, snapshotPlace } from '../content/places.ts';
@@ -134,7 +133,7 @@ export function* restore(
 ): Plan<Snapshot> {
   const row = yield* written(scope, snapshotId);
   const facts = { ...namedFacts(row), run: holderFact(row), now: row.now };
-  const decision = accepted(decideRestore(facts, { snapshotId, expectHead }));
+  const decision = decideRestore(facts, { snapshotId, expectHead });
   if (decision.displaced !== null) yield* expireRun(decision.displaced, context);
   if (decision.listsHead) {
     yield* listHead(row.session);
@@ -153,7 +152,7 @@ export function* label(
 ): Plan<Snapshot> {
   const row = yield* written(scope, snapshotId);
   const change = { snapshotId, label: text, expectHead };
-  const { lists } = accepted(decideLabel(namedFacts(row), change));
+  const { lists } = decideLabel(namedFacts(row), change);
   const place = snapshotPlace('label', homeIn(scope, row.session_id), snapshotId);
   const value = text === null ? null : context.cipher.encrypt(JSON.stringify(text), place);
   yield* run(updateLabel, row.row_id, value);
@@ -176,8 +175,7 @@ export function* fork(
   const isTaken = isSnapshotId(target.snapshotId) && (yield* isUsed(uuidBytes(target.snapshotId)));
   const sessionExists = isName(sessionId) && (yield* findSession(scope, sessionId)) !== undefined;
   const facts = { ...namedFacts(source), isTaken, sessionExists };
-  const refusal = refuseFork(facts, snapshotId, target);
-  if (refusal !== undefined) throw refusal;
+  checkFork(facts, snapshotId, target);
   const session = yield* createSession(scope, target.sessionId);
   const id = uuidBytes(target.snapshotId);
   const branch = yield* one(insertBranch, session, source.row_id);
