@@ -20,11 +20,6 @@ export class ResumeCursor {
     return this.#init;
   }
 
-  /** Inputs that were sent and whose turn has not started. */
-  get waiting(): number {
-    return this.#waiting;
-  }
-
   /** Whether a new line would find what this one left. A client-managed state is known at the end only. */
   get canGoOn(): boolean {
     return !this.#turn && this.#waiting === 0 && this.#serverManaged;
@@ -83,10 +78,6 @@ interface Waiter {
 export class PendingFrames {
   readonly #waiting = new Map<number, Waiter>();
   #last = 0;
-
-  get size(): number {
-    return this.#waiting.size;
-  }
 
   /** A new ref, and how its frame is answered. */
   expect(): { readonly ref: number; readonly answered: Promise<void> } {

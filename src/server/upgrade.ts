@@ -32,7 +32,7 @@ export function createUpgrade(
     lifetime.checkOpen();
     const agent = agentOf(request);
     // Without auth all agents are public; with it the first frame must authenticate.
-    if (!options.auth) findAgent(serverContext.app, agent);
+    if (!options.auth) findAgent(serverContext.app.agents(), agent);
     return { request, agent };
   };
 

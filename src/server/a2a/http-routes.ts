@@ -1,5 +1,5 @@
 import type { Fields } from '../http/json-rpc.ts';
-import type { RequestContext } from '../http/server-context.ts';
+import { paramOf, type RequestContext } from '../http/server-context.ts';
 
 /** A route of the HTTP+JSON binding, below `/a2a/:agent`. */
 export interface HttpRoute {
@@ -15,7 +15,7 @@ export interface HttpRoute {
 }
 
 const configs = '/tasks/:task/pushNotificationConfigs';
-const task = (c: RequestContext): string => c.req.param('task') ?? '';
+const task = (c: RequestContext): string => paramOf(c, 'task');
 const ofVerb = (c: RequestContext): Fields => ({ id: task(c).replace(/:\w+$/, '') });
 const ofConfig = (c: RequestContext): Fields => ({ taskId: task(c), id: c.req.param('config') });
 

@@ -6,7 +6,12 @@ import type { A2aServerOptions, ServerProtocol } from '../http/handler-options.t
 import { type Fields, rpcRefusal } from '../http/json-rpc.ts';
 import { checkPublicUrl, publicUrl } from '../http/origin.ts';
 import { checkOffered } from '../http/served-app.ts';
-import { findAgent, type MountedProtocol, type RequestContext } from '../http/server-context.ts';
+import {
+  findAgent,
+  type MountedProtocol,
+  paramOf,
+  type RequestContext,
+} from '../http/server-context.ts';
 import { canHaveTasks, offeredAgents } from './a2a-server.ts';
 import { fromErrorBody, httpRefusal } from './errors.ts';
 import { httpRoutes, routerPath } from './http-routes.ts';
@@ -47,10 +52,9 @@ export function a2aProtocol(options: A2aServerOptions = {}): ServerProtocol {
         if (!first) throw new WaymarkError('NOT_FOUND', 'This server offers no agent by A2A.');
         return answer(c, first);
       });
-      router.get(`/a2a/:agent${wellKnown}`, (c) => {
-        const agents = offeredAgents(c, options);
-        return answer(c, findAgent({ agents: () => agents }, c.req.param('agent') ?? ''));
-      });
+      router.get(`/a2a/:agent${wellKnown}`, (c) =>
+        answer(c, findAgent(offeredAgents(c, options), paramOf(c, 'agent'))),
+      );
     },
     // JSON-RPC of 1.0 and 0.3, and HTTP+JSON of 1.0.
     mount(router, serverContext) {

@@ -2,7 +2,12 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { headerOf } from '../http/connection.ts';
 import { type Fields, RpcError, toRpcError } from '../http/json-rpc.ts';
-import { findAgent, logRequestFault, type RequestContext } from '../http/server-context.ts';
+import {
+  findAgent,
+  logRequestFault,
+  paramOf,
+  type RequestContext,
+} from '../http/server-context.ts';
 import { type StreamFormat, withStreamSlot } from '../stream/stream-response.ts';
 import { type A2aRequest, type A2aServer, offeredAgents } from './a2a-server.ts';
 import { a2aError, codes, fromErrorBody } from './errors.ts';
@@ -31,8 +36,7 @@ interface Followed {
 
 /** The offered agent that the path names. */
 export function agentOf({ options }: A2aServer, c: RequestContext, method: string): Agent {
-  const agents = offeredAgents(c, options);
-  const agent = findAgent({ agents: () => agents }, c.req.param('agent') ?? '');
+  const agent = findAgent(offeredAgents(c, options), paramOf(c, 'agent'));
   Object.assign(c.get('logged'), { agent: agent.name, rpc: method.slice(0, 64) });
   return agent;
 }

@@ -70,9 +70,10 @@ export function createPushFeed({ app, limits }: ServerContext): PushFeed | undef
       const { snapshotId: taskId } = task.root;
       const config = { ...given, taskId, id: given.id ?? uuidv7(Date.now()) };
       const sessionId = sessionIdOf(taskId, config.id);
-      const others = (await configsOf(task)).filter((each) => each.sessionId !== sessionId);
+      const known = await configsOf(task);
+      const others = known.filter((each) => each.sessionId !== sessionId);
       if (others.length >= maxConfigs) throw tooMany();
-      if (others.length < (await configsOf(task)).length) await remove(feed, task, sessionId);
+      if (others.length < known.length) await remove(feed, task, sessionId);
       const data = { agent: task.agent.name, taskId, version, config };
       const owner = ownerOf(task.caller);
       const metadata = toJson(data, 'The configuration');
@@ -96,7 +97,7 @@ export function createPushFeed({ app, limits }: ServerContext): PushFeed | undef
 function notificationsOf(app: ServedApp): FeedSource {
   return async function* (data, { owner, signal }) {
     const { agent: name, taskId, version, config } = parseShape(followed, data, 'configuration');
-    const agent = findAgent(app, name);
+    const agent = findAgent(app.agents(), name);
     const options = defined({ signal, owner });
     for (let last = ''; ; ) {
       const found = await readTask(agent, taskId, options);

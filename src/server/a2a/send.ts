@@ -10,6 +10,7 @@ import { parseShape } from '../../protocol/parse.ts';
 import type { Init, Input } from '../../protocol/turn.ts';
 import { invalid } from '../http/answer.ts';
 import { ownerOf } from '../http/auth.ts';
+import { jsonIn } from '../http/body.ts';
 import type { RpcError } from '../http/json-rpc.ts';
 import { type Question, questionsOf } from '../http/question.ts';
 import { openAgentCall } from '../http/server-context.ts';
@@ -166,20 +167,12 @@ function fromText(question: Question, text: string): InterruptAnswer | undefined
   if (name !== undefined && others.length === 0 && isJsonObject(field) && field.type === 'string') {
     return fromData(question, { [name]: text });
   }
-  const parsed = parseJson(text);
+  const parsed = jsonIn(text);
   if (parsed === undefined) return undefined;
   if (isJsonObject(parsed)) return fromData(question, parsed);
   return name !== undefined && others.length === 0
     ? fromData(question, { [name]: parsed } satisfies JsonObject)
     : undefined;
-}
-
-function parseJson(text: string): Json | undefined {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function notAnAnswer(questions: readonly Question[]): WaymarkError {

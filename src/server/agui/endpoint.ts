@@ -4,7 +4,7 @@ import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
 import type { AguiServerOptions } from '../http/handler-options.ts';
 import { contentOf } from '../http/served-app.ts';
-import { openCall, type RequestContext } from '../http/server-context.ts';
+import { openCall, paramOf, type RequestContext } from '../http/server-context.ts';
 import { runFeed } from '../stream/feed.ts';
 import { createViewers, runAfterStop, stopRunning } from '../stream/run-after-stop.ts';
 import { type StreamSlot, withStreamSlot } from '../stream/stream-response.ts';
@@ -54,7 +54,7 @@ export function createEndpoint(options: AguiServerOptions): Endpoint {
     },
 
     async connect(c) {
-      const threadId = threadParam(c);
+      const threadId = paramOf(c, 'thread');
       const call = await openCall(c, 'watch', { sessionId: threadId });
       const options = ownerOf(call.caller);
       const respond = async (slot: StreamSlot): Promise<Response> => {
@@ -72,7 +72,7 @@ export function createEndpoint(options: AguiServerOptions): Endpoint {
     },
 
     async cancel(c) {
-      const sessionId = threadParam(c);
+      const sessionId = paramOf(c, 'thread');
       return await stopRunning(await openCall(c, 'abort', { sessionId }), sessionId);
     },
 
@@ -94,10 +94,6 @@ async function* resting(place: RunPlace, thread: Thread): AsyncGenerator<readonl
 
 function generation(version: string | null | undefined): Pick<RunPlace, 'isCurrent'> {
   return { isCurrent: version !== undefined && version !== null };
-}
-
-function threadParam(c: RequestContext): string {
-  return c.req.param('thread') ?? '';
 }
 
 /** The capabilities of an agent, in the categories of the protocol. */

@@ -3,7 +3,7 @@ import { WaymarkError } from '../../core/error.ts';
 import { short } from '../http/answer.ts';
 import type { AguiServerOptions, ServerProtocol } from '../http/handler-options.ts';
 import { checkOffered, hasStore } from '../http/served-app.ts';
-import type { MountedProtocol, RequestContext } from '../http/server-context.ts';
+import { type MountedProtocol, paramOf, type RequestContext } from '../http/server-context.ts';
 import type { Endpoint } from './endpoint.ts';
 
 /**
@@ -25,7 +25,7 @@ export function aguiProtocol(options: AguiServerOptions = {}): ServerProtocol {
       const answer =
         (name: keyof Endpoint) =>
         async (c: RequestContext): Promise<Response> => {
-          const agent = c.req.param('agent') ?? '';
+          const agent = paramOf(c, 'agent');
           if (agents?.includes(agent) === false) {
             throw new WaymarkError('NOT_FOUND', `There is no agent ${short(agent)} here.`);
           }

@@ -253,7 +253,7 @@ export function topLevelString(text: string, key: string): string | undefined {
       case quote: {
         const end = endOfString(text, at);
         if (depth === 1 && isKey) isWanted = isString(text.slice(at, end + 1), key);
-        else if (depth === 1 && isWanted) found = parseString(text.slice(at, end + 1));
+        else if (depth === 1 && isWanted) found = stringIn(text.slice(at, end + 1));
         isKey = false;
         at = end;
         break;
@@ -278,12 +278,18 @@ export function topLevelString(text: string, key: string): string | undefined {
 
 // Each character may be written as an escape of six.
 function isString(json: string, wanted: string): boolean {
-  return json.length <= wanted.length * 6 + 2 && parseString(json) === wanted;
+  return json.length <= wanted.length * 6 + 2 && jsonIn(json) === wanted;
 }
 
-function parseString(json: string): string | undefined {
+function stringIn(json: string): string | undefined {
+  const value = jsonIn(json);
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The value of a JSON text; `undefined` for any other text. */
+export function jsonIn(text: string): Json | undefined {
   try {
-    return JSON.parse(json);
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -130,7 +130,6 @@ export interface PendingConnections {
   asks(socket: Duplex): (() => void) | undefined;
   /** A request on this connection was authenticated. */
   know(socket: Duplex | undefined): void;
-  readonly size: number;
 }
 
 interface Pending {
@@ -184,9 +183,6 @@ export function createPendingConnections({
   };
 
   return {
-    get size() {
-      return pending.size;
-    },
     add(socket) {
       const [oldest] = pending.keys();
       if (oldest && pending.size >= unauthenticated) cut(oldest);

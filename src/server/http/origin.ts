@@ -17,10 +17,10 @@ export function isPlainLoopback(host: string | undefined): boolean {
   return host !== undefined && /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/.test(host);
 }
 
-/** The host name of a request as its client wrote it. */
-function requestHost(request: Request): string | undefined {
-  const host = request.headers.get('host') ?? safeUrl(request.url)?.host;
-  return host === undefined ? undefined : safeUrl(`http://${host}`)?.hostname;
+/** The server's address as the client of a request wrote it. */
+function askedAddress({ headers, url }: Request): URL | null {
+  const host = headers.get('host');
+  return URL.parse(host === null ? url : `http://${host}`);
 }
 
 /**
@@ -28,8 +28,8 @@ function requestHost(request: Request): string | undefined {
  * would then read everything as if it came from here.
  */
 export function checkLoopbackHost(request: Request): void {
-  const host = requestHost(request);
-  if (host !== undefined && isLoopback(host)) return;
+  const asked = askedAddress(request);
+  if (asked && isLoopback(asked.hostname)) return;
   throw new WaymarkError(
     'PERMISSION_DENIED',
     'Only requests to localhost are answered here. Give the server an auth hook to answer others.',
@@ -53,24 +53,15 @@ export function checkOrigin(
 ): void {
   const origin = request.headers.get('origin');
   if (origin === null || allowed === true || allowed.includes(origin)) return;
-  const page = safeUrl(origin);
+  const page = URL.parse(origin);
   // Set by the browser itself, where a proxy in front has changed the host.
   const isSameSite = request.headers.get('sec-fetch-site') === 'same-origin';
   if (isSameSite && (!localOnly || (page && isLoopback(page.hostname)))) return;
-  if (page && page.host === hostWithPort(request)) return;
+  if (page && page.host === askedAddress(request)?.host) return;
   throw new WaymarkError(
     'PERMISSION_DENIED',
     'Pages of this origin may not call this server. Allow it with the cors option.',
   );
-}
-
-function hostWithPort(request: Request): string | undefined {
-  const host = request.headers.get('host');
-  return host === null ? safeUrl(request.url)?.host : safeUrl(`http://${host}`)?.host;
-}
-
-function safeUrl(text: string): URL | undefined {
-  return URL.canParse(text) ? new URL(text) : undefined;
 }
 
 // Headers that proxies, load balancers and content delivery networks put on requests.
@@ -112,12 +103,8 @@ function isForwardedLocally(headers: Headers | IncomingHttpHeaders): boolean {
   return (
     clients.length > 0 &&
     clients.every((client) => isLoopback(client.trim())) &&
-    hosts.every((host) => isLoopback(hostName(host.trim())))
+    hosts.every((host) => isLoopback(URL.parse(`http://${host.trim()}`)?.hostname ?? host.trim()))
   );
-}
-
-function hostName(host: string): string {
-  return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : host;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
+import { jsonIn } from './body.ts';
 import { toolsOf } from './served-app.ts';
 
 /** An interrupt as a question to a person. */
@@ -116,7 +117,9 @@ function formFor(schema: JsonObject | undefined): Form {
   }
   if (isField(schema)) return oneField({ title: 'Answer', ...schema }, (value) => value);
   const description = `JSON that fits ${JSON.stringify(schema).slice(0, 1000)}`;
-  return oneField({ type: 'string', title: 'Answer', description }, parsed);
+  return oneField({ type: 'string', title: 'Answer', description }, (value) =>
+    typeof value === 'string' ? jsonIn(value) : value,
+  );
 }
 
 function oneField(field: JsonObject, read: (value: Json) => Json | undefined): Form {
@@ -151,14 +154,6 @@ function isField({ type, enum: values, items }: JsonObject): boolean {
 
 function areTexts(values: Json | undefined): boolean {
   return Array.isArray(values) && values.every((value) => typeof value === 'string');
-}
-
-function parsed(value: Json): Json | undefined {
-  try {
-    return typeof value === 'string' ? JSON.parse(value) : value;
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -85,13 +85,18 @@ export interface OpenCall {
   readonly options: CallOptions;
 }
 
+/** A parameter of the path. */
+export function paramOf(c: RequestContext, name: string): string {
+  return c.req.param(name) ?? '';
+}
+
 /** Finds the agent and asks whether this caller may do this. */
 export async function openCall(
   c: RequestContext,
   operation: Operation,
   subject: Subject = {},
 ): Promise<OpenCall> {
-  const agent = findAgent(c.get('server').app, c.req.param('agent') ?? '');
+  const agent = findAgent(c.get('server').app.agents(), paramOf(c, 'agent'));
   return await openAgentCall(c, { agent, operation, ...subject });
 }
 
@@ -163,8 +168,8 @@ export function logRequestFault(c: RequestContext, error: unknown): void {
 }
 
 /** The agent of this name, or `NOT_FOUND`. */
-export function findAgent(app: Pick<ServedApp, 'agents'>, name: string): Agent {
-  const agent = app.agents().find((candidate) => candidate.name === name);
+export function findAgent(agents: readonly Agent[], name: string): Agent {
+  const agent = agents.find((candidate) => candidate.name === name);
   if (agent) return agent;
   throw new WaymarkError('NOT_FOUND', `There is no agent ${short(name)}. GET /agents lists them.`);
 }

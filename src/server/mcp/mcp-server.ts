@@ -1,15 +1,16 @@
 import * as v from 'valibot';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { raceSignal } from '../../core/async/signal.ts';
-import { WaymarkError } from '../../core/error.ts';
+import type { WaymarkError } from '../../core/error.ts';
 import { uuidv7 } from '../../core/id.ts';
 import { hmacSha256, timingSafeEqual } from '../../core/platform.ts';
 import type { Clock } from '../../core/time.ts';
+import { invalid } from '../http/answer.ts';
 import { headerOf } from '../http/connection.ts';
 import type { McpServerOptions } from '../http/handler-options.ts';
 import { type Fields, type RequestId, RpcError } from '../http/json-rpc.ts';
 import { fromBase64Url, randomSecret, toBase64Url } from '../http/secret.ts';
-import { findAgent, type RequestContext, type ServerContext } from '../http/server-context.ts';
+import type { RequestContext, ServerContext } from '../http/server-context.ts';
 import { type Era, serverInfoKey } from './era.ts';
 import { codes, type RpcReply } from './messages.ts';
 import { offeredAgents } from './tools.ts';
@@ -22,22 +23,18 @@ export interface McpServer {
   readonly dialogs: Dialogs;
   /** The agents by the name of their tool. */
   offered(): ReadonlyMap<string, Agent>;
-  /** An offered agent by its own name, or `NOT_FOUND`. */
-  agent(name: string): Agent;
 }
 
 export function createMcpServer(
   { app, clock }: ServerContext,
   options: McpServerOptions,
 ): McpServer {
-  const offered = (): ReadonlyMap<string, Agent> => offeredAgents(app, options);
   return {
     options,
     info: { name: options.name ?? 'waymark', version: options.version ?? '1' },
     states: createRequestStates(options, clock),
     dialogs: createDialogs(clock),
-    offered,
-    agent: (name) => findAgent({ agents: () => [...offered().values()] }, name),
+    offered: () => offeredAgents(app, options),
   };
 }
 
@@ -112,7 +109,7 @@ function createDialogs(clock: Clock): Dialogs {
       // Ids of several clients without a session may be the same.
       if (peer.session === undefined) return () => {};
       if (calls.has(key)) {
-        throw new WaymarkError('INVALID_ARGUMENT', 'A request with this id is still running.');
+        throw invalid('A request with this id is still running.');
       }
       calls.set(key, cancel);
       return () => {
@@ -153,17 +150,17 @@ function createRequestStates({ secret }: McpServerOptions, clock: Clock): Reques
     },
     open(state, owner) {
       const [payload = '', mac = ''] = state.split('.', 2);
-      if (!secrets.some((key) => timingSafeEqual(mac, macOf(key, payload, owner)))) throw invalid();
+      if (!secrets.some((key) => timingSafeEqual(mac, macOf(key, payload, owner))))
+        throw notGiven();
       const [time, agent, sessionId, snapshotId] = JSON.parse(fromBase64Url(payload));
-      if (clock.now() - Number(time) > maxAge) throw invalid();
+      if (clock.now() - Number(time) > maxAge) throw notGiven();
       return v.parse(asked, { agent, sessionId, snapshotId });
     },
   };
 }
 
-function invalid(): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+function notGiven(): WaymarkError {
+  return invalid(
     'This request state is not valid here, or too old. Call the tool again; with the sessionId it continues the conversation.',
   );
 }

@@ -7,7 +7,7 @@ import type { Lookup } from '../../protocol/ids.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { notFound } from '../http/answer.ts';
-import { openCall, type RequestContext } from '../http/server-context.ts';
+import { openCall, paramOf, type RequestContext } from '../http/server-context.ts';
 import type { NativeOperation } from './operation.ts';
 
 // The messages are not needed.
@@ -28,13 +28,13 @@ export const artifactOperations = {
     summary: 'An artifact at the head of a session, as bytes.',
     header,
     answer,
-    respond: (c, name) => answerArtifact(c, name, { sessionId: c.req.param('session') ?? '' }),
+    respond: (c, name) => answerArtifact(c, name, { sessionId: paramOf(c, 'session') }),
   },
   getSnapshotArtifact: {
     summary: 'An artifact of a snapshot, as bytes.',
     header,
     answer,
-    respond: (c, name) => answerArtifact(c, name, { snapshotId: c.req.param('snapshot') ?? '' }),
+    respond: (c, name) => answerArtifact(c, name, { snapshotId: paramOf(c, 'snapshot') }),
   },
 } satisfies Record<string, NativeOperation>;
 
@@ -43,7 +43,7 @@ async function answerArtifact(
   operation: Operation,
   lookup: Lookup,
 ): Promise<Response> {
-  const name = c.req.param('artifact') ?? '';
+  const name = paramOf(c, 'artifact');
   const { agent, options } = await openCall(c, operation, lookup);
   const snapshot = await agent.getSnapshot(lookup, { ...options, ...least });
   const found = snapshot?.state?.artifacts?.find((artifact) => artifact.name === name);

@@ -196,7 +196,7 @@ class SocketConnection implements FrameHandler {
     if (this.#authorization !== frame.authorization && !request.headers.has('authorization')) {
       throw invalid('The authorization of the init is ambiguous.');
     }
-    const agent = findAgent(this.#serverContext.app, name);
+    const agent = findAgent(this.#serverContext.app.agents(), name);
     const { sessionId, snapshotId } = frame.init ?? {};
     this.#subject = { sessionId, snapshotId };
     this.#agent = agent;

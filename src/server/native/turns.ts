@@ -7,7 +7,7 @@ import type { Chunk } from '../../protocol/turn.ts';
 import { pieceOf } from '../../store/rules/event-body.ts';
 import { jsonResponse } from '../http/answer.ts';
 import { readBody } from '../http/body.ts';
-import { openCall, type RequestContext } from '../http/server-context.ts';
+import { openCall, paramOf, type RequestContext } from '../http/server-context.ts';
 import { type FeedEvent, runFeed } from '../stream/feed.ts';
 import {
   acceptedFeed,
@@ -76,7 +76,7 @@ export const turnOperations = {
       events: true,
     },
     async respond(c) {
-      const snapshotId = c.req.param('snapshot') ?? '';
+      const snapshotId = paramOf(c, 'snapshot');
       const after = lastEventId(c);
       const call = await openCall(c, 'watch', { snapshotId });
       const respond = async (slot: StreamSlot): Promise<Response> => {

@@ -5,7 +5,7 @@ import type { State } from '../../protocol/state.ts';
 import { jsonResponse, short } from '../http/answer.ts';
 import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
-import { authorize, openAgentCall } from '../http/server-context.ts';
+import { authorize, openAgentCall, paramOf } from '../http/server-context.ts';
 import {
   type Conversation,
   findConversation,
@@ -71,7 +71,7 @@ export const conversationHandlers = {
 
   async getItem(request) {
     const found = await openConversation(request, 'getSession');
-    const id = request.c.req.param('item') ?? '';
+    const id = paramOf(request.c, 'item');
     const item = (await itemsOf(request, found)).find((each) => each.id === id);
     if (!item) throw unknownId(`There is no item ${short(id)} here.`, 'item_not_found');
     return jsonResponse(item);
@@ -119,7 +119,7 @@ async function openConversation(
   operation: Operation,
 ): Promise<Conversation> {
   const { c, caller } = request;
-  const sessionId = c.req.param('conversation') ?? '';
+  const sessionId = paramOf(c, 'conversation');
   const found = await findConversation(request, caller, sessionId);
   const { agent } = found;
   if (agent) await openAgentCall(c, { agent, operation, sessionId });

@@ -4,6 +4,7 @@ import type { OpenAiServerOptions } from '../http/handler-options.ts';
 import {
   authorize,
   openAgentCall,
+  paramOf,
   type RequestContext,
   type ServerContext,
 } from '../http/server-context.ts';
@@ -22,7 +23,7 @@ const modelHandlers = {
 
   async getModel(request) {
     const { c } = request;
-    const agent = request.agent(c.req.param('model') ?? '');
+    const agent = request.agent(paramOf(c, 'model'));
     await openAgentCall(c, { agent, operation: 'getAgent' });
     return jsonResponse(toModel(request, agent));
   },

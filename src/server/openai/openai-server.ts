@@ -17,6 +17,7 @@ import { hasStore } from '../http/served-app.ts';
 import {
   type OpenCall,
   openAgentCall,
+  paramOf,
   type RequestContext,
   type ServerContext,
 } from '../http/server-context.ts';
@@ -82,7 +83,7 @@ export async function openResponse(
   { agents, c, caller }: OpenAiRequest,
   operation: Operation,
 ): Promise<ResponseCall> {
-  const id = c.req.param('response') ?? '';
+  const id = paramOf(c, 'response');
   const snapshotId = snapshotOfResponse(id);
   if (snapshotId === undefined) throw unknownResponse(id);
   for (const agent of agents().filter(hasStore)) {

@@ -4,8 +4,6 @@ import type { RequestContext } from '../http/server-context.ts';
 import { badRequest, unknownId } from './errors.ts';
 import type { Item } from './items.ts';
 
-const nullish = <Schema extends v.GenericSchema>(schema: Schema) => v.optional(v.nullable(schema));
-
 /** An item of an input. What it needs besides its type is checked where it is read. */
 const item = v.looseObject({
   type: v.optional(v.string()),
@@ -31,8 +29,8 @@ const jsonSchemaObject = v.record(v.string(), v.unknown());
 const functionTool = v.looseObject({
   type: v.string(),
   name: v.optional(v.string()),
-  description: nullish(v.string()),
-  parameters: nullish(jsonSchemaObject),
+  description: v.nullish(v.string()),
+  parameters: v.nullish(jsonSchemaObject),
 });
 export type FunctionTool = v.InferOutput<typeof functionTool>;
 
@@ -44,7 +42,7 @@ const textConfig = v.looseObject({
       schema: v.optional(jsonSchemaObject),
     }),
   ),
-  verbosity: nullish(v.string()),
+  verbosity: v.nullish(v.string()),
 });
 
 const toolChoice = v.union([
@@ -55,36 +53,36 @@ export type ToolChoiceField = v.InferOutput<typeof toolChoice>;
 
 /** The summary of the reasoning is always part of the output. */
 const reasoning = v.looseObject({
-  effort: nullish(v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'])),
+  effort: v.nullish(v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'])),
 });
 
-const flag = nullish(v.boolean());
+const flag = v.nullish(v.boolean());
 
 /** The body of `POST /responses`, as far as this server knows it. */
 export const createRequest = v.looseObject({
-  model: nullish(v.string()),
-  input: nullish(v.union([v.string(), v.array(item)])),
-  instructions: nullish(v.string()),
-  previous_response_id: nullish(v.string()),
-  conversation: nullish(v.union([v.string(), v.object({ id: v.string() })])),
+  model: v.nullish(v.string()),
+  input: v.nullish(v.union([v.string(), v.array(item)])),
+  instructions: v.nullish(v.string()),
+  previous_response_id: v.nullish(v.string()),
+  conversation: v.nullish(v.union([v.string(), v.object({ id: v.string() })])),
   background: flag,
   stream: flag,
   store: flag,
-  metadata: nullish(metadata),
-  temperature: nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
-  top_p: nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(1))),
-  max_output_tokens: nullish(v.pipe(v.number(), v.integer(), v.minValue(1))),
-  tools: nullish(v.array(functionTool)),
-  tool_choice: nullish(toolChoice),
-  reasoning: nullish(reasoning),
-  text: nullish(textConfig),
+  metadata: v.nullish(metadata),
+  temperature: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
+  top_p: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(1))),
+  max_output_tokens: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(1))),
+  tools: v.nullish(v.array(functionTool)),
+  tool_choice: v.nullish(toolChoice),
+  reasoning: v.nullish(reasoning),
+  text: v.nullish(textConfig),
 });
 export type CreateRequest = v.InferOutput<typeof createRequest>;
 
 /** The body of `POST /conversations`. */
 export const conversationRequest = v.object({
-  items: nullish(v.pipe(v.array(item), v.maxLength(20, 'At most 20 items at a time'))),
-  metadata: nullish(metadata),
+  items: v.nullish(v.pipe(v.array(item), v.maxLength(20, 'At most 20 items at a time'))),
+  metadata: v.nullish(metadata),
 });
 
 /** The body of `POST /conversations/:id`. */

@@ -55,7 +55,8 @@ export function mountTools(router: Router): void {
   });
   router.post('/studio/tools/run', async (c) => {
     const body = await readBody(c, toolCall, 'tool call');
-    const agent = body.agent === undefined ? undefined : findAgent(c.get('server').app, body.agent);
+    const { app } = c.get('server');
+    const agent = body.agent === undefined ? undefined : findAgent(app.agents(), body.agent);
     await authorize(c, { caller: {}, agent, operation: 'runTurn' });
     const { signal } = c.req.raw;
     const { tool: name, input } = body;
@@ -155,7 +156,7 @@ export function mountRerun(router: Router, rerun: Rerun): void {
   router.post('/studio/rerun', async (c) => {
     const body = await readBody(c, rerunRequest, 'rerun');
     const { agent: name, model, system, config, ...rest } = body;
-    const agent = findAgent(c.get('server').app, name);
+    const agent = findAgent(c.get('server').app.agents(), name);
     const { snapshotId } = body;
     const caller = studioCaller(c);
     for (const operation of ['getSnapshot', 'fork', 'runTurn'] as const) {

@@ -1,7 +1,7 @@
 import type { State } from '../../protocol/state.ts';
 import { found, jsonResponse } from '../http/answer.ts';
 import { readBody } from '../http/body.ts';
-import { openCall, type RequestContext, type Router } from '../http/server-context.ts';
+import { openCall, paramOf, type Router } from '../http/server-context.ts';
 import { type FeedEvent, runFeed } from '../stream/feed.ts';
 import { createViewers, runAfterStop, stopRunning } from '../stream/run-after-stop.ts';
 import {
@@ -39,7 +39,7 @@ export function mountUiStream(router: Router): void {
   });
 
   router.get('/ui/:agent/:chat/stream', async (c) => {
-    const sessionId = chatParam(c);
+    const sessionId = paramOf(c, 'chat');
     const call = await openCall(c, 'watch', { sessionId });
     const runId = (await call.agent.getSession(sessionId, call.options))?.running;
     if (runId === undefined) return new Response(null, { status: 204 });
@@ -51,13 +51,13 @@ export function mountUiStream(router: Router): void {
   });
 
   router.post('/ui/:agent/:chat/stop', async (c) => {
-    const sessionId = chatParam(c);
+    const sessionId = paramOf(c, 'chat');
     const call = await openCall(c, 'abort', { sessionId });
     return await stopRunning(call, sessionId);
   });
 
   router.get('/ui/:agent/:chat/messages', async (c) => {
-    const sessionId = chatParam(c);
+    const sessionId = paramOf(c, 'chat');
     const { agent, options } = await openCall(c, 'getSession', { sessionId });
     const session = found(await agent.getSession(sessionId, options), 'session', sessionId);
     const state = session.state as State | undefined;
@@ -73,8 +73,4 @@ function uiFormat(options: { readonly continues?: boolean } = {}): StreamFormat<
     return [...frames, ...(isFinal ? [sseEvent({ data: '[DONE]' })] : [])].join('');
   };
   return sseFormat(encode, { 'x-vercel-ai-ui-message-stream': 'v1' });
-}
-
-function chatParam(c: RequestContext): string {
-  return c.req.param('chat') ?? '';
 }
