@@ -1,31 +1,26 @@
-import { type Action, type ActionCall, defineAction } from '../core/action.ts';
+import { type Action, defineAction } from '../core/action.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
-import { createRegistry, type Registry } from '../core/registry.ts';
+import { defined } from '../core/json/json.ts';
+import { createRegistry } from '../core/registry.ts';
 import type { Schema } from '../core/schema/schema.ts';
 import type { Model, ModelRequest } from './model.ts';
 import type { Prompt } from './prompt/prompt.ts';
 import type { Resource } from './prompt/resource.ts';
+import { runToolOnce } from './tool/run-tool-once.ts';
 import type { Tool } from './tool/tool.ts';
-import { type ToolContext, unrecorded } from './tool/tool-context.ts';
 
 /** The definitions by name, each kind with its own type. */
-export interface Definitions {
-  readonly models: Registry<Model>;
-  readonly tools: Registry<Tool>;
-  readonly prompts: Registry<Prompt>;
-  readonly resources: Registry<Resource>;
-  readonly schemas: Registry<Schema>;
-}
+export type Definitions = ReturnType<typeof createDefinitions>;
 
 /** No definitions yet. */
-export function createDefinitions(): Definitions {
+export function createDefinitions() {
   return {
-    models: createRegistry(),
-    tools: createRegistry(),
-    prompts: createRegistry(),
-    resources: createRegistry(),
-    schemas: createRegistry(),
+    models: createRegistry<Model>(),
+    tools: createRegistry<Tool>(),
+    prompts: createRegistry<Prompt>(),
+    resources: createRegistry<Resource>(),
+    schemas: createRegistry<Schema>(),
   };
 }
 
@@ -42,7 +37,7 @@ export function modelAction(model: Model): Action {
   );
 }
 
-/** A tool as an action. An interrupt fails, because there is no session in which it could be answered. */
+/** A tool as an action, whose result is its output alone. An interrupt fails: it could not be answered outside of a session. */
 export function toolAction(
   tool: Tool,
   { newId, extras }: { readonly newId: NewId; readonly extras: (ref: string) => object },
@@ -51,13 +46,19 @@ export function toolAction(
   const { inputSchema, outputSchema } = definition;
   const action = defineAction(
     { key: `/tool/${name}`, name, description, metadata: { type: 'tool' } },
-    (input, call) => {
+    async (input, { signal, context, send }) => {
       const ref = newId();
-      return tool.run(input, { ...standalone(name, ref, call), ...extras(ref) });
+      const call = { ref, signal, context, extras: extras(ref), stream: send };
+      const attempt = await runToolOnce(tool, input, call);
+      if ('output' in attempt) return attempt.output;
+      throw new WaymarkError(
+        'FAILED_PRECONDITION',
+        `Tool "${name}" interrupts: run it inside a conversation, where it can be answered.`,
+      );
     },
   );
   // The tool checks its input itself, by the schema this JSON Schema was made from.
-  const schemas = { inputSchema, ...(outputSchema && { outputSchema }) };
+  const schemas = { inputSchema, ...defined({ outputSchema }) };
   return { ...action, descriptor: { ...action.descriptor, ...schemas } };
 }
 
@@ -73,25 +74,4 @@ export function promptAction(prompt: Prompt): Action {
     },
   );
   return inputSchema ? { ...action, descriptor: { ...action.descriptor, inputSchema } } : action;
-}
-
-function standalone(name: string, ref: string, { signal, context, send }: ActionCall): ToolContext {
-  return {
-    signal,
-    context,
-    ref,
-    resumed: undefined,
-    interrupted: undefined,
-    idempotencyKey: ref,
-    checkpoint: unrecorded,
-    stream: send,
-    // The result of an action is its output alone.
-    attach() {},
-    interrupt() {
-      throw new WaymarkError(
-        'FAILED_PRECONDITION',
-        `Tool "${name}" interrupts: run it inside a conversation, where it can be answered.`,
-      );
-    },
-  };
 }

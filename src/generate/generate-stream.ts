@@ -21,12 +21,17 @@ export function streamGenerate<Output extends Schema | undefined>(
   options: GenerateOptions<Output> | Promise<GenerateOptions<Output>>,
   output?: GenerateOptions['output'],
 ): GenerateStream<OutputOf<Output>> {
-  const reader = new ChunkReader<OutputOf<Output>>('then' in options ? output : options.output);
+  const setting = 'then' in options ? output : options.output;
   return new StreamedCall(async (progress, pass) => {
     const settled = 'then' in options ? await options : options;
     const { onChunk } = settled;
+    let index: number | undefined;
+    let text = '';
     const observe = (chunk: ModelChunk): void | Promise<void> => {
-      pass(reader.read(chunk));
+      if (chunk.index !== index) text = '';
+      ({ index } = chunk);
+      text += textOf(chunk);
+      pass(new Chunk(chunk, text, setting));
       return onChunk?.(chunk);
     };
     return await runGenerate(env, { ...settled, onChunk: observe }, progress);
@@ -77,26 +82,7 @@ export interface GenerateChunk<Output = unknown> extends ModelChunk {
   readonly output: DeepPartial<Output> | undefined;
 }
 
-/** Makes chunks that know what came before them in their message. */
-class ChunkReader<Output> {
-  readonly #options: OutputSetting;
-  #index: number | undefined;
-  #text = '';
-
-  constructor(options: OutputSetting) {
-    this.#options = options;
-  }
-
-  read(chunk: ModelChunk): GenerateChunk<Output> {
-    if (chunk.index !== this.#index) {
-      this.#index = chunk.index;
-      this.#text = '';
-    }
-    this.#text += textOf(chunk);
-    return new Chunk(chunk, this.#text, this.#options);
-  }
-}
-
+/** A chunk that knows the text before it in its message. Its other fields are read off when they are asked for. */
 class Chunk<Output> implements GenerateChunk<Output> {
   readonly role: Role | undefined;
   readonly index: number | undefined;

@@ -124,7 +124,14 @@ export async function runGenerate(
   try {
     const outer = generateScope.get();
     const context = options.context ?? outer?.context ?? {};
-    const listing = listTools(env, options, { signal: stop.signal, context });
+    const listing = resolveTools(options.tools, {
+      signal: stop.signal,
+      context,
+      resolveTool: env.resolveTool,
+      checkTool: (tool) => env.checkTool?.(tool),
+      addSource: env.addSource,
+      report: (error, toolSource) => outer?.hooks?.onFailure?.(error, { toolSource }),
+    });
     const resolved = listing instanceof Promise ? await listing : listing;
     const { tools, missing } = resolved;
     checkResolvedNames(options, resolved, {
@@ -224,20 +231,6 @@ async function reportIteration(progress: Progress): Promise<void> {
   for (const message of added ?? []) progress.add(message);
 }
 
-function listTools(
-  env: GenerateEnv,
-  { tools }: GenerateOptions,
-  scope: { readonly signal: AbortSignal; readonly context: ActionContext },
-): ResolvedTools | Promise<ResolvedTools> {
-  return resolveTools(tools, {
-    ...scope,
-    resolveTool: env.resolveTool,
-    checkTool: (tool) => env.checkTool?.(tool),
-    addSource: env.addSource,
-    report: (error, toolSource) => generateScope.get()?.hooks?.onFailure?.(error, { toolSource }),
-  });
-}
-
 function prepare(
   env: GenerateEnv,
   options: GenerateOptions,
@@ -251,11 +244,10 @@ function prepare(
   const model = options.model ?? generateScope.get()?.model;
   toolReplay.get()?.onGenerate(model);
   return {
+    ...env,
     ...state,
     options,
     signal: state.stop.signal,
-    clock: env.clock,
-    newId: env.newId,
     use,
     limits,
     model: env.resolveModel(model),
@@ -263,7 +255,5 @@ function prepare(
     output: resolveOutput(options.output),
     compaction: { isForced: false, made: undefined },
     emit: (chunk) => onChunk?.(chunk),
-    resolveModel: (ref) => env.resolveModel(ref),
-    toolExtras: (info) => env.toolExtras(info),
   };
 }

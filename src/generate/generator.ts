@@ -35,8 +35,7 @@ import type { LanguageModel } from './language-model/types.ts';
 import { type Model, type ModelOptions, type ModelRef, type ModelRunner, model } from './model.ts';
 import { createDotpromptEngine, loadPromptFiles } from './prompt/dotprompt.ts';
 import { createPrompt, type Prompt, type PromptEnv, type PromptOptions } from './prompt/prompt.ts';
-import { type Resource, resource } from './prompt/resource.ts';
-import type { Content } from './prompt/template.ts';
+import { resource } from './prompt/resource.ts';
 import type { ToolCallInfo } from './tool/run-tool-call.ts';
 import {
   type InterruptOptions,

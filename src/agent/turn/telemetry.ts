@@ -3,7 +3,7 @@ import { defined } from '../../core/json/json.ts';
 import { count, hasMetrics, recordValue } from '../../core/metrics.ts';
 import { inSpan, type Span, type SpanAttributes } from '../../core/trace.ts';
 import { backend, genAi, attributes as names, operations } from '../../core/trace-names.ts';
-import { tracedModel } from '../../generate/answer/run-model.ts';
+import { tracedModel } from '../../generate/answer/price.ts';
 import { pendingInterrupts } from '../../protocol/messages.ts';
 import type { RunMode } from '../../protocol/run.ts';
 import type { FinishReason, Input, Output, Usage } from '../../protocol/turn.ts';

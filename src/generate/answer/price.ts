@@ -22,13 +22,16 @@ export type Price = (model: PricedModel, usage: Usage) => Cost | undefined;
 /** The model with the app's price, unless it has its own. */
 export function withPrice(model: Model, price: Price | undefined): Model {
   if (price === undefined || model.price !== undefined) return model;
-  const { name, modelId: id = name, provider } = model;
-  const priced = {
-    name,
-    id,
-    provider: provider === undefined ? undefined : providerName(provider),
-  };
+  const priced = { name: model.name, ...tracedModel(model) };
   return { ...model, price: (usage) => price(priced, usage) };
+}
+
+/** The provider's name of a model, and the provider, as traces and prices have them. */
+export function tracedModel({ name, modelId: id = name, provider }: Model): {
+  readonly id: string;
+  readonly provider: string | undefined;
+} {
+  return { id, provider: provider === undefined ? undefined : providerName(provider) };
 }
 
 /** The usage of a call with its cost, if the model has a price. A price that is not an amount of money is an error. */
@@ -160,7 +163,7 @@ const wellKnown = new Set([
  * The value of `gen_ai.provider.name` for a provider: `openai.responses` is `openai`, `google.generative-ai` is `gcp.gemini`.
  * An unknown one is named by its part before the first dot.
  */
-export function providerName(provider: string): string {
+function providerName(provider: string): string {
   if (wellKnown.has(provider)) return provider;
   const found = names.find(([start]) => provider.startsWith(start));
   return found?.[1] ?? provider.split('.')[0] ?? provider;

@@ -1,5 +1,6 @@
 import { throwIfAborted } from '../../core/async/signal.ts';
 import { messageOf, toErrorBody, WaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import { hasMetrics, recordValue } from '../../core/metrics.ts';
 import { inSpan, type Span, type SpanAttributes } from '../../core/trace.ts';
 import { genAi, attributes as names, operations } from '../../core/trace-names.ts';
@@ -8,7 +9,7 @@ import { parseMessage } from '../../protocol/parse.ts';
 import { generateScope } from '../hooks.ts';
 import { fromProviderError } from '../language-model/errors.ts';
 import type { Model, ModelCall, ModelRequest, ModelResponse } from '../model.ts';
-import { pricedUsage, providerName } from './price.ts';
+import { pricedUsage, tracedModel } from './price.ts';
 
 const refusals = new WeakSet<WaymarkError>();
 
@@ -72,8 +73,7 @@ function answered(model: Model, request: ModelRequest, call: ModelCall): Promise
 }
 
 function priced(model: Model, response: ModelResponse): ModelResponse {
-  const usage = pricedUsage(model, response.usage);
-  return usage === undefined || usage === response.usage ? response : { ...response, usage };
+  return { ...response, ...defined({ usage: pricedUsage(model, response.usage) }) };
 }
 
 function parseResponse(response: ModelResponse, model: string): ModelResponse {
@@ -95,22 +95,20 @@ function badResponse(model: string, cause?: unknown): WaymarkError {
   );
 }
 
-/** The names of a model and its provider in traces. */
-export function tracedModel(model: Model): {
-  readonly id: string;
-  readonly provider: string | undefined;
-} {
-  const { name, modelId: id = name, provider } = model;
-  return { id, provider: provider === undefined ? undefined : providerName(provider) };
-}
-
-/** The attributes of a model call that are known before it is made. */
-function requestAttributes(model: Model, { config, output }: ModelRequest): SpanAttributes {
+/** The labels of every measurement of a model call. */
+function labelsOf(model: Model): Record<string, string | undefined> {
   const { id, provider } = tracedModel(model);
   return {
     [genAi.operation]: operations.chat,
     [genAi.requestModel]: id,
     [genAi.provider]: provider,
+  };
+}
+
+/** The attributes of a model call that are known before it is made. */
+function requestAttributes(model: Model, { config, output }: ModelRequest): SpanAttributes {
+  return {
+    ...labelsOf(model),
     [genAi.temperature]: config?.temperature,
     [genAi.topP]: config?.topP,
     [genAi.topK]: config?.topK,
@@ -150,6 +148,7 @@ class ModelWatch {
   answered({ messages }: ModelRequest, response: ModelResponse): void {
     const { finishReason, usage, metadata } = response;
     const { responseId, responseModel } = metadata ?? {};
+    const named = typeof responseModel === 'string' ? { [genAi.responseModel]: responseModel } : {};
     this.#span.setAttributes({
       [genAi.finishReasons]: [finishReason],
       [genAi.inputTokens]: usage?.inputTokens,
@@ -160,14 +159,11 @@ class ModelWatch {
       [genAi.reasoningTokens]: usage?.reasoningTokens,
       [genAi.timeToFirstChunk]: this.#firstChunk,
       ...(typeof responseId === 'string' && { [genAi.responseId]: responseId }),
-      ...(typeof responseModel === 'string' && { [genAi.responseModel]: responseModel }),
+      ...named,
     });
     this.#showContent(messages, response);
     if (!hasMetrics()) return;
-    const labels = {
-      ...this.#labels(),
-      ...(typeof responseModel === 'string' && { [genAi.responseModel]: responseModel }),
-    };
+    const labels = { ...labelsOf(this.#model), ...named };
     recordValue('gen_ai.client.operation.duration', this.#elapsed(), labels);
     for (const [type, tokens] of [
       ['input', usage?.inputTokens],
@@ -182,7 +178,7 @@ class ModelWatch {
   }
 
   failed(error: unknown): void {
-    const labels = { ...this.#labels(), [names.errorType]: toErrorBody(error).status };
+    const labels = { ...labelsOf(this.#model), [names.errorType]: toErrorBody(error).status };
     recordValue('gen_ai.client.operation.duration', this.#elapsed(), labels);
   }
 
@@ -200,28 +196,13 @@ class ModelWatch {
     });
   }
 
-  #labels(): Record<string, string | undefined> {
-    const { id, provider } = tracedModel(this.#model);
-    return {
-      [genAi.operation]: operations.chat,
-      [genAi.requestModel]: id,
-      [genAi.provider]: provider,
-    };
-  }
-
   #elapsed(): number {
     return (performance.now() - this.#startedAt) / 1000;
   }
 }
 
-/** A message in the form that the GenAI conventions give it. */
-interface TracedMessage {
-  readonly role: 'system' | 'user' | 'assistant' | 'tool';
-  readonly parts: readonly object[];
-}
-
 /** Messages in the form that the GenAI conventions give them. */
-function tracedMessages(messages: readonly Message[]): readonly TracedMessage[] {
+function tracedMessages(messages: readonly Message[]) {
   return messages.map(({ role, content }) => ({
     role: role === 'model' ? 'assistant' : role,
     parts: content.flatMap(tracedPart),

@@ -1,5 +1,5 @@
 import { WaymarkError } from '../../core/error.ts';
-import type { Json, JsonObject } from '../../core/json/json.ts';
+import { defined, type Json, type JsonObject } from '../../core/json/json.ts';
 import type { MediaPart, Part } from '../../protocol/message.ts';
 import { providerMetadataKey } from '../../protocol/messages.ts';
 import type {
@@ -12,11 +12,10 @@ import type {
 
 type Metadata = Record<string, Json | undefined>;
 
-interface Block {
-  readonly kind: 'text' | 'reasoning';
-  text: string;
-  metadata: Metadata | undefined;
-}
+type Kind = 'text' | 'reasoning';
+
+/** A part of text or reasoning that grows. */
+type Block = { [kind in Kind]?: string } & { metadata?: Metadata };
 
 /** Puts the content of a message together from the parts of a model's stream, in the order in which they began. */
 export class ContentBuilder {
@@ -24,72 +23,69 @@ export class ContentBuilder {
   readonly #open = new Map<string, Block>();
 
   /** Adds text to the block it belongs to. */
-  append(kind: Block['kind'], id: string, delta: string, metadata?: ProviderOptions): void {
-    // Text and reasoning have ids of their own in some providers.
-    const key = kind === 'text' ? id : `reasoning ${id}`;
+  append(kind: Kind, id: string, delta: string, metadata?: ProviderOptions): void {
+    const key = keyOf(kind, id);
     let block = this.#open.get(key);
     if (!block) {
-      block = { kind, text: '', metadata: undefined };
+      block = { [kind]: '' };
       this.#open.set(key, block);
       this.#content.push(block);
     }
-    block.text += delta;
+    block[kind] += delta;
     if (metadata) block.metadata = withProvider(block.metadata, metadata);
   }
 
   /** Ends a block: later chunks with the same id start a new one. */
-  end(kind: Block['kind'], id: string, citations?: readonly unknown[]): void {
-    const key = kind === 'text' ? id : `reasoning ${id}`;
+  end(
+    kind: Kind,
+    id: string,
+    metadata: ProviderOptions | undefined,
+    citations: readonly unknown[] = [],
+  ): void {
+    if (metadata) this.append(kind, id, '', metadata);
+    const key = keyOf(kind, id);
     const block = this.#open.get(key);
-    if (!block) return;
     this.#open.delete(key);
-    if (citations && citations.length > 0) {
-      // Said by the provider as JSON; checked with the whole message.
+    // Said by the provider as JSON; checked with the whole message.
+    if (block && citations.length > 0)
       block.metadata = { ...block.metadata, citations: citations as readonly Json[] };
-    }
   }
 
   /** Adds a part that is whole. */
-  add(part: Part): void {
+  add(part: Part): Part {
     this.#content.push(part);
+    return part;
   }
 
-  /** The content so far. */
+  /** The content so far, without blocks that say nothing. */
   toParts(): Part[] {
-    const parts: Part[] = [];
-    for (const item of this.#content) {
-      if (!('kind' in item)) {
-        parts.push(item);
-        continue;
-      }
-      const { kind, text, metadata } = item;
-      if (text === '' && !metadata) continue;
-      const base = kind === 'text' ? { text } : { reasoning: text };
-      parts.push(metadata ? { ...base, metadata } : base);
-    }
-    return parts;
+    return this.#content.filter(
+      (part) =>
+        part.metadata !== undefined ||
+        !(('text' in part && part.text === '') || ('reasoning' in part && part.reasoning === '')),
+    ) as Part[];
   }
+}
+
+// Text and reasoning have ids of their own in some providers.
+function keyOf(kind: Kind, id: string): string {
+  return kind === 'text' ? id : `reasoning ${id}`;
 }
 
 /** A file, source or custom part of a stream as a part of ours. */
 export function toPart(
   part: Extract<StreamPart, { type: 'file' | 'reasoning-file' | 'source' | 'custom' }>,
 ): Part {
-  const metadata = part.providerMetadata && withProvider(undefined, part.providerMetadata);
-  if (part.type === 'custom') {
-    return { custom: { kind: part.kind }, ...(metadata && { metadata }) };
-  }
-  if (part.type === 'source') {
-    const { type: _, providerMetadata: __, ...source } = part;
-    // A source is JSON by its specification; checked with the whole message.
-    return { custom: { source: source as JsonObject }, ...(metadata && { metadata }) };
-  }
+  const { type, providerMetadata, ...rest } = part;
+  const metadata = providerMetadata && withProvider(undefined, providerMetadata);
+  if (part.type === 'custom') return { custom: { kind: part.kind }, ...defined({ metadata }) };
+  // A source is JSON by its specification; checked with the whole message.
+  if (part.type === 'source')
+    return { custom: { source: rest as JsonObject }, ...defined({ metadata }) };
   const { mediaType, data } = part;
-  const all = part.type === 'file' ? metadata : { ...metadata, reasoning: true };
-  return {
-    media: { url: toMediaUrl(data, mediaType), contentType: mediaType },
-    ...(all && { metadata: all }),
-  };
+  const all = type === 'file' ? metadata : { ...metadata, reasoning: true };
+  const media = { url: toMediaUrl(data, mediaType), contentType: mediaType };
+  return { media, ...defined({ metadata: all }) };
 }
 
 /** Part metadata with what a provider wants back; of one provider, what came later wins. */

@@ -1,4 +1,5 @@
 import { isWaymarkError, messageOf, type Status, WaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 
 /** The error of a provider as ours: the right status, and in `details` whether trying again may help. */
 export function fromProviderError(thrown: unknown, model: string): WaymarkError {
@@ -17,9 +18,8 @@ export function fromProviderError(thrown: unknown, model: string): WaymarkError 
         typeof told === 'boolean'
           ? told
           : status === 'UNAVAILABLE' || status === 'RESOURCE_EXHAUSTED',
-      ...(httpStatus !== undefined && { httpStatus }),
+      ...defined({ httpStatus, retryAfterMs }),
       ...(saysTooLong(error) && { contextOverflow: true }),
-      ...(retryAfterMs !== undefined && { retryAfterMs }),
     },
     cause: thrown,
   });

@@ -1,5 +1,6 @@
 import { raceSignal, throwIfAborted } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import type {
   Model,
@@ -83,7 +84,7 @@ function toCallOptions(
     ...(isJson && {
       responseFormat: {
         type: 'json',
-        ...(output.schema && { schema: closedSchema(output.schema) }),
+        ...defined({ schema: output.schema && closedSchema(output.schema) }),
       },
     }),
   };
@@ -106,9 +107,7 @@ const settings = [
 // Only what the specification knows: a stray setting must not be taken for an option of the call.
 function settingsOf(config: ModelConfig | undefined): Partial<CallOptions> {
   if (!config) return {};
-  const known: Record<string, unknown> = {};
-  for (const name of settings) if (config[name] !== undefined) known[name] = config[name];
-  return known;
+  return defined(Object.fromEntries(settings.map((name) => [name, config[name]])));
 }
 
 function toCallTool(
@@ -119,7 +118,7 @@ function toCallTool(
     const type = version === 'v2' ? 'provider-defined' : 'provider';
     return { type, id: provider.id, name, args: provider.args };
   }
-  return { type: 'function', name, inputSchema, ...(description !== undefined && { description }) };
+  return { type: 'function', name, inputSchema, ...defined({ description }) };
 }
 
 function toCallToolChoice(choice: ToolChoice): NonNullable<CallOptions['toolChoice']> {

@@ -1,11 +1,11 @@
 import { abortError } from '../../core/async/signal.ts';
-import type { Json, JsonObject } from '../../core/json/json.ts';
+import { defined, type Json, type JsonObject } from '../../core/json/json.ts';
 import type { Part } from '../../protocol/message.ts';
 import type { FinishReason, Usage } from '../../protocol/turn.ts';
 import type { ModelCall, ModelResponse } from '../model.ts';
 import { ContentBuilder, toPart, withProvider } from './content.ts';
 import { badStream, fromProviderError } from './errors.ts';
-import type { ProviderOptions, StreamPart, StreamUsage, Tokens } from './types.ts';
+import type { StreamPart, StreamUsage, Tokens } from './types.ts';
 
 type Finish = Extract<StreamPart, { type: 'finish' }>;
 
@@ -74,35 +74,30 @@ class Answer {
         this.#content.append('reasoning', part.id, part.delta, part.providerMetadata);
         return part.delta === '' ? undefined : { reasoning: part.delta };
       case 'text-start':
-        this.#content.append('text', part.id, '', part.providerMetadata);
-        return undefined;
       case 'reasoning-start':
-        this.#content.append('reasoning', part.id, '', part.providerMetadata);
+        this.#content.append(kindOf(part), part.id, '', part.providerMetadata);
         return undefined;
       case 'text-end':
-        this.#endBlock('text', part.id, part.providerMetadata, part.citations);
-        return undefined;
       case 'reasoning-end':
-        this.#endBlock('reasoning', part.id, part.providerMetadata);
+        this.#content.end(kindOf(part), part.id, part.providerMetadata, part.citations);
         return undefined;
       case 'tool-call':
-        return this.#add(this.#toolRequest(part));
+        return this.#content.add(this.#toolRequest(part));
       case 'tool-result':
-        return part.preliminary ? undefined : this.#add(toolResponse(part));
+        return part.preliminary ? undefined : this.#content.add(toolResponse(part));
       case 'custom':
-        return part.kind === messageStart ? undefined : this.#add(toPart(part));
+        return part.kind === messageStart ? undefined : this.#content.add(toPart(part));
       case 'file':
       case 'reasoning-file':
       case 'source':
-        return this.#add(toPart(part));
+        return this.#content.add(toPart(part));
       case 'stream-start':
         this.#warnings = (part.warnings ?? []) as readonly Json[];
         return undefined;
       case 'response-metadata':
         this.#metadata = {
           ...this.#metadata,
-          ...(part.id !== undefined && { responseId: part.id }),
-          ...(part.modelId !== undefined && { responseModel: part.modelId }),
+          ...defined({ responseId: part.id, responseModel: part.modelId }),
         };
         return undefined;
       case 'finish':
@@ -121,32 +116,14 @@ class Answer {
     if (!finish) {
       throw badStream(this.#model, 'broke its answer off: the stream ended without a finish.');
     }
-    const finishReason = this.#finishReason(finish);
-    const usage = toUsage(finish.usage);
     const { providerMetadata } = finish;
-    const metadata = providerMetadata ? { ...this.#metadata, providerMetadata } : this.#metadata;
     return {
       message: { role: 'model', content: this.#content.toParts() },
-      finishReason,
-      metadata,
-      ...(usage && { usage }),
+      finishReason: this.#finishReason(finish),
+      metadata: { ...this.#metadata, ...defined({ providerMetadata }) },
+      ...defined({ usage: toUsage(finish.usage) }),
       ...(this.#warnings.length > 0 && { warnings: this.#warnings }),
     };
-  }
-
-  #add(part: Part): Part {
-    this.#content.add(part);
-    return part;
-  }
-
-  #endBlock(
-    kind: 'text' | 'reasoning',
-    id: string,
-    metadata: ProviderOptions | undefined,
-    citations?: readonly unknown[],
-  ): void {
-    if (metadata) this.#content.append(kind, id, '', metadata);
-    this.#content.end(kind, id, citations);
   }
 
   #toolRequest(part: Extract<StreamPart, { type: 'tool-call' }>): Part {
@@ -201,6 +178,10 @@ class Answer {
   }
 }
 
+function kindOf({ type }: StreamPart): 'text' | 'reasoning' {
+  return type.startsWith('text') ? 'text' : 'reasoning';
+}
+
 function toolResponse(part: Extract<StreamPart, { type: 'tool-result' }>): Part {
   const { toolName: name, toolCallId: ref, result, isError, providerMetadata } = part;
   return {
@@ -223,14 +204,14 @@ function toUsage(usage: StreamUsage | undefined): Usage | undefined {
   const reasoningTokens = usage.reasoningTokens ?? breakdown(usage.outputTokens)?.reasoning;
   const cachedInputTokens = usage.cachedInputTokens ?? breakdown(usage.inputTokens)?.cacheRead;
   const cacheWriteTokens = breakdown(usage.inputTokens)?.cacheWrite;
-  return {
-    ...(inputTokens !== undefined && { inputTokens }),
-    ...(outputTokens !== undefined && { outputTokens }),
-    ...(totalTokens !== undefined && { totalTokens }),
-    ...(reasoningTokens !== undefined && { reasoningTokens }),
-    ...(cachedInputTokens !== undefined && { cachedInputTokens }),
-    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
-  };
+  return defined({
+    inputTokens,
+    outputTokens,
+    totalTokens,
+    reasoningTokens,
+    cachedInputTokens,
+    cacheWriteTokens,
+  });
 }
 
 function totalOf(tokens: Tokens): number | undefined {

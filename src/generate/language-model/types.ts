@@ -138,11 +138,11 @@ interface HasProviderMetadata {
 export type StreamPart =
   | { readonly type: 'stream-start'; readonly warnings?: readonly unknown[] }
   | (HasProviderMetadata & {
-      readonly type: 'text-start' | 'reasoning-start' | 'reasoning-end';
+      readonly type: 'text-start' | 'reasoning-start';
       readonly id: string;
     })
   | (HasProviderMetadata & {
-      readonly type: 'text-end';
+      readonly type: 'text-end' | 'reasoning-end';
       readonly id: string;
       readonly citations?: readonly unknown[];
     })

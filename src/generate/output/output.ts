@@ -1,5 +1,5 @@
 import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
-import { isJsonArray, isJsonObject, type Json } from '../../core/json/json.ts';
+import { defined, isJsonArray, isJsonObject, type Json } from '../../core/json/json.ts';
 import { checkOptions, kindOf, type OptionNames } from '../../core/options.ts';
 import { type JsonSchema, parse, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
 import type { ModelRequest } from '../model.ts';
@@ -39,6 +39,10 @@ function badOutput(format: string, text: string, problem: string, cause?: unknow
   );
 }
 
+function fitting(what: 'It' | 'Each', schema: unknown): string {
+  return schema ? ` ${what} must fit this JSON Schema:\n${JSON.stringify(schema)}` : '';
+}
+
 /** The answer as it is. */
 const textFormat: OutputFormat = {
   name: 'text',
@@ -54,12 +58,9 @@ const jsonFormat: OutputFormat = {
   request: (schema) => ({
     format: 'json',
     contentType: 'application/json',
-    ...(schema && { schema }),
+    ...defined({ schema }),
   }),
-  instructions: (schema) =>
-    schema
-      ? `Answer with JSON only, without a code fence. It must fit this JSON Schema:\n${JSON.stringify(schema)}`
-      : 'Answer with JSON only, without a code fence.',
+  instructions: (schema) => `Answer with JSON only, without a code fence.${fitting('It', schema)}`,
   parse(text) {
     const value = findJson(text);
     if (value === undefined) throw badOutput('json', text, 'holds no complete JSON');
@@ -85,9 +86,7 @@ const arrayFormat: OutputFormat = {
     }),
   }),
   instructions: (schema) =>
-    schema
-      ? `Answer with a JSON array only, without a code fence. It must fit this JSON Schema:\n${JSON.stringify(schema)}`
-      : 'Answer with a JSON array only, without a code fence.',
+    `Answer with a JSON array only, without a code fence.${fitting('It', schema)}`,
   parse(text) {
     const items = itemsOf(findJson(text));
     if (!items) throw badOutput('array', text, 'holds no complete JSON array');
@@ -112,11 +111,8 @@ function itemsOf(value: Json | undefined): readonly Json[] | undefined {
 const jsonlFormat: OutputFormat = {
   name: 'jsonl',
   request: () => ({ format: 'jsonl' }),
-  instructions: (schema) => {
-    const items = itemSchema(schema);
-    const fit = items ? ` Each must fit this JSON Schema:\n${JSON.stringify(items)}` : '';
-    return `Answer with JSON values only, one on each line, without a code fence and without an array around them.${fit}`;
-  },
+  instructions: (schema) =>
+    `Answer with JSON values only, one on each line, without a code fence and without an array around them.${fitting('Each', schema?.items)}`,
   parse: (text) => linesOf(text).map((line) => readLine(line, text)),
   parsePartial(text) {
     const end = text.lastIndexOf('\n');
@@ -146,24 +142,16 @@ function readLine(line: string, text: string): Json {
   }
 }
 
-function itemSchema(schema: JsonSchema | undefined): unknown {
-  return schema?.items;
-}
-
 /** One of some given texts, said as it is. */
 const enumFormat: OutputFormat = {
   name: 'enum',
   request: () => ({ format: 'enum' }),
   instructions: (schema) =>
     `Answer with exactly one of these values and nothing else:\n${valuesOf(schema).join('\n')}`,
-  parse: read,
+  // Models like to quote a value, or to end it like a sentence.
+  parse: (text) => text.trim().replace(/^["'`]+|["'`.]+$/g, ''),
   parsePartial: () => undefined,
 };
-
-// Models like to quote a value, or to end it like a sentence.
-function read(text: string): Json {
-  return text.trim().replace(/^["'`]+|["'`.]+$/g, '');
-}
 
 function valuesOf(schema: JsonSchema | undefined): readonly unknown[] {
   const values = schema?.enum ?? (schema && 'const' in schema ? [schema.const] : []);

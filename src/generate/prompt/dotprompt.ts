@@ -1,14 +1,13 @@
 import type { Dotprompt } from 'dotprompt';
 import * as v from 'valibot';
 import { WaymarkError } from '../../core/error.ts';
-import { isPlainObject, type JsonObject } from '../../core/json/json.ts';
+import { defined, isPlainObject, type JsonObject } from '../../core/json/json.ts';
 import { readTextFiles, type TextFile } from '../../core/platform.ts';
 import type { JsonSchema, Schema } from '../../core/schema/schema.ts';
 import { jsonObject } from '../../protocol/json-value.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { ModelConfig } from '../model.ts';
-import type { OutputFormatName } from '../output/output.ts';
 import type { PromptOptions } from './prompt.ts';
 import { historyPlace, type TemplateEngine, type TemplateScope } from './template.ts';
 
@@ -156,13 +155,9 @@ function withoutMarkers<T>(value: T): T {
 type Rendered = Awaited<ReturnType<Dotprompt['render']>>['messages'][number];
 
 function toMessage({ role, content, metadata }: Rendered): Message {
-  return { role, content: content.flatMap(toPart), ...(metadata && { metadata }) };
-}
-
-function toPart(part: Rendered['content'][number]): Part[] {
   // A section is a place for other tools to fill; here it stays empty.
-  if (part.metadata?.pending) return [];
-  return [part as Part];
+  const parts = content.filter((part) => !part.metadata?.pending) as Part[];
+  return { role, content: parts, ...defined({ metadata }) };
 }
 
 function badTemplate(source: string, cause: unknown): WaymarkError {
@@ -231,7 +226,8 @@ async function fromPromptFile(
     front,
     what,
   );
-  const toSchema = async (schema: string | JsonObject): Promise<Schema> => {
+  const toSchema = async (schema?: string | JsonObject): Promise<Schema | undefined> => {
+    if (schema === undefined) return undefined;
     if (typeof schema === 'string' && /^\w+$/.test(schema) && !isType(schema))
       return findSchema(schema);
     try {
@@ -247,19 +243,16 @@ async function fromPromptFile(
   return {
     name: withoutEnding(file.path),
     messages: template,
-    ...(description !== undefined && { description }),
-    ...(model !== undefined && { model }),
-    ...(config && { config: config as ModelConfig }),
-    ...(tools && { tools }),
-    ...(toolChoice && { toolChoice }),
-    ...(maxTurns !== undefined && { maxTurns }),
-    ...(input?.schema !== undefined && { input: await toSchema(input.schema) }),
-    ...(input?.default && { defaultInput: input.default }),
-    ...(output && {
-      output: {
-        ...(output.schema !== undefined && { schema: await toSchema(output.schema) }),
-        ...(output.format && { format: output.format satisfies OutputFormatName }),
-      },
+    ...defined({
+      description,
+      model,
+      config: config as ModelConfig | undefined,
+      tools,
+      toolChoice,
+      maxTurns,
+      input: await toSchema(input?.schema),
+      defaultInput: input?.default,
+      output: output && defined({ schema: await toSchema(output.schema), format: output.format }),
     }),
   };
 }

@@ -47,17 +47,7 @@ export function tokenBudget({
     }
     return tokens;
   };
-  return (messages) => {
-    let left = maxTokens;
-    let start = messages.length;
-    for (let at = messages.length - 1; at >= 0; at--) {
-      const message = messages[at];
-      left -= message ? tokensOf(message) : 0;
-      if (left < 0) break;
-      start = at;
-    }
-    return messages.slice(userStart(messages, start));
-  };
+  return (messages) => messages.slice(startWithin(messages, maxTokens, tokensOf));
 }
 
 /** About how many tokens a message has: four characters each. */
@@ -77,6 +67,24 @@ function userStart(messages: readonly Message[], from: number): number {
     if (messages[at]?.role === 'user') return at;
   }
   return 0;
+}
+
+/** Where the latest messages begin that fit into a number of tokens, at `from` at the earliest. */
+function startWithin(
+  messages: readonly Message[],
+  maxTokens: number,
+  count: TokenCounter,
+  from = 0,
+): number {
+  let left = maxTokens;
+  let start = messages.length;
+  for (let at = messages.length - 1; at >= from; at--) {
+    const message = messages[at];
+    left -= message ? count(message) : 0;
+    if (left < 0) break;
+    start = at;
+  }
+  return userStart(messages, start);
 }
 
 /** When and how the older part of a conversation is summarized for the model. What is stored stays as it is. */
@@ -135,7 +143,7 @@ export async function compactMessages(
   const keep = force
     ? Math.min(keepTokens, Math.floor(tokensOf(messages.slice(from)) / 2))
     : keepTokens;
-  const end = cutAt(messages, from, { keepTokens: keep, count });
+  const end = startWithin(messages, keep, count, from);
   if (end <= from) return { messages: shown };
   const hash = addressOf(messages, end, version);
   let text = remembered.get(options)?.get(hash);
@@ -165,23 +173,6 @@ function withSummary(
   if (summary === undefined) return messages;
   const told = userMessage(`Summary of the conversation before this:\n${summary.text}`);
   return [told, ...messages.slice(summary.messages)];
-}
-
-/** Where the messages begin that stay as they are: at a user message, so that no tool result is without its request. */
-function cutAt(
-  messages: readonly Message[],
-  from: number,
-  { keepTokens, count }: { readonly keepTokens: number; readonly count: TokenCounter },
-): number {
-  let left = keepTokens;
-  let start = messages.length;
-  for (let at = messages.length - 1; at >= from; at--) {
-    const message = messages[at];
-    left -= message ? count(message) : 0;
-    if (left < 0) break;
-    start = at;
-  }
-  return userStart(messages, start);
 }
 
 // Messages are immutable, so each is hashed once.

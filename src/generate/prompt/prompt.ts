@@ -1,5 +1,5 @@
 import type { ActionContext } from '../../core/action.ts';
-import type { JsonObject } from '../../core/json/json.ts';
+import { defined, type JsonObject } from '../../core/json/json.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
 import {
   type InferSchema,
@@ -167,17 +167,13 @@ export function createPrompt<
     const rendered = await renderTemplates({ system, messages, asked }, full, env.engine);
     return { ...settings, ...rendered };
   };
+  const { model, tools, use } = settings;
   const callOptions = async (input?: unknown, own?: PromptCallOptions): Promise<GenerateOptions> =>
     withOverrides(await render(input, scopeOf(own)), own);
   const prompt = {
     name,
-    ...(description !== undefined && { description }),
-    ...(metadata && { metadata }),
+    ...defined({ description, metadata, defaultInput, model, tools, use }),
     ...(schema && { inputSchema: toJsonSchema(schema, 'input') }),
-    ...(defaultInput && { defaultInput }),
-    ...(settings.model !== undefined && { model: settings.model }),
-    ...(settings.tools && { tools: settings.tools }),
-    ...(settings.use && { use: settings.use }),
     checkInput: async (input: unknown) => {
       await parseInput(input);
     },
@@ -208,14 +204,14 @@ async function renderTemplates<Input>(
   ]);
   const { before, after } = splitAtHistory(around);
   return {
-    ...(told && { system: told }),
+    ...defined({ system: told }),
     before,
     after: last ? [...after, userMessage(last)] : after,
   };
 }
 
 function scopeOf({ state, context }: PromptCallOptions = {}): RenderOptions {
-  return { ...(state !== undefined && { state }), ...(context && { context }) };
+  return defined({ state, context });
 }
 
 function withOverrides(
@@ -223,7 +219,7 @@ function withOverrides(
   { state: _, ...own }: PromptCallOptions = {},
 ): GenerateOptions {
   const config = rendered.config && own.config && { ...rendered.config, ...own.config };
-  return { ...rendered, ...own, ...(config && { config }) };
+  return { ...rendered, ...own, ...defined({ config }) };
 }
 
 function isPlain(input: unknown): input is object | undefined {

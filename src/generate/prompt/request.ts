@@ -1,4 +1,5 @@
 import { WaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import { lastToolRound, openToolRequests, type Summary } from '../../protocol/messages.ts';
 import type { GenerateOptions } from '../generate-options.ts';
@@ -39,7 +40,14 @@ async function selectedMessages(
   scope: RequestScope,
 ): Promise<readonly Message[]> {
   const { messages = [], history, compact } = options;
-  const compacted = compact ? await compactedOf(messages, compact, scope) : messages;
+  const { compaction } = scope;
+  let compacted = messages;
+  if (compact) {
+    const shown = await compactMessages(messages, compact, scope, compaction.isForced);
+    // A new summary is stored with the answer.
+    if (shown.made !== undefined) compaction.made = shown.made;
+    compacted = shown.messages;
+  }
   const selected = history ? await history(compacted, scope) : compacted;
   return await withResources(framed(selected, options, scope), scope.resources, scope.signal);
 }
@@ -62,23 +70,6 @@ function framed(
   return withDocs(withSystem(base, options, scope), docs);
 }
 
-/** The conversation with its older part summarized, and the summary noted if it is new. */
-async function compactedOf(
-  messages: readonly Message[],
-  compact: NonNullable<GenerateOptions['compact']>,
-  scope: RequestScope,
-): Promise<readonly Message[]> {
-  const { compaction } = scope;
-  const { messages: shown, made } = await compactMessages(
-    messages,
-    compact,
-    scope,
-    compaction.isForced,
-  );
-  if (made !== undefined) compaction.made = made;
-  return shown;
-}
-
 /** Throws unless a model can answer the conversation, or `resume` continues it. */
 export function checkConversation({ messages = [], prompt, resume }: GenerateOptions): void {
   if (resume) {
@@ -99,12 +90,9 @@ export function requestSettings(
   tools: ReadonlyMap<string, Tool>,
   { format, jsonSchema }: ResolvedOutput,
 ): Omit<ModelRequest, 'messages'> {
-  const output = format.request(jsonSchema);
   return {
     tools: tools.size === 0 ? noTools : [...tools.values()].map(({ definition }) => definition),
-    ...(toolChoice !== undefined && { toolChoice }),
-    ...(config && { config }),
-    ...(output && { output }),
+    ...defined({ toolChoice, config, output: format.request(jsonSchema) }),
   };
 }
 
@@ -147,22 +135,18 @@ function withDocs(
   docs: NonNullable<GenerateOptions['docs']>,
 ): readonly Message[] {
   if (docs.length === 0) return messages;
+  const parts = documentParts(docs);
   const at = lastUser(messages);
   const message = messages[at];
-  if (!message) return [...messages, withDocuments(userMessage([]), docs)];
-  return messages.with(at, withDocuments(message, docs));
+  if (!message) return [...messages, userMessage(parts)];
+  return messages.with(at, { ...message, content: [...message.content, ...parts] });
 }
 
 function lastUser(messages: readonly Message[]): number {
   return messages.findLastIndex(({ role }) => role === 'user');
 }
 
-/** A message with documents behind its own content, numbered so that an answer can refer to them. */
-function withDocuments(message: Message, docs: NonNullable<GenerateOptions['docs']>): Message {
-  if (docs.length === 0) return message;
-  return { ...message, content: [...message.content, ...documentParts(docs)] };
-}
-
+/** Documents as parts, numbered so that an answer can refer to them. */
 function documentParts(docs: NonNullable<GenerateOptions['docs']>): Part[] {
   const parts: Part[] = [{ text: '\n\nUse these documents where they help:' }];
   for (const [index, doc] of docs.entries()) {

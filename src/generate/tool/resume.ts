@@ -1,5 +1,11 @@
 import { type Status, WaymarkError } from '../../core/error.ts';
-import { isJsonObject, type Json, type JsonObject, jsonEqual } from '../../core/json/json.ts';
+import {
+  defined,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  jsonEqual,
+} from '../../core/json/json.ts';
 import type {
   Message,
   ToolRequest,
@@ -101,10 +107,7 @@ async function planStep(answer: Answer, tools: ReadonlyMap<string, Tool>): Promi
   const checked = tool ? await tool.parseOutput(output) : output;
   // Metadata of the answer is left behind: what it says about errors and providers is ours to say.
   const { toolResponse } = respond(request.toolRequest, checked);
-  return {
-    request,
-    response: { toolResponse: content ? { ...toolResponse, content } : toolResponse },
-  };
+  return { request, response: { toolResponse: { ...toolResponse, ...defined({ content }) } } };
 }
 
 /** Fails the turn if one of the requests expired that must not be declined silently. */
@@ -188,17 +191,11 @@ function answered(named: Pick<ToolRequest, 'name' | 'ref'>): WaymarkError {
 /** Why open requests are closed without an answer. */
 type CloseReason = 'declined' | 'aborted' | 'expired';
 
-const closings = {
-  declined: 'Not answered: the user declined and went on with the next message.',
-  aborted: 'Not finished: it was stopped. Whether it had an effect is unknown.',
-  expired: 'Declined: there was no answer before the deadline.',
-} as const satisfies Record<CloseReason, string>;
-
-const statuses = {
-  declined: 'CANCELLED',
-  aborted: 'ABORTED',
-  expired: 'DEADLINE_EXCEEDED',
-} as const satisfies Record<CloseReason, Status>;
+const closings: Readonly<Record<CloseReason, readonly [status: Status, text: string]>> = {
+  declined: ['CANCELLED', 'Not answered: the user declined and went on with the next message.'],
+  aborted: ['ABORTED', 'Not finished: it was stopped. Whether it had an effect is unknown.'],
+  expired: ['DEADLINE_EXCEEDED', 'Declined: there was no answer before the deadline.'],
+};
 
 /**
  * The tool message that closes the open requests at the end of a conversation, so that every provider takes it: finished
@@ -217,23 +214,13 @@ export function closeToolRequests(
 
 /** The result that an interrupt's sibling has already come to, as its response. */
 export function keptResponse(request: ToolRequestPart): ToolResponsePart | undefined {
-  const response = keptAnswer(request);
-  return response && withRecord(response, recordOf(request));
-}
-
-function keptAnswer({
-  toolRequest: { name, ref },
-  metadata,
-}: ToolRequestPart): ToolResponsePart | undefined {
+  const { toolRequest, metadata } = request;
   if (!metadata || !('pendingOutput' in metadata)) return undefined;
-  const output = metadata.pendingOutput ?? null;
-  const { error, pendingContent: content } = metadata;
-  const response = respond({ name, ref }, output, error === undefined ? undefined : { error });
-  if (!Array.isArray(content)) return response;
-  return {
-    ...response,
-    toolResponse: { ...response.toolResponse, content: content.filter(isJsonObject) },
-  };
+  const { error, pendingOutput: output = null, pendingContent: content } = metadata;
+  const response = respond(toolRequest, output, error === undefined ? undefined : { error });
+  const attached = Array.isArray(content) ? content.filter(isJsonObject) : undefined;
+  const toolResponse = { ...response.toolResponse, ...defined({ content: attached }) };
+  return withRecord({ ...response, toolResponse }, recordOf(request));
 }
 
 /** The response to a request that is not going to be answered. */
@@ -241,7 +228,8 @@ export function closedResponse(
   { toolRequest }: ToolRequestPart,
   reason: CloseReason,
 ): ToolResponsePart {
-  return respond(toolRequest, closings[reason], { error: { status: statuses[reason], reason } });
+  const [status, text] = closings[reason];
+  return respond(toolRequest, text, { error: { status, reason } });
 }
 
 /** The response to a request that the user declined, with the reason for the model, if one was given. */
@@ -258,8 +246,5 @@ export function respond(
   output: NonNullable<ToolResponsePart['toolResponse']['output']> | null,
   metadata?: JsonObject,
 ): ToolResponsePart {
-  return {
-    toolResponse: { name, ...(ref !== undefined && { ref }), output },
-    ...(metadata && { metadata }),
-  };
+  return { toolResponse: { name, ...defined({ ref }), output }, ...defined({ metadata }) };
 }

@@ -1,3 +1,4 @@
+import type { ActionContext } from '../../core/action.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { toJsonResult } from '../../core/json/dates.ts';
 import { isJsonObject, type Json, type JsonObject, toJson } from '../../core/json/json.ts';
@@ -18,6 +19,8 @@ export type ToolAttempt =
 export interface ToolOnceOptions {
   readonly ref: string;
   readonly signal?: AbortSignal;
+  /** The caller's context. @default {} */
+  readonly context?: ActionContext;
   /** The question of the call before this one, and the answer. */
   readonly answer?: { readonly interrupted: Json; readonly resumed: Json } | undefined;
   /** Additions to the context, such as the session. */
@@ -29,20 +32,22 @@ export interface ToolOnceOptions {
 export async function runToolOnce(
   tool: Tool,
   input: unknown,
-  { ref, signal = new AbortController().signal, answer, extras, stream }: ToolOnceOptions,
+  options: ToolOnceOptions,
 ): Promise<ToolAttempt> {
+  const { ref, context = {}, answer, extras, stream = () => {} } = options;
+  const { signal = new AbortController().signal } = options;
   const content: JsonObject[] = [];
   let asked: Json | undefined;
-  const context: ToolContext = {
+  const toolContext: ToolContext = {
     signal,
     ref,
-    context: {},
+    context,
     resumed: answer?.resumed,
     interrupted: answer?.interrupted,
     idempotencyKey: ref,
     checkpoint: unrecorded,
     attach: (...parts) => void content.push(...parts),
-    stream: stream ?? (() => {}),
+    stream,
     interrupt(data = true) {
       asked = toJson(data, `What tool "${tool.name}" interrupts with`);
       throw new WaymarkError('CANCELLED', `Tool "${tool.name}" waits for an answer.`);
@@ -53,7 +58,7 @@ export async function runToolOnce(
   if (answer) await tool.checkResumed?.(answer.resumed, answer.interrupted);
   try {
     const output = toJsonResult(
-      await tool.run(input, context),
+      await tool.run(input, toolContext),
       `The output of tool "${tool.name}"`,
     );
     // An interrupt counts even if the tool caught it.

@@ -1,4 +1,5 @@
 import { raceSignal } from '../../core/async/signal.ts';
+import { defined } from '../../core/json/json.ts';
 import type { Message, ToolRequestPart } from '../../protocol/message.ts';
 import { toolRequestsOf } from '../../protocol/messages.ts';
 import {
@@ -9,7 +10,7 @@ import {
 } from '../../protocol/tool-record.ts';
 import type { Progress } from '../answer/response.ts';
 import { defaultLimits } from '../generate-options.ts';
-import { generateScope, type ToolOutcome, type ToolRecorder, toolReplay } from '../hooks.ts';
+import { generateScope, type ToolOutcome, toolReplay } from '../hooks.ts';
 import { toolMessage } from '../prompt/template.ts';
 import { runToolCall, type ToolRun, type ToolScope } from './run-tool-call.ts';
 
@@ -55,7 +56,10 @@ async function runRecorded(
   const recorder = generateScope.get()?.hooks?.recordTool?.();
   if (recorder === undefined) return await runOrReplay(scope, run, index);
   const outcome = await recorder.run(() => runOrReplay(scope, run, index));
-  const record = recordOfRun(run, recorder);
+  const { request, resumed, isEdited } = run;
+  const input = isEdited ? (request.toolRequest.input ?? null) : undefined;
+  const effects = recorder.record();
+  const record = resumed === undefined ? effects : { ...effects, resumed, ...defined({ input }) };
   if (record === undefined) return outcome;
   onChange(recorder.firstChange);
   return withRecordOf(outcome, record);
@@ -82,15 +86,6 @@ function withOrder(
     if (change === undefined || record === undefined) return outcome;
     return withRecordOf(outcome, { ...record, order: order.indexOf(change) });
   });
-}
-
-function recordOfRun(
-  { request, resumed, isEdited = false }: ToolRun,
-  recorder: ToolRecorder,
-): ToolRecord | undefined {
-  const effects = recorder.record();
-  if (resumed === undefined) return effects;
-  return { ...effects, resumed, ...(isEdited && { input: request.toolRequest.input ?? null }) };
 }
 
 async function runOrReplay(scope: ToolScope, run: ToolRun, index: number): Promise<ToolOutcome> {
@@ -151,7 +146,7 @@ function withOutcome(part: ToolRequestPart, outcome: ToolOutcome): ToolRequestPa
       ...part.metadata,
       ...metadata,
       pendingOutput: toolResponse.output ?? null,
-      ...(toolResponse.content && { pendingContent: toolResponse.content }),
+      ...defined({ pendingContent: toolResponse.content }),
     },
   };
 }

@@ -1,6 +1,6 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { type DatesAsText, toJsonResult } from '../../core/json/dates.ts';
-import type { Json, JsonObject } from '../../core/json/json.ts';
+import { defined, type Json, type JsonObject } from '../../core/json/json.ts';
 import { checkKinds, checkOptions, type OptionNames } from '../../core/options.ts';
 import {
   type InferSchema,
@@ -147,8 +147,7 @@ export function tool<
   return {
     name,
     description,
-    ...(metadata && { metadata }),
-    ...(options.state && { state: stateOf(name, options.state) }),
+    ...defined({ metadata, state: options.state && stateOf(name, options.state) }),
     definition: {
       name,
       description,
@@ -251,7 +250,7 @@ export function interrupt<
   options: InterruptOptions<Input, Output>,
 ): Tool<InferSchemaInput<Input, JsonObject>, InferSchema<Output, DatesAsText<Json>>> {
   const { request, metadata, expiresIn, onExpiry, ...toolOptions } = options;
-  const deadline = { ...(expiresIn !== undefined && { expiresIn }), ...(onExpiry && { onExpiry }) };
+  const deadline = defined({ expiresIn, onExpiry });
   return tool(
     // A form for the answer must know that the tool has no output schema.
     { ...toolOptions, metadata: { ...metadata, interrupt: true } },
