@@ -2,6 +2,7 @@ import { forCaller, rethrow, withCaller } from '../core/async/promises.ts';
 import { WaymarkError } from '../core/error.ts';
 import { checkNames, type OptionNames } from '../core/options.ts';
 import type { JsonSchema, Schema } from '../core/schema/schema.ts';
+import type { Message } from '../protocol/message.ts';
 import type { MessageOptions } from '../protocol/message-page.ts';
 import type { Diff, RetryResult, SteerResult, WaitingSession } from '../protocol/requests.ts';
 import type { Page, SessionInfo } from '../protocol/session.ts';
@@ -21,7 +22,7 @@ import type {
 } from './agent-api.ts';
 
 import { AgentChat, type ChatAgent } from './chat.ts';
-import { type Interrupt, interruptsOf, toAnswers } from './interrupts.ts';
+import { type Interrupt, interruptsOf, type ResumeInput, toAnswers } from './interrupts.ts';
 import {
   describeOutput,
   describeState,
@@ -35,6 +36,8 @@ import {
 } from './turn-values.ts';
 import type {
   AgentStream,
+  AgentTypes,
+  ChunkOf,
   EventId,
   FailureOptions,
   OutputOf,
@@ -361,4 +364,39 @@ function createRunHandle(agent: RunReads, id: string, caller: ApiCallOptions): R
     },
     status: async (options) => (await agent.getSnapshot(id, forCaller(options)))?.status,
   };
+}
+
+/** The calls of a connection that follow from its `send` and `receive`. */
+export abstract class ConnectionCalls<Types extends AgentTypes> {
+  /** The JSON Schema of a caller's tool. */
+  protected abstract readonly toJsonSchema: (schema: Schema) => JsonSchema;
+
+  abstract send(input: Input): Promise<void>;
+  abstract receive(): AsyncIterable<ChunkOf<Types>>;
+
+  sendText(text: string, options?: RequestOptions): Promise<void> {
+    return this.#sendUnder(toInput(text), options);
+  }
+
+  sendMessage(message: Message, options?: RequestOptions): Promise<void> {
+    return this.#sendUnder({ message }, options);
+  }
+
+  sendResume(resume: ResumeInput, options?: RequestOptions): Promise<void> {
+    const { respond, restart } = resume;
+    const answers = { respond: respond && [...respond], restart: restart && [...restart] };
+    return this.#sendUnder({ resume: answers }, options);
+  }
+
+  async #sendUnder(input: Input, { tools, requestId }: RequestOptions = {}): Promise<void> {
+    const identified = requestId === undefined ? input : { ...input, requestId };
+    await this.send(withCallerTools(identified, tools, this.toJsonSchema));
+  }
+
+  async *turn(): AsyncGenerator<ChunkOf<Types>, void, undefined> {
+    for await (const chunk of this.receive()) {
+      yield chunk;
+      if (chunk.turnEnd && chunk.agent === undefined) return;
+    }
+  }
 }

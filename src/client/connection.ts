@@ -1,6 +1,6 @@
 import type { ApiInvokeOptions } from '../api/agent-api.ts';
-import type { ResumeInput } from '../api/interrupts.ts';
-import { describeOutput, type TurnInput, toInput, withCallerTools } from '../api/turn-values.ts';
+import { ConnectionCalls } from '../api/calls.ts';
+import { describeOutput, type TurnInput, toInput } from '../api/turn-values.ts';
 import type {
   AgentConnection,
   AgentTypes,
@@ -12,7 +12,6 @@ import { Channel } from '../core/async/channel.ts';
 import { forCaller } from '../core/async/promises.ts';
 import { toWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
-import type { Message } from '../protocol/message.ts';
 import type { SteerResult } from '../protocol/requests.ts';
 import type { Chunk, Input, Output } from '../protocol/turn.ts';
 import { toToolSchema } from './caller-tool-schema.ts';
@@ -38,7 +37,11 @@ export function connect<Types extends AgentTypes>(
 type InputFrame = Extract<ClientFrame, { type: 'input' }>;
 type DetachFrame = Extract<ClientFrame, { type: 'detach' }>;
 
-class SocketConnection<Types extends AgentTypes> implements AgentConnection<Types> {
+class SocketConnection<Types extends AgentTypes>
+  extends ConnectionCalls<Types>
+  implements AgentConnection<Types>
+{
+  protected readonly toJsonSchema = toToolSchema;
   readonly #transport: Transport;
   readonly #agent: string;
   readonly #artifacts: ApiInvokeOptions['artifacts'];
@@ -63,6 +66,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   readonly done: Promise<void>;
 
   constructor(transport: Transport, agent: string, options: ApiInvokeOptions<Types>) {
+    super();
     this.#transport = transport;
     this.#agent = agent;
     this.#place = new ResumeCursor(toInit(options));
@@ -81,26 +85,6 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     return forCaller(this.#send(input));
   }
 
-  sendText(text: string, options?: RequestOptions): Promise<void> {
-    return this.sendMessage({ role: 'user', content: [{ text }] }, options);
-  }
-
-  sendMessage(message: Message, options?: RequestOptions): Promise<void> {
-    return this.#sendUnder({ message }, options);
-  }
-
-  sendResume({ respond, restart }: ResumeInput, options?: RequestOptions): Promise<void> {
-    const resume = {
-      ...(respond && { respond: [...respond] }),
-      ...(restart && { restart: [...restart] }),
-    };
-    return this.#sendUnder({ resume }, options);
-  }
-
-  async #sendUnder(input: Input, { tools, ...options }: RequestOptions = {}): Promise<void> {
-    await this.send(withCallerTools({ ...input, ...options }, tools, toToolSchema));
-  }
-
   async steer(given: TurnInput, options?: RequestOptions): Promise<SteerResult> {
     const snapshot = await this.#started.id;
     return await steerRun(
@@ -113,13 +97,6 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
 
   receive(): AsyncIterable<ChunkOf<Types>> {
     return this.#chunks;
-  }
-
-  async *turn(): AsyncGenerator<ChunkOf<Types>, void, undefined> {
-    for await (const chunk of this.#chunks) {
-      yield chunk;
-      if (chunk.turnEnd && chunk.agent === undefined) return;
-    }
   }
 
   detach(input?: Input): Promise<OutputOf<Types>> {

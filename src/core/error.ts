@@ -98,6 +98,11 @@ export function isWaymarkError(error: unknown): error is WaymarkError {
   );
 }
 
+/** Whether a thrown value is a `WaymarkError` with one of these statuses. */
+export function hasStatus(error: unknown, ...expected: readonly Status[]): error is WaymarkError {
+  return isWaymarkError(error) && expected.includes(error.status);
+}
+
 /**
  * The boundary between this process and everybody else: what remote clients, stored snapshots and other tools get of
  * something thrown. A WaymarkError gives its status, its public message and its details; anything else may hold any text,

@@ -1,20 +1,17 @@
-import type { BegunTurn } from '../../api/calls.ts';
-import type { ResumeInput } from '../../api/interrupts.ts';
+import { type BegunTurn, ConnectionCalls } from '../../api/calls.ts';
 import {
   describeOutput,
   type OutputAccessors,
   type TurnInput,
   toInput,
-  withCallerTools,
 } from '../../api/turn-values.ts';
-import type { AgentConnection, RequestOptions } from '../../api/types.ts';
+import type { AgentConnection, RequestOptions, WireTypes } from '../../api/types.ts';
 import { forCaller, handled, withCaller } from '../../core/async/promises.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { toJsonSchema } from '../../core/schema/schema.ts';
 import type { Clock } from '../../core/time.ts';
 import { callerTools } from '../../generate/tool/caller-tools.ts';
 import { scopeOf } from '../../protocol/ids.ts';
-import type { Message } from '../../protocol/message.ts';
 import { parseInput } from '../../protocol/parse.ts';
 import type { SteerResult } from '../../protocol/requests.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
@@ -36,7 +33,8 @@ import { steerRun } from '../turn/steer.ts';
 type CallerOutput = Output & OutputAccessors;
 
 /** A connection to an agent of this process: turns run as inputs come, and the caller reads their chunks at its own pace. */
-export class Connection implements AgentConnection {
+export class Connection extends ConnectionCalls<WireTypes> implements AgentConnection {
+  protected readonly toJsonSchema = toJsonSchema;
   /** The caller's place in the events of its turns. */
   readonly cursor: CallerCursor;
   readonly #spec: AgentSpec;
@@ -47,6 +45,7 @@ export class Connection implements AgentConnection {
   #readerTimeout: ReaderTimeout | undefined;
 
   constructor(spec: AgentSpec, host: AgentHost, createRequest: () => InvocationRequest) {
+    super();
     this.#spec = spec;
     this.#host = host;
     this.cursor = new CallerCursor({ onWait: (sent) => this.#watch(sent) });
@@ -87,26 +86,6 @@ export class Connection implements AgentConnection {
     else await invocation.state.inbox.offer(input);
   }
 
-  sendText(text: string, options?: RequestOptions): Promise<void> {
-    return this.#sendUnder(textInput(text), options);
-  }
-
-  sendMessage(message: Message, options?: RequestOptions): Promise<void> {
-    return this.#sendUnder({ message }, options);
-  }
-
-  sendResume({ respond, restart }: ResumeInput, options?: RequestOptions): Promise<void> {
-    const resume = {
-      ...(respond && { respond: [...respond] }),
-      ...(restart && { restart: [...restart] }),
-    };
-    return this.#sendUnder({ resume }, options);
-  }
-
-  async #sendUnder(input: Input, options: RequestOptions = {}): Promise<void> {
-    await this.send(withCallerTools(underRequest(input, options), options.tools, toJsonSchema));
-  }
-
   async steer(value: TurnInput, options?: RequestOptions): Promise<SteerResult> {
     const input = this.#parse(underRequest(toInput(value), options));
     const state = this.#invocation?.state;
@@ -121,10 +100,6 @@ export class Connection implements AgentConnection {
 
   receive(): AsyncIterable<Chunk> {
     return this.cursor;
-  }
-
-  turn(): AsyncIterable<Chunk> {
-    return untilTurnEnd(this.cursor);
   }
 
   async detach(input?: Input): Promise<CallerOutput> {
@@ -230,13 +205,6 @@ function readerGone(): WaymarkError {
 
 export function textInput(text: string): Input {
   return { message: { role: 'user', content: [{ text }] } };
-}
-
-async function* untilTurnEnd(chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk, void> {
-  for await (const chunk of chunks) {
-    yield chunk;
-    if (chunk.turnEnd !== undefined) return;
-  }
 }
 
 /** How long a turn waits for a caller that reads nothing. */

@@ -11,7 +11,7 @@ import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { type Init, type Input, init as initShape } from '../../protocol/turn.ts';
-import { giveOut, historyOf } from '../../session/session-state.ts';
+import { historyOf, toKnownMessages } from '../../session/session-state.ts';
 import type { FilePlace } from '../../store/contract/store.ts';
 import { Connection, TurnStream, type TurnStreamOptions } from '../connection/connection.ts';
 import type { AgentHost } from '../persistence/host.ts';
@@ -194,7 +194,7 @@ function parseShapeOf(value: GivenInit): Init {
 function knownMessages(messages: unknown): Message[] | undefined {
   if (!Array.isArray(messages)) return undefined;
   const history = historyOf(messages);
-  if (history !== undefined) return giveOut(history);
+  if (history !== undefined) return toKnownMessages(history);
   return messages.every(isParsedMessage) ? [...messages] : undefined;
 }
 
@@ -233,7 +233,7 @@ interface FileOperations extends Pick<Agent, 'openFile'> {
 }
 
 // The messages are not needed.
-const least = { messages: { last: 1 } };
+const lastMessageOnly = { messages: { last: 1 } };
 
 /** Implements {@link FileOperations}: a caller opens what it can read with `getSnapshot`, and nothing else. */
 function fileOperations(spec: AgentSpec, self: () => Agent): FileOperations {
@@ -243,7 +243,7 @@ function fileOperations(spec: AgentSpec, self: () => Agent): FileOperations {
   ): FilePlace => ({ scope: scopeOf(spec, owner), sessionId, runId: snapshotId });
   return {
     async openFile(ref, name, { range, owner, ...options } = {}) {
-      const call = { ...options, ...(owner !== undefined && { owner }), ...least };
+      const call = { ...options, ...(owner !== undefined && { owner }), ...lastMessageOnly };
       const snapshot = await self().getSnapshot(ref, call);
       if (snapshot === undefined) {
         throw new WaymarkError(

@@ -53,8 +53,6 @@ export async function resumeRun(
   const invocation = running.state;
   placeInvocation(invocation, taken);
   const run = activateRun(invocation, {
-    spec,
-    host,
     runId: record.runId,
     durable: true,
     keys: requestMarks(record.scope, record.inputs).map(({ key }) => key),

@@ -1,4 +1,4 @@
-import { isWaymarkError } from '../../core/error.ts';
+import { hasStatus } from '../../core/error.ts';
 import { hasMetrics, recordValue } from '../../core/metrics.ts';
 import { after, type Clock } from '../../core/time.ts';
 import { attributes } from '../../core/trace-names.ts';
@@ -36,7 +36,7 @@ export class EventLog {
   #durable = false;
   /** The sequence number of the first event that the store does not have. */
   #unwritten = 0;
-  #ticket: FlushTicket | undefined;
+  #isQueued = false;
   #appending: Promise<void> | undefined;
   /** When the oldest event came that waits for its batch, if metrics are collected. */
   #waitingSince: number | undefined;
@@ -167,7 +167,10 @@ export class EventLog {
 
   end(): void {
     this.#ended = true;
-    if (!this.#isLate()) this.#cancelFlush();
+    if (this.#isQueued && !this.#isLate()) {
+      this.#isQueued = false;
+      this.#flusher.delete(this);
+    }
     this.buffer.wake();
   }
 
@@ -219,20 +222,17 @@ export class EventLog {
 
   /** Writes the events that the store does not have; retries later when that fails. */
   flush(): void {
-    this.#ticket = undefined;
+    this.#isQueued = false;
     // The previous batch is still being written.
     if (this.#appending !== undefined) this.#schedule();
     else this.#append();
   }
 
   #schedule(): void {
-    if (this.#ticket === undefined && hasMetrics()) this.#waitingSince ??= performance.now();
-    this.#ticket ??= this.#flusher.add(this);
-  }
-
-  #cancelFlush(): void {
-    if (this.#ticket !== undefined) this.#ticket.log = undefined;
-    this.#ticket = undefined;
+    if (this.#isQueued) return;
+    if (hasMetrics()) this.#waitingSince ??= performance.now();
+    this.#isQueued = true;
+    this.#flusher.add(this);
   }
 
   #append(): void {
@@ -252,7 +252,7 @@ export class EventLog {
       this.#appending = undefined;
       this.#waitingSince = since;
       // A lost run may not write any more; its worker learns that from its heartbeat. Retry after any other error.
-      if (isWaymarkError(error) && error.status === 'ABORTED') this.#sink = undefined;
+      if (hasStatus(error, 'ABORTED')) this.#sink = undefined;
       else this.#retryFrom(first.seq);
     });
   }
@@ -279,26 +279,22 @@ export interface EventLogs {
 const maxEnded = 100;
 
 export function createEventLogs(clock: Clock): EventLogs {
-  // Each log has a slot that is emptied: a deleted map entry stays in the heap for a while.
-  const slots = new Map<string, { log: EventLog | undefined }>();
+  const logs = new Map<string, EventLog>();
   /** A ring: `oldest` is the place of the one that ended first. */
   const ended: EventLog[] = [];
   let oldest = 0;
   const flusher = new EventFlusher(clock);
   const remove = (log: EventLog): void => {
-    const slot = slots.get(log.runId);
-    if (slot?.log !== log) return;
-    slots.delete(log.runId);
-    slot.log = undefined;
+    if (logs.get(log.runId) === log) logs.delete(log.runId);
   };
   return {
     open(options) {
       const log = new EventLog({ ...options, flusher });
-      slots.set(options.runId, { log });
+      logs.set(options.runId, log);
       return log;
     },
     get(runId, { agent, owner }) {
-      const log = slots.get(runId)?.log;
+      const log = logs.get(runId);
       return log?.scope.agent === agent && log.scope.owner === owner ? log : undefined;
     },
     forget(log) {
@@ -328,10 +324,7 @@ const runsPerFlush = 25;
 /** After so many flushes every run has had its turn, however many there are. */
 const maxFlushes = 8;
 
-/** A log in the queue; without `log` it has left. */
-interface FlushTicket {
-  log: { flush(): void } | undefined;
-}
+type Flushed = Pick<EventLog, 'flush'>;
 
 /**
  * Writes the events of all runs of this process by one timer. Runs that are written at a time append in the same turn of the
@@ -339,20 +332,22 @@ interface FlushTicket {
  */
 export class EventFlusher {
   readonly #clock: Clock;
-  /** The one that has waited longest is first. */
-  #queue: FlushTicket[] = [];
+  /** The log that has waited longest is first. */
+  readonly #queue = new Set<Flushed>();
   #isScheduled = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Flushes a log once, soon. To cancel that, remove the log from the ticket, so that nothing holds an ended log. */
-  add(log: { flush(): void }): FlushTicket {
-    const ticket: FlushTicket = { log };
-    this.#queue.push(ticket);
+  /** Flushes a log once, soon. */
+  add(log: Flushed): void {
+    this.#queue.add(log);
     this.#schedule();
-    return ticket;
+  }
+
+  delete(log: Flushed): void {
+    this.#queue.delete(log);
   }
 
   #schedule(): void {
@@ -363,10 +358,10 @@ export class EventFlusher {
 
   #flush(): void {
     this.#isScheduled = false;
-    const waiting = this.#queue.filter(({ log }) => log !== undefined);
-    const due = Math.max(runsPerFlush, Math.ceil(waiting.length / maxFlushes));
-    this.#queue = waiting.slice(due);
-    if (this.#queue.length > 0) this.#schedule();
-    for (const { log } of waiting.slice(0, due)) log?.flush();
+    const due = Math.max(runsPerFlush, Math.ceil(this.#queue.size / maxFlushes));
+    const logs = [...this.#queue].slice(0, due);
+    for (const log of logs) this.#queue.delete(log);
+    if (this.#queue.size > 0) this.#schedule();
+    for (const log of logs) log.flush();
   }
 }

@@ -1,4 +1,4 @@
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { hasStatus, isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
 import { backoff, type Clock } from '../../core/time.ts';
 import type { Scope } from '../../store/contract/store.ts';
@@ -25,7 +25,7 @@ export async function retryWhileUnavailable<Value>(
 
 /** Whether a store could not be reached. It may have done what it was asked to do all the same. */
 export function isUnavailable(error: unknown): boolean {
-  return isWaymarkError(error) && error.status === 'UNAVAILABLE';
+  return hasStatus(error, 'UNAVAILABLE');
 }
 
 /** Whether a request has certainly not reached the store. */
@@ -72,7 +72,7 @@ export async function onSnapshot<Value>(
   try {
     return await work;
   } catch (error) {
-    const isUnknown = isWaymarkError(error) && error.status === 'NOT_FOUND';
+    const isUnknown = hasStatus(error, 'NOT_FOUND');
     throw isUnknown ? await unknownSnapshot(spec, scope, id, error) : error;
   }
 }

@@ -1,4 +1,4 @@
-import { isWaymarkError, type Status, WaymarkError } from '../../core/error.ts';
+import { hasStatus, type Status, WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import { type Clock, timeoutSignal } from '../../core/time.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
@@ -22,7 +22,7 @@ import type {
 } from '../../store/contract/store.ts';
 import { headMoved } from '../../store/rules/errors.ts';
 import type { AgentStore } from '../spec/spec.ts';
-import type { TurnBase, TurnRequest, TurnStore } from '../spec/turn-store.ts';
+import type { TurnBase, TurnStore } from '../spec/turn-store.ts';
 import type { AgentHost, CachedState } from './host.ts';
 import { retryWhileUnavailable, unknownOutcome, wasNotSent } from './store-errors.ts';
 
@@ -88,13 +88,13 @@ function claimTurnStore(runs: RunSupport, options: TurnStoreOptions): TurnStore 
   return {
     load: (scope, lookup) => runs.load(scope, lookup),
     async begin(scope, given) {
-      const { loaded } = given;
-      const request = withoutLoaded(given);
+      const { loaded, ...request } = given;
       let claim: Claim;
       try {
         claim = await runs.claim(scope, { ...request, ttl, worker: host.worker });
       } catch (error) {
-        if (isRefusal(error) || wasNotSent(error)) throw error;
+        // It was refused, and so is certainly not written.
+        if (hasStatus(error, ...refusals) || wasNotSent(error)) throw error;
         // It may have been written all the same.
         claim = await takeBackClaim(runs, scope, request, { error, clock, ttl });
       }
@@ -138,7 +138,7 @@ function claimTurnStore(runs: RunSupport, options: TurnStoreOptions): TurnStore 
   };
 }
 
-const refusals: ReadonlySet<Status> = new Set([
+const refusals: readonly Status[] = [
   'ABORTED',
   'NOT_FOUND',
   'INVALID_ARGUMENT',
@@ -147,18 +147,7 @@ const refusals: ReadonlySet<Status> = new Set([
   // A damaged or full store.
   'DATA_LOSS',
   'RESOURCE_EXHAUSTED',
-]);
-
-/** Whether a claim was refused, and so certainly not written. */
-function isRefusal(error: unknown): boolean {
-  return isWaymarkError(error) && refusals.has(error.status);
-}
-
-function withoutLoaded(request: TurnRequest): Omit<TurnRequest, 'loaded'> {
-  if (request.loaded === undefined) return request;
-  const { loaded: _, ...rest } = request;
-  return rest;
-}
+];
 
 /**
  * Takes back a claim whose answer was lost, and throws the error that it was lost with. An attached run would only be waited
@@ -184,14 +173,15 @@ async function takeBackClaim(
         await release();
         return false;
       } catch (cause) {
-        if (!isWaymarkError(cause) || cause.status !== 'ABORTED') throw cause;
+        if (!hasStatus(cause, 'ABORTED')) throw cause;
         // It was never written, or another worker has already taken it over.
         return (await runs.getRun(scope, runId)) !== undefined;
       }
     });
     if (!isOpen) throw error;
   } catch (cause) {
-    throw cause === error || isKnown(cause) ? cause : unknownOutcome(runId, cause);
+    const isKnown = hasStatus(cause, 'ALREADY_EXISTS');
+    throw cause === error || isKnown ? cause : unknownOutcome(runId, cause);
   } finally {
     over.release();
   }
@@ -208,10 +198,6 @@ async function handOverWritten(runs: RunSupport, scope: Scope, runId: string): P
   throw new WaymarkError('ALREADY_EXISTS', `The run was accepted, as "${runId}".`, {
     details: { request: { runId, sessionId } },
   });
-}
-
-function isKnown(error: unknown): boolean {
-  return isWaymarkError(error) && error.status === 'ALREADY_EXISTS';
 }
 
 /**

@@ -1,4 +1,4 @@
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { hasStatus, WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
 import { parse } from '../../core/schema/schema.ts';
 import { fitsLookup } from '../../protocol/ids.ts';
@@ -270,15 +270,13 @@ export async function claimAgain(invocation: InvocationState): Promise<ActiveRun
 /** Opens the event log of a claimed run and starts its heartbeat. */
 export function activateRun(
   invocation: InvocationState,
-  options: Pick<InvocationState, 'spec' | 'host'> & {
-    readonly runId: string;
-    readonly turnBase: TurnBase;
-    readonly keys: readonly string[];
-    readonly durable: boolean;
-  },
+  options: Pick<ActiveRun, 'runId' | 'turnBase' | 'keys'> & { readonly durable: boolean },
 ): ActiveRun {
-  const { spec, host, runId, turnBase, keys, durable } = options;
-  const { store } = spec;
+  const { runId, turnBase, keys, durable } = options;
+  const {
+    host,
+    spec: { store },
+  } = invocation;
   const ref = turnBase.run;
   const log = host.logs.open({ runId, scope: invocation.scope, attempt: ref?.attempt ?? 1 });
   if (durable && ref !== undefined && store?.events !== undefined) log.writeTo(store.events, ref);
@@ -378,7 +376,7 @@ async function claimPosition(invocation: InvocationState, request: TurnRequest):
   try {
     return await spec.turnStore.begin(scope, request);
   } catch (error) {
-    const busy = isWaymarkError(error) && error.status === 'ABORTED';
+    const busy = hasStatus(error, 'ABORTED');
     if (!busy || spec.concurrency === 'reject') throw error;
     // A caller that expects a head wants this session, not a fork of it.
     const isNamed = invocation.progress.turnsBegun === 0 && invocation.request.ifHead !== undefined;
@@ -392,17 +390,9 @@ function enterRun(
   { runId, mode, requests = [] }: TurnRequest,
   turnBase: TurnBase,
 ): ActiveRun {
-  const { spec, host } = invocation;
   takePosition(invocation, turnBase);
   const keys = requests.map(({ key }) => key);
-  return activateRun(invocation, {
-    runId,
-    turnBase,
-    keys,
-    durable: mode !== 'attached',
-    spec,
-    host,
-  });
+  return activateRun(invocation, { runId, turnBase, keys, durable: mode !== 'attached' });
 }
 
 /** Moves the invocation to where the claim says the session stands. */

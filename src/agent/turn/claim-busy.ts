@@ -1,5 +1,5 @@
 import { raceSignal } from '../../core/async/signal.ts';
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { hasStatus, WaymarkError } from '../../core/error.ts';
 import { runningOf } from '../../store/rules/errors.ts';
 import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';
 import type { InvocationState } from './invocation-state.ts';
@@ -34,7 +34,7 @@ async function waitAndClaim(
     try {
       return await spec.turnStore.begin(scope, request);
     } catch (error) {
-      if (!isWaymarkError(error) || error.status !== 'ABORTED') throw error;
+      if (!hasStatus(error, 'ABORTED')) throw error;
       running = runningOf(error);
       if (running === undefined && request.expectHead !== undefined) throw error;
     }

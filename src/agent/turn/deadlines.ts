@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { subAgentRequests } from '../../api/interrupts.ts';
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { hasStatus, WaymarkError } from '../../core/error.ts';
 import { toolReplay } from '../../generate/hooks.ts';
 import { latestDeadline } from '../../generate/tool/tool-context.ts';
 import type { ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
@@ -45,7 +45,7 @@ export async function armDeadline(invocation: InvocationState, snapshotId: strin
   );
   await claim.catch((error: unknown) => {
     // Stored by an earlier attempt to save the turn, perhaps with an earlier deadline: it is compared with the saved turn then.
-    if (!isWaymarkError(error) || error.status !== 'ABORTED') throw error;
+    if (!hasStatus(error, 'ABORTED')) throw error;
   });
 }
 

@@ -1,4 +1,4 @@
-import { isWaymarkError, toErrorBody, WaymarkError } from '../../core/error.ts';
+import { hasStatus, toErrorBody, WaymarkError } from '../../core/error.ts';
 import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { Chunk, FinishReason, Input, Output } from '../../protocol/turn.ts';
 import type { RequestRecord, RunEvent, RunRef, StateBase } from '../../store/contract/store.ts';
@@ -313,7 +313,7 @@ async function commitEnd(
     });
     return snapshot;
   } catch (error) {
-    if (isWaymarkError(error) && error.status === 'ABORTED') return undefined;
+    if (hasStatus(error, 'ABORTED')) return undefined;
     throw error;
   }
 }

@@ -1,15 +1,9 @@
-import { abortError } from '../../core/async/signal.ts';
+import { raceSignal } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { checkArtifactName, fileHashOf, filePart } from '../../protocol/artifacts.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { NewFile, OpenedFile, OpenFileOptions, SessionFiles } from '../../session/session.ts';
-import type {
-  FileHolder,
-  FilePlace,
-  FileSupport,
-  OpenFile,
-  StoredFile,
-} from '../../store/contract/store.ts';
+import type { FileHolder, FilePlace, FileSupport, OpenFile } from '../../store/contract/store.ts';
 import { damagedFile } from '../../store/rules/file-pieces.ts';
 import { maxFileSize } from '../../store/rules/size-limits.ts';
 import type { AgentSpec } from '../spec/spec.ts';
@@ -30,12 +24,23 @@ async function saveFile(invocation: InvocationState, file: NewFile): Promise<Art
   const files = filesOf(spec);
   const ref = run?.turnBase.run;
   if (ref === undefined || working.isClosed) throw outsideTurn();
-  const most = file.maxSize ?? spec.limits.session?.fileSize ?? maxFileSize;
-  const source = new Source(data, { name, most, signal: control.signal });
+  let failure: unknown;
+  const pieces = boundedPieces(data, {
+    name,
+    maxSize: file.maxSize ?? spec.limits.session?.fileSize ?? maxFileSize,
+    signal: control.signal,
+    onError: (error) => {
+      failure = error;
+    },
+  });
   const stored = await markingLost(invocation, () =>
-    source.orFailure(() => files.write({ scope, run: ref } satisfies FileHolder, source.pieces())),
+    files.write({ scope, run: ref } satisfies FileHolder, pieces).catch((error: unknown) => {
+      // An error of the source says nothing about the run.
+      if (error !== failure) throw error;
+      return undefined;
+    }),
   );
-  if ('failure' in stored) throw stored.failure;
+  if (stored === undefined) throw failure;
   const contentType = file.contentType ?? typeOf(data);
   const part = filePart({ ...stored, contentType });
   const artifact = { name, parts: [part], ...(metadata && { metadata }) };
@@ -75,73 +80,36 @@ function typeOf(data: NewFile['data']): string {
 }
 
 /** The bytes of a file on their way to the store. Ends with an error when there are too many or the turn is stopped. */
-class Source {
-  readonly #data: NewFile['data'];
-  readonly #name: string;
-  readonly #most: number;
-  readonly #signal: AbortSignal;
-  #failure: { readonly error: unknown } | undefined;
-
-  constructor(
-    data: NewFile['data'],
-    options: { readonly name: string; readonly most: number; readonly signal: AbortSignal },
-  ) {
-    this.#data = data;
-    this.#name = options.name;
-    this.#most = options.most;
-    this.#signal = options.signal;
-  }
-
-  /** The result of storing the pieces, or the error of reading them: that one says nothing about the run. */
-  async orFailure(
-    store: () => Promise<StoredFile>,
-  ): Promise<StoredFile | { readonly failure: unknown }> {
-    try {
-      return await store();
-    } catch (error) {
-      if (this.#failure === undefined || this.#failure.error !== error) throw error;
-      return { failure: error };
+async function* boundedPieces(
+  data: NewFile['data'],
+  { name, maxSize, signal, onError }: PieceOptions,
+): AsyncGenerator<Uint8Array> {
+  const pieces = piecesOf(data);
+  try {
+    let size = 0;
+    for (;;) {
+      const next = await raceSignal(pieces.next(), signal);
+      if (next.done === true) return;
+      const piece = next.value;
+      if (!(piece instanceof Uint8Array)) throw notBytes(name);
+      size += piece.length;
+      if (size > maxSize) throw tooLarge(name, maxSize);
+      yield piece;
     }
+  } catch (error) {
+    onError(error);
+    throw error;
+  } finally {
+    // Not awaited: a source that is stuck must not hold up a turn that was stopped.
+    pieces.return?.(undefined)?.then(undefined, () => {});
   }
+}
 
-  async *pieces(): AsyncGenerator<Uint8Array> {
-    const pieces = piecesOf(this.#data);
-    try {
-      let size = 0;
-      for (;;) {
-        const next = await this.#orStopped(pieces.next());
-        if (next.done === true) return;
-        const piece = next.value;
-        if (!(piece instanceof Uint8Array)) throw notBytes(this.#name);
-        size += piece.length;
-        if (size > this.#most) throw tooLarge(this.#name, this.#most);
-        yield piece;
-      }
-    } catch (error) {
-      this.#failure = { error };
-      throw error;
-    } finally {
-      // Not awaited: a source that is stuck must not hold up a turn that was stopped.
-      pieces.return?.(undefined)?.then(undefined, () => {});
-    }
-  }
-
-  /** A step of the source, or an error when the turn is stopped before. */
-  async #orStopped<Value>(step: Promise<Value>): Promise<Value> {
-    const signal = this.#signal;
-    if (signal.aborted) {
-      step.catch(() => {});
-      throw abortError(signal);
-    }
-    const { promise: stopped, reject } = Promise.withResolvers<never>();
-    const stop = (): void => reject(abortError(signal));
-    signal.addEventListener('abort', stop, { once: true });
-    try {
-      return await Promise.race([step, stopped]);
-    } finally {
-      signal.removeEventListener('abort', stop);
-    }
-  }
+interface PieceOptions {
+  readonly name: string;
+  readonly maxSize: number;
+  readonly signal: AbortSignal;
+  readonly onError: (error: unknown) => void;
 }
 
 function piecesOf(data: NewFile['data']): AsyncIterator<Uint8Array> {
@@ -179,11 +147,11 @@ function outsideTurn(): WaymarkError {
   );
 }
 
-function tooLarge(name: string, most: number): WaymarkError {
+function tooLarge(name: string, maxSize: number): WaymarkError {
   return new WaymarkError(
     'RESOURCE_EXHAUSTED',
-    `The file "${name}" is larger than ${most} bytes. Raise \`limits.session.fileSize\`, or the \`maxSize\` of the file.`,
-    { details: { limit: 'session.fileSize', most } },
+    `The file "${name}" is larger than ${maxSize} bytes. Raise \`limits.session.fileSize\`, or the \`maxSize\` of the file.`,
+    { details: { limit: 'session.fileSize', most: maxSize } },
   );
 }
 

@@ -1,5 +1,5 @@
 import type { RequestOptions } from '../../api/types.ts';
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { hasStatus, WaymarkError } from '../../core/error.ts';
 import { formerContentHash, sha256 } from '../../core/json/hash.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import { autoPrefix, isName, maxIdLength } from '../../protocol/ids.ts';
@@ -183,7 +183,7 @@ export function requestKey({ owner, agent }: Scope, requestId: string): string {
 
 /** The earlier run with the same request id, if a claim was refused because of it. */
 export function knownRequest(error: unknown): RequestRecord | undefined {
-  if (!isWaymarkError(error) || error.status !== 'ALREADY_EXISTS') return undefined;
+  if (!hasStatus(error, 'ALREADY_EXISTS')) return undefined;
   const { details } = error;
   const request = isJsonObject(details) ? details.request : undefined;
   if (!isJsonObject(request)) return undefined;

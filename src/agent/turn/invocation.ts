@@ -1,4 +1,4 @@
-import { isWaymarkError, toWaymarkError, WaymarkError } from '../../core/error.ts';
+import { hasStatus, toWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { DatesAsText } from '../../core/json/dates.ts';
 import { generateScope } from '../../generate/hooks.ts';
 import type { ToolContext } from '../../generate/tool/tool-context.ts';
@@ -118,9 +118,11 @@ export class Invocation {
       answer?.accept();
       return turn;
     } catch (error) {
-      const isSenders = this.state.run?.detached === undefined && isInputError(error);
+      // Refused for what it says: another one may be taken.
+      const isSenders = hasStatus(error, 'INVALID_ARGUMENT', 'FAILED_PRECONDITION', 'NOT_FOUND');
       answer?.refuse(error);
-      if (answer !== undefined && isSenders) return undefined;
+      if (answer !== undefined && isSenders && this.state.run?.detached === undefined)
+        return undefined;
       throw error;
     }
   }
@@ -280,14 +282,6 @@ export class Invocation {
     this.state.run = undefined;
     this.state.control.markLost();
   }
-}
-
-/** Whether an input was refused for what it says, and another one may be taken. */
-function isInputError(error: unknown): boolean {
-  return (
-    isWaymarkError(error) &&
-    ['INVALID_ARGUMENT', 'FAILED_PRECONDITION', 'NOT_FOUND'].includes(error.status)
-  );
 }
 
 /** The session that a handler gets, with its turn loop. */

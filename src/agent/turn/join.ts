@@ -1,6 +1,6 @@
 import type { EventId } from '../../api/types.ts';
 import { linkSignals } from '../../core/async/signal.ts';
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { hasStatus, WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import { parseEventId } from '../../protocol/ids.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
@@ -164,7 +164,7 @@ export async function followRun(
     }
     return told;
   }).catch((error: unknown) => {
-    if (isWaymarkError(error) && error.status === 'NOT_FOUND') return told;
+    if (hasStatus(error, 'NOT_FOUND')) return told;
     throw error;
   });
 }

@@ -1,5 +1,5 @@
 import { linkSignals } from '../../core/async/signal.ts';
-import { isWaymarkError, type Status, type WaymarkError } from '../../core/error.ts';
+import { hasStatus, type WaymarkError } from '../../core/error.ts';
 import { after } from '../../core/time.ts';
 import type { Output } from '../../protocol/turn.ts';
 import { isUntaken } from '../../store/rules/decide-steer.ts';
@@ -189,8 +189,4 @@ async function whileWaitedFor(
     cancel?.();
     over.release();
   }
-}
-
-function hasStatus(error: unknown, status: Status): boolean {
-  return isWaymarkError(error) && error.status === status;
 }
