@@ -5,7 +5,7 @@ import type { ResolvedOptions } from './options.ts';
 /** Events that are read in a second; a faster agent waits. */
 const perSecond = 2_000;
 /** How many times `maxMessageBytes` its streams may have during one call, all together. */
-const mostTimes = 10;
+const maxTimes = 10;
 /** Milliseconds in which pieces of text are joined. */
 const joinMs = 50;
 
@@ -32,7 +32,7 @@ export class TaskStream {
   /** Counts what has arrived; waits if it came too fast. */
   async onBytes(count: number, signal: AbortSignal): Promise<void> {
     this.#bytes += count;
-    const most = this.#options.maxMessageBytes * mostTimes;
+    const most = this.#options.maxMessageBytes * maxTimes;
     if (this.#bytes > most) throw this.#tooMuch(`more than ${most} bytes of events`);
     const left = 1_000 - (performance.now() - this.#since);
     if (left > 0 && this.#events < perSecond) return;

@@ -68,7 +68,7 @@ const handle = v.object({
 });
 export interface TaskHandle extends v.InferOutput<typeof handle> {}
 
-const longestMessage = 4_000;
+const maxMessageLength = 4_000;
 
 /** The data of the tool's interrupt: the question for a person, the schema of the answer, and the task. */
 export function interruptData(task: RemoteTask): Json {
@@ -85,7 +85,7 @@ export function interruptData(task: RemoteTask): Json {
   untrustedSchema(schema);
   return toJson(
     {
-      message: message.slice(0, longestMessage),
+      message: message.slice(0, maxMessageLength),
       schema,
       a2a: { taskId, contextId: contextId || undefined, keys: keys.length > 0 ? keys : undefined },
     },

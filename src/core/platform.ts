@@ -113,7 +113,7 @@ export function letOthersRun(): Promise<void> {
   return new Promise((resolve) => afterThisTurn(resolve));
 }
 
-const longestBlock = 10;
+const maxBlockMs = 10;
 let lastBreak = 0;
 
 /**
@@ -122,7 +122,7 @@ let lastBreak = 0;
  */
 export function takeBreak(): Promise<void> | undefined {
   const now = performance.now();
-  if (now - lastBreak < longestBlock) return undefined;
+  if (now - lastBreak < maxBlockMs) return undefined;
   lastBreak = now;
   return letOthersRun();
 }

@@ -27,9 +27,9 @@ import { FollowedTask, isLegacyTask, mayBeTask, type ServerToolCall } from './ta
 type Result = CallToolResult | InputRequiredResult;
 
 // However much progress a server reports.
-const longestCallMs = 30 * 60_000;
+const maxCallMs = 30 * 60_000;
 // Rounds in which a server only wants its own state back.
-const mostRounds = 10;
+const maxRounds = 10;
 
 /** The answer of a server to a call, or the task that it has started. As JSON: it is stored with the run. */
 type Begun = { readonly result: CallToolResult } | { readonly taskId: string };
@@ -169,7 +169,7 @@ async function callModern(
 ): Promise<CallToolResult> {
   const { server } = call.about;
   let { requestState, answers } = before;
-  for (let round = 0; round < mostRounds; round++) {
+  for (let round = 0; round < maxRounds; round++) {
     const inputResponses = Object.keys(answers).length > 0 ? toResponses(answers) : undefined;
     const result = await request(call, open, context, defined({ inputResponses, requestState }));
     if (!isInputRequired(result)) return result;
@@ -180,7 +180,7 @@ async function callModern(
   }
   throw new WaymarkError(
     'RESOURCE_EXHAUSTED',
-    `MCP server "${server}" gave no result for "${call.definition.name}" in ${mostRounds} rounds.`,
+    `MCP server "${server}" gave no result for "${call.definition.name}" in ${maxRounds} rounds.`,
   );
 }
 
@@ -238,7 +238,7 @@ async function request(
           signal,
           timeout: about.timeout,
           resetTimeoutOnProgress: true,
-          maxTotalTimeout: longestCallMs,
+          maxTotalTimeout: maxCallMs,
           // A server may take a client that wants to see progress for one that wants no task.
           ...(!about.tasks && { onprogress: (report) => progress.report(report) }),
           // Without the output schema: the package would also ask it of a result that asks for input.

@@ -9,7 +9,7 @@ export interface FailedCall {
   readonly signal?: AbortSignal | undefined;
 }
 
-const longestMessage = 2_000;
+const maxMessageLength = 2_000;
 
 /**
  * Something that the client package threw, as an error for the model and for `onError`. What the server itself said goes to
@@ -20,7 +20,7 @@ export function toMcpError(error: unknown, call: FailedCall): WaymarkError {
   if (isWaymarkError(error)) return error;
   const { server, doing } = call;
   const who = `MCP server "${server}"`;
-  const text = messageOf(error).slice(0, longestMessage);
+  const text = messageOf(error).slice(0, maxMessageLength);
   const code = codeOf(error);
   if (typeof code === 'number') {
     const status: Status = code === -32602 || code === -32601 ? 'INVALID_ARGUMENT' : 'UNKNOWN';

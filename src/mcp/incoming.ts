@@ -7,7 +7,7 @@ import * as v from 'valibot';
 import { WaymarkError } from '../core/error.ts';
 
 /** The most notifications of a server in a second: more than a client can read. */
-const mostNotifications = 2_000;
+const maxNotifications = 2_000;
 
 /** The most tools of one server, and how long they may be as JSON, all together. */
 const toolLimits = { count: 1_000, length: 2_097_152 } as const;
@@ -54,7 +54,7 @@ export function filterIncoming(
       notifications = 0;
     }
     notifications += 1;
-    return notifications > mostNotifications;
+    return notifications > maxNotifications;
   };
   transport.onmessage = (message, extra) => {
     if (isEnded) return;
@@ -63,7 +63,7 @@ export function filterIncoming(
     } else if ('id' in message || !isTooMany()) receive?.(message, extra);
     else {
       isEnded = true;
-      end(`sent more than ${mostNotifications} notifications in a second`);
+      end(`sent more than ${maxNotifications} notifications in a second`);
     }
   };
   return {

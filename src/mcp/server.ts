@@ -9,7 +9,7 @@ import type { McpServer, McpUrl } from './options.ts';
 import { listTools, type ServerTool, toTools } from './tools.ts';
 
 const defaultTtlMs = 300_000;
-const longestTtlMs = 86_400_000;
+const maxTtlMs = 86_400_000;
 
 /** One server: its connection, and its tools as they were last listed. */
 export class Server {
@@ -110,7 +110,7 @@ export class Server {
     };
     this.#known = toTools(tools, about, report);
     const isCurrent = changes === this.#changes;
-    this.#validUntil = isCurrent ? this.#now() + Math.min(Math.max(ttlMs, 0), longestTtlMs) : 0;
+    this.#validUntil = isCurrent ? this.#now() + Math.min(Math.max(ttlMs, 0), maxTtlMs) : 0;
     return this.#known;
   }
 
@@ -130,19 +130,19 @@ function isMistake(error: unknown): boolean {
 
 /**
  * A server as each user sees it: one connection for all of them, or one for each. A server of 2025 holds a stream open for each
- * connection, so the least recently used ones beyond `mostUsers` are closed, unless they are in use.
+ * connection, so the least recently used ones beyond `maxUsers` are closed, unless they are in use.
  */
 export class Servers {
   readonly name: string;
   readonly #options: McpServer;
   readonly #userOf: McpUrl['user'];
-  readonly #mostUsers: number;
+  readonly #maxUsers: number;
   /** By user, the least recently used first. Under no name: the one for all users. */
   readonly #servers = new Map<string | undefined, Server>();
 
-  constructor(name: string, options: McpServer, mostUsers = 500) {
+  constructor(name: string, options: McpServer, maxUsers = 500) {
     this.name = name;
-    this.#mostUsers = mostUsers;
+    this.#maxUsers = maxUsers;
     this.#options = options;
     this.#userOf = 'url' in options ? options.user : undefined;
   }
@@ -192,7 +192,7 @@ export class Servers {
   }
 
   #releaseOldest(latest: Server): void {
-    let surplus = this.#servers.size - this.#mostUsers;
+    let surplus = this.#servers.size - this.#maxUsers;
     if (surplus <= 0) return;
     for (const [user, server] of this.#servers) {
       if (server === latest || server.isInUse) continue;

@@ -63,7 +63,7 @@ const taskState = v.looseObject({
 });
 type TaskState = v.InferOutput<typeof taskState>;
 
-const longestTaskMs = 24 * 60 * 60_000;
+const maxTaskMs = 24 * 60 * 60_000;
 const retryDelays = { baseMs: 500, maxMs: 10_000 };
 const cancelTimeoutMs = 5_000;
 
@@ -97,7 +97,7 @@ export class FollowedTask {
         answeredAt = clock.now();
         said = this.#show(state, said);
       }
-      if (clock.now() - begun > longestTaskMs) throw this.#tooLong();
+      if (clock.now() - begun > maxTaskMs) throw this.#tooLong();
       const delay = state === undefined ? backoff(failures, retryDelays) : intervalOf(state);
       await clock.sleep(delay, this.#context.signal);
     }

@@ -45,7 +45,7 @@ async function openProcess(options: McpCommand): Promise<OpenTransport> {
   });
   let output = '';
   transport.stderr?.on('data', (chunk: Uint8Array) => {
-    output = (output + new TextDecoder().decode(chunk)).slice(-longestOutput);
+    output = (output + new TextDecoder().decode(chunk)).slice(-maxOutputLength);
   });
   let pid: number | undefined;
   return {
@@ -65,7 +65,7 @@ async function openProcess(options: McpCommand): Promise<OpenTransport> {
   };
 }
 
-const longestOutput = 2_000;
+const maxOutputLength = 2_000;
 
 // A server should end when its standard input does, which also happens after `kill -9`. This ends the others as well.
 const processes = new Set<number>();

@@ -16,16 +16,16 @@ export interface MessageOptions {
 }
 
 /** The most messages in one page. */
-const longestPage = 1000;
+const maxPageSize = 1000;
 
 /** Throws `INVALID_ARGUMENT` unless a page can be read. Stores, agents and clients all check pages here. */
 export function checkMessagePage(page: MessagePage | undefined): void {
   if (page === undefined) return;
   const { last, before }: { last?: unknown; before?: unknown } = page ?? {};
-  if (!Number.isInteger(last) || (last as number) < 1 || (last as number) > longestPage) {
+  if (!Number.isInteger(last) || (last as number) < 1 || (last as number) > maxPageSize) {
     throw new WaymarkError(
       'INVALID_ARGUMENT',
-      `messages.last must be a whole number from 1 to ${longestPage}, not ${String(last).slice(0, 64)}.`,
+      `messages.last must be a whole number from 1 to ${maxPageSize}, not ${String(last).slice(0, 64)}.`,
     );
   }
   if (before !== undefined && (!Number.isSafeInteger(before) || (before as number) < 0)) {

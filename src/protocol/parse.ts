@@ -7,7 +7,7 @@ import { type Artifact, artifact } from './state.ts';
 import { agentInput, type Input } from './turn.ts';
 
 /** The longest text of one fault: it may echo a key or a value. */
-const longestFault = 300;
+const maxFaultLength = 300;
 
 /**
  * Parses a value from outside; `INVALID_ARGUMENT` names the first fault, and where it is. Parsing stops there: a value
@@ -22,7 +22,7 @@ export function parseShape<Schema extends v.GenericSchema>(
   if (result.success) return result.output;
   const [issue] = result.issues;
   const fault = `${v.getDotPath(issue) ?? what}: ${issue.message}`;
-  const text = fault.length > longestFault ? `${fault.slice(0, longestFault - 1)}…` : fault;
+  const text = fault.length > maxFaultLength ? `${fault.slice(0, maxFaultLength - 1)}…` : fault;
   throw new WaymarkError('INVALID_ARGUMENT', `Not a valid ${what}. ${text}`);
 }
 

@@ -3,7 +3,7 @@ import { type Json, jsonEqual } from '../core/json/json.ts';
 import type { StoreAgent } from './session-data.ts';
 
 /** How many snapshots are read with one request, at most. */
-const mostOfPage = 200;
+const maxPageSize = 200;
 
 /** The end of the timeline of a session, or all of it: read from its end in pages, and kept. */
 export class TimelinePages<Types extends AgentTypes> {
@@ -72,7 +72,7 @@ export class TimelinePages<Types extends AgentTypes> {
     const known = new Map(this.#items.map((snapshot) => [snapshot.snapshotId, snapshot]));
     const items: SnapshotOf<Types>[] = [];
     let cursor = start;
-    let limit = Math.min(mostOfPage, this.#portion);
+    let limit = Math.min(maxPageSize, this.#portion);
     let isOldestFirst = false;
     do {
       const page = await this.#agent.listSnapshots(this.#sessionId, {
@@ -88,9 +88,9 @@ export class TimelinePages<Types extends AgentTypes> {
       cursor = page.next;
       // Indexes may have gaps, so this is at least as many as are missing.
       const missing = Math.max(most - items.length, (items.at(-1)?.index ?? 0) - upTo);
-      if (isOldestFirst) limit = mostOfPage;
+      if (isOldestFirst) limit = maxPageSize;
       else if (missing <= 0) break;
-      else limit = Math.min(mostOfPage, missing);
+      else limit = Math.min(maxPageSize, missing);
     } while (cursor !== undefined);
     return { items: isOldestFirst ? items : items.reverse(), next: cursor };
   }

@@ -123,7 +123,7 @@ function toBadRequest(error: unknown): unknown {
 }
 
 /** Smaller pieces may share their memory with others. */
-const leastFreed = 16_384;
+const minFreed = 16_384;
 
 /**
  * Writes a response of pieces to the connection, and frees the memory of each one when it has been written. Left to garbage collection, tens of megabytes
@@ -138,7 +138,7 @@ async function sendPieces(
   try {
     for await (const piece of pieces) {
       if (!(await write(outgoing, piece))) return;
-      if (piece.length >= leastFreed) piece.buffer.transfer(0);
+      if (piece.length >= minFreed) piece.buffer.transfer(0);
     }
     outgoing.end();
   } catch (error) {

@@ -119,7 +119,7 @@ export function toPlainState(
   options: { readonly sessionId?: string; readonly marks?: Marks } = {},
 ): State {
   const { marks } = options;
-  const messages = marks?.size ? state.history.toArray() : giveOut(state.history);
+  const messages = marks?.size ? state.history.toArray() : toKnownMessages(state.history);
   mark(messages, marks);
   return {
     ...(options.sessionId === undefined ? {} : { sessionId: options.sessionId }),
@@ -155,19 +155,19 @@ function documentsOf(state: Omit<SessionState, 'history'>): Pick<State, 'custom'
   };
 }
 
-/** The histories of the arrays that {@link giveOut} returned. */
-const givenOut = new WeakMap<object, History>();
+/** The histories of the arrays that {@link toKnownMessages} returned. */
+const knownHistories = new WeakMap<object, History>();
 
 /**
  * Messages from which on a history is known again. Comparing fewer takes about a microsecond, and the mark holds 370 bytes:
  * a fifth of what an idle session of a few turns is, and there may be thousands.
  */
-const fewest = 16;
+const minKnownLength = 16;
 
 /** The messages of a history as the caller's own array, by which {@link historyOf} knows it again when it is long. */
-export function giveOut(history: History): Message[] {
+export function toKnownMessages(history: History): Message[] {
   const messages = history.toArray();
-  if (messages.length >= fewest) givenOut.set(messages, history);
+  if (messages.length >= minKnownLength) knownHistories.set(messages, history);
   return messages;
 }
 
@@ -177,7 +177,7 @@ export function giveOut(history: History): Message[] {
  */
 export function historyOf(messages: object): History | undefined {
   if (!Array.isArray(messages)) return undefined;
-  const history = givenOut.get(messages);
+  const history = knownHistories.get(messages);
   return history?.consistsOf(messages) ? history : undefined;
 }
 

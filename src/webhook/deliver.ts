@@ -98,7 +98,7 @@ type PostResult =
   | { readonly status: number }
   | { readonly error: string; readonly isFinal: boolean };
 
-const longestResponse = 65_536;
+const maxResponseLength = 65_536;
 
 /** Posts a body to an address that the rules allow. Follows no redirect and never rejects. */
 export async function post(request: PostRequest, options: PostOptions): Promise<PostResult> {
@@ -137,7 +137,7 @@ function answerOf(request: ClientRequest, body: string): Promise<number> {
       let read = 0;
       response.on('data', (data: Uint8Array) => {
         read += data.length;
-        if (read > longestResponse) done();
+        if (read > maxResponseLength) done();
       });
       response.once('end', done);
       response.once('error', reject);

@@ -12,7 +12,7 @@ export interface DestinationRules {
 /** Resolves a name to all of its addresses. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
-const longestUrl = 2_048;
+const maxUrlLength = 2_048;
 
 /** Parses a URL that requests are sent to; INVALID_ARGUMENT for one that can never be allowed. `what` names it. */
 export function parseDestination(
@@ -22,8 +22,8 @@ export function parseDestination(
 ): URL {
   const refuse = (why: string): WaymarkError =>
     new WaymarkError('INVALID_ARGUMENT', `${what} ${why}`);
-  const parsed = url.length <= longestUrl ? URL.parse(url) : null;
-  if (!parsed) throw refuse(`must be an absolute URL of at most ${longestUrl} characters.`);
+  const parsed = url.length <= maxUrlLength ? URL.parse(url) : null;
+  if (!parsed) throw refuse(`must be an absolute URL of at most ${maxUrlLength} characters.`);
   if (parsed.username !== '' || parsed.password !== '') throw refuse('must not have credentials.');
   if (parsed.protocol === 'https:') return parsed;
   if (parsed.protocol === 'http:' && allowLoopback) return parsed;

@@ -273,10 +273,10 @@ test('S483 the number of spans and the size of calls are bounded, in memory and 
   const problems: unknown[] = [];
   const { file } = await openTraceFile(path, {
     onProblem: (error) => problems.push(error),
-    mostLength: 20_000,
+    maxLength: 20_000,
   });
   const clock = fakeClock();
-  const recorder = createSpanRecorder({ clock, log: file, most: 10, mostContent: 5_000 });
+  const recorder = createSpanRecorder({ clock, log: file, most: 10, maxContent: 5_000 });
   for (let n = 0; n < 300; n++) {
     const span = {
       traceId: 't',

@@ -46,7 +46,7 @@ function settle<Result>(
 }
 
 /** Milliseconds after which a call makes those before it. */
-const longestWait = 0.25;
+const maxWait = 0.25;
 
 let waiting: (() => void)[] = [];
 let since = 0;
@@ -61,7 +61,7 @@ export function gather(fn: () => void): void {
   else if (waiting.push(fn) === 1) {
     since = performance.now();
     afterThisTurn(callAll);
-  } else if (performance.now() - since > longestWait) callAll();
+  } else if (performance.now() - since > maxWait) callAll();
 }
 
 function callAll(): void {

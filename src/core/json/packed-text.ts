@@ -7,14 +7,14 @@
 
 /** The first byte of a packed text is this one or larger. */
 export const packedMark = 0x10;
-const longestStart = 255;
+const maxStartLength = 255;
 
 const printable = /^[\x20-\x7e]*$/;
 const base64 = /^[A-Za-z0-9+/]+$/;
 
 /** A piece of a data URL as bytes; `undefined` when it is not base64, or not worth it. */
 export function packText(text: string): Uint8Array<ArrayBuffer> | undefined {
-  const start = text.lastIndexOf(',', longestStart - 1) + 1;
+  const start = text.lastIndexOf(',', maxStartLength - 1) + 1;
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
   const digits = text.slice(start, text.length - padding);
   if (!base64.test(digits) || !printable.test(text.slice(0, start))) return undefined;
@@ -42,12 +42,12 @@ export function unpackText(packed: Uint8Array): string {
 }
 
 // More arguments than this may be too many for a call.
-const mostArguments = 8192;
+const maxArguments = 8192;
 
 function binary(bytes: Uint8Array, from: number): string {
   let text = '';
-  for (let at = from; at < bytes.length; at += mostArguments) {
-    text += String.fromCharCode(...bytes.subarray(at, at + mostArguments));
+  for (let at = from; at < bytes.length; at += maxArguments) {
+    text += String.fromCharCode(...bytes.subarray(at, at + maxArguments));
   }
   return text;
 }

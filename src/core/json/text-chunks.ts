@@ -129,7 +129,7 @@ function commonEnd(
 
 // A list of hashes is cut behind one that ends like this, so that lists are about 32 long.
 const cut = /[0-7]0$/;
-const longestList = 128;
+const maxListLength = 128;
 
 /** A list of chunks or of lists, by their hashes. */
 export interface HashList {
@@ -147,7 +147,7 @@ export function hashLists(hashes: readonly string[]): readonly HashList[] {
     let from = 0;
     for (let at = 0; at < items.length; at++) {
       const isLast = at === items.length - 1;
-      if (!isLast && !cut.test(items[at] ?? '') && at - from + 1 < longestList) continue;
+      if (!isLast && !cut.test(items[at] ?? '') && at - from + 1 < maxListLength) continue;
       const group = items.slice(from, at + 1);
       const hash = sha256Hex(`${level}:${group.join(',')}`);
       lists.push({ hash, level, items: group });
@@ -187,7 +187,7 @@ export interface ChunkedText {
 }
 
 // Strings cannot be keys of a WeakMap, so those used last are held, up to this many code units in all.
-const mostHeldLength = 8 * 1024 * 1024;
+const maxHeldLength = 8 * 1024 * 1024;
 
 const chunkedTexts = new Map<string, ChunkedText>();
 let heldLength = 0;
@@ -220,7 +220,7 @@ function rememberText(text: string, chunked: ChunkedText): void {
   chunkedTexts.set(text, chunked);
   heldLength += text.length;
   for (const oldest of chunkedTexts.keys()) {
-    if (heldLength <= mostHeldLength || oldest === text) return;
+    if (heldLength <= maxHeldLength || oldest === text) return;
     chunkedTexts.delete(oldest);
     heldLength -= oldest.length;
   }

@@ -198,7 +198,7 @@ function outputOf(result: StandardSchemaV1.Result<unknown>, what: string): unkno
 
 /** The most issues that an error lists, and the longest text of one. */
 const maxIssues = 20;
-const longestIssue = 500;
+const maxIssueLength = 500;
 
 function misfit(
   issues: readonly SchemaIssue[],
@@ -221,7 +221,7 @@ function misfit(
 }
 
 function cut(text: string): string {
-  return text.length > longestIssue ? `${text.slice(0, longestIssue - 1)}…` : text;
+  return text.length > maxIssueLength ? `${text.slice(0, maxIssueLength - 1)}…` : text;
 }
 
 function noSchema(): WaymarkError {

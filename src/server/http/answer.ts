@@ -54,13 +54,13 @@ export function addSafetyHeaders(headers: Headers): void {
 }
 
 /** The longest message that leaves the server; what echoes an input is cut. */
-const longestMessage = 400;
+const maxMessageLength = 400;
 
 /** An error as it leaves the server: a short message, and never the text of an unknown exception. */
 export function toWireError(error: unknown): ErrorBody {
   const body = toErrorBody(error);
-  if (body.message.length <= longestMessage) return body;
-  return { ...body, message: `${body.message.slice(0, longestMessage - 1)}…` };
+  if (body.message.length <= maxMessageLength) return body;
+  return { ...body, message: `${body.message.slice(0, maxMessageLength - 1)}…` };
 }
 
 /** The HTTP status of an error body. */

@@ -156,7 +156,7 @@ export type Identify = (request: Request, address: string | undefined) => Caller
 
 /** How many credentials that were accepted are remembered, and up to which length. */
 const maxKnown = 1000;
-const longestKnown = 4096;
+const maxKnownLength = 4096;
 
 /**
  * Authenticates through the `auth` hook. An address with too many failures in a minute is refused without asking the
@@ -209,7 +209,7 @@ function remember(known: Set<string>, credential: string): void {
 
 function credentialOf({ headers }: Request): string | undefined {
   const credential = headers.get('authorization') ?? headers.get('cookie') ?? undefined;
-  return credential && credential.length <= longestKnown ? credential : undefined;
+  return credential && credential.length <= maxKnownLength ? credential : undefined;
 }
 
 /** Whether `auth` did not let a request through, because it refused or failed; what may pass, such as UNAVAILABLE, is no answer. */

@@ -208,7 +208,7 @@ interface JsonBounds {
 }
 
 /** The longest number or gap: no writer of JSON makes one, and reading millions of digits takes a tenth of a second. */
-const longestToken = 10_000;
+const maxTokenLength = 10_000;
 
 /** Says which bound a JSON text exceeds. Reads the text only, so that nothing large is built before it is refused. */
 export function exceededBound(
@@ -230,7 +230,7 @@ export function exceededBound(
     } else if (code === closeArray || code === closeObject) {
       depth--;
     } else {
-      if (at - tokenAt > longestToken) return 'token';
+      if (at - tokenAt > maxTokenLength) return 'token';
       continue;
     }
     tokenAt = at + 1;

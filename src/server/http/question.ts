@@ -17,7 +17,7 @@ export interface Question {
   readonly decline: Interrupt['decline'];
 }
 
-const longestMessage = 2000;
+const maxMessageLength = 2000;
 
 /** The interrupts of a snapshot as questions. */
 export async function questionsOf(
@@ -31,7 +31,7 @@ export async function questionsOf(
     const { kind, schema } = askedBy(interrupt, tool);
     return {
       key: `${snapshotId}:${interrupt.ref ?? interrupt.toolName}`,
-      message: messageOf(interrupt).slice(0, longestMessage),
+      message: messageOf(interrupt).slice(0, maxMessageLength),
       form: kind === 'approval' ? approval : formFor(schema),
       // Only a clear yes is a yes.
       accept: (value) => answerBy(interrupt, tool, value) ?? interrupt.decline(),

@@ -181,7 +181,7 @@ type SessionOf = (agent: Agent, snapshotId: string, caller: Caller) => Promise<s
 const maxKnown = 10_000;
 
 // A state can be long, and is not needed.
-const leastOfState = { messages: { last: 1 } };
+const lastMessageOnly = { messages: { last: 1 } };
 
 /** Reads the session of a snapshot from the agent's store, once for each snapshot. */
 export function createSessionOf(): SessionOf {
@@ -193,7 +193,7 @@ export function createSessionOf(): SessionOf {
     const remembered = known.get(key);
     if (remembered !== undefined) return remembered;
     const { store } = internalsOf(agent).spec;
-    const sessionId = (await store?.getSnapshot(scope, { snapshotId }, leastOfState))?.sessionId;
+    const sessionId = (await store?.getSnapshot(scope, { snapshotId }, lastMessageOnly))?.sessionId;
     if (sessionId === undefined) return undefined;
     known.set(key, sessionId);
     const [oldest] = known.size > maxKnown ? known.keys() : [];

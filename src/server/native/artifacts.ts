@@ -11,7 +11,7 @@ import { openCall, paramOf, type RequestContext } from '../http/server-context.t
 import type { NativeOperation } from './operation.ts';
 
 // The messages are not needed.
-const least = { messages: { last: 1 } };
+const lastMessageOnly = { messages: { last: 1 } };
 
 const header = {
   Range: { description: 'One range of bytes.', schema: { type: 'string' } },
@@ -45,7 +45,7 @@ async function answerArtifact(
 ): Promise<Response> {
   const name = paramOf(c, 'artifact');
   const { agent, options } = await openCall(c, operation, lookup);
-  const snapshot = await agent.getSnapshot(lookup, { ...options, ...least });
+  const snapshot = await agent.getSnapshot(lookup, { ...options, ...lastMessageOnly });
   const found = snapshot?.state?.artifacts?.find((artifact) => artifact.name === name);
   if (snapshot === undefined || found === undefined) throw notFound('artifact', name);
   const file = await internalsOf(agent).openArtifact(snapshot, found, options.owner);

@@ -21,7 +21,7 @@ const session = { description: 'The session.', schema: 'Session' } as const;
 const snapshot = { description: 'The snapshot.', schema: 'Snapshot' } as const;
 
 // Whether a session is there; its messages are not needed.
-const least = { messages: { last: 1 } };
+const lastMessageOnly = { messages: { last: 1 } };
 
 /**
  * Operations of sessions: list, read, label and delete them. Of their snapshots: list, read, label, compare, restore, fork and
@@ -91,7 +91,7 @@ export const sessionOperations = {
       const { owner, signal } = options;
       const session = await agent.getSession(sessionId, {
         ...defined({ owner, signal }),
-        ...least,
+        ...lastMessageOnly,
       });
       found(session, 'session', sessionId);
       return listed;

@@ -39,8 +39,8 @@ interface FailedTool {
   };
 }
 
-const mostRemembered = 100;
-const mostUsers = 50;
+const maxRemembered = 100;
+const maxUsers = 50;
 
 /**
  * `GET /studio/sources`: the tool sources of the app with their state. `POST /studio/tools/run`: calls one tool. A call that
@@ -73,7 +73,7 @@ export function mountTools(router: Router): void {
 function remember<Value>(runs: Map<string, Value>, id: string, run: Value): void {
   runs.set(id, run);
   const [oldest] = runs.keys();
-  if (runs.size > mostRemembered && oldest !== undefined) runs.delete(oldest);
+  if (runs.size > maxRemembered && oldest !== undefined) runs.delete(oldest);
 }
 
 async function settled(
@@ -115,7 +115,7 @@ function sourcesOf(c: RequestContext): readonly ToolSource[] {
 }
 
 function describeSource(source: ToolSource): object {
-  const connections = source.status?.().slice(-mostUsers).map(describeConnection);
+  const connections = source.status?.().slice(-maxUsers).map(describeConnection);
   return { name: source.name, connections };
 }
 

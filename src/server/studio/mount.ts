@@ -114,12 +114,12 @@ function mountTurns(router: Router, spans: Pick<SpanRecorder, 'turns'>): void {
   });
 }
 
-const mostItems = 200;
+const maxItems = 200;
 
-function limitOf(text = String(mostItems)): number {
+function limitOf(text = String(maxItems)): number {
   const limit = Number(text);
-  if (Number.isInteger(limit) && limit >= 1 && limit <= mostItems) return limit;
-  throw invalid(`limit must be a whole number from 1 to ${mostItems}.`);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= maxItems) return limit;
+  throw invalid(`limit must be a whole number from 1 to ${maxItems}.`);
 }
 
 function toFilter(c: RequestContext): (turn: RecordedTurn) => boolean {

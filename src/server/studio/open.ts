@@ -118,11 +118,11 @@ export async function openTraceFile(
   path: string,
   {
     onProblem,
-    mostLength = 64_000_000,
+    maxLength = 64_000_000,
   }: {
     onProblem(error: unknown): void;
     /** A longer file is rewritten without the lines that no longer count. @default 64000000 */
-    readonly mostLength?: number;
+    readonly maxLength?: number;
   },
 ): Promise<{ readonly file: TraceFile; readonly restored: readonly KeptSpan[] }> {
   const text = await readFile(path, 'utf8').catch(() => '');
@@ -169,7 +169,7 @@ export async function openTraceFile(
   const append = (kept: KeptSpan, all: Iterable<KeptSpan>): void => {
     const line = toLine(kept);
     length += line.length;
-    if (length > mostLength) {
+    if (length > maxLength) {
       replace(all);
     } else if (batch) {
       batch.push(line);

@@ -45,14 +45,14 @@ function decodeOwner(text: string): string {
 }
 
 /** More than a person chooses from; the id of any other owner can be typed. */
-const mostOwners = 500;
+const maxOwners = 500;
 
 async function listOwners(app: ServedApp): Promise<object> {
   const stores = new Set(
     app.agents().flatMap((agent) => internalsOf(agent).spec.store?.timeline ?? []),
   );
   const pages = await Promise.all(
-    [...stores].map((timeline) => timeline.listOwners?.({ limit: mostOwners })),
+    [...stores].map((timeline) => timeline.listOwners?.({ limit: maxOwners })),
   );
   const items = [...new Set(pages.flatMap((page) => page?.items ?? []))].sort();
   return { items, isMore: pages.some((page) => page?.next !== undefined) };

@@ -60,7 +60,7 @@ export function createSpanRecorder({
   log,
   restored = [],
   most = 5_000,
-  mostContent = 32_000_000,
+  maxContent = 32_000_000,
 }: {
   readonly clock: Clock;
   /** Stores the spans beyond this process. */
@@ -70,7 +70,7 @@ export function createSpanRecorder({
   /** @default 5000 */
   readonly most?: number;
   /** In characters of all spans together. @default 32000000 */
-  readonly mostContent?: number;
+  readonly maxContent?: number;
 }): SpanRecorder {
   const kept = new Map<string, KeptSpan>();
   // Spans that have not ended: their attributes and content still change.
@@ -85,7 +85,7 @@ export function createSpanRecorder({
     const before = kept.get(span.span.spanId)?.content?.length ?? 0;
     contentLength += (span.content?.length ?? 0) - before;
     kept.set(span.span.spanId, span);
-    while (kept.size > most || contentLength > mostContent) {
+    while (kept.size > most || contentLength > maxContent) {
       const [oldest] = kept.keys();
       if (oldest === undefined || oldest === span.span.spanId) break;
       remove(oldest);

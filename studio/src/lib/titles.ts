@@ -56,7 +56,7 @@ async function titleFrom(
   parentId: string | undefined,
 ): Promise<string | undefined> {
   // The end of a state is enough for most turns, and much less than a comparison of two states.
-  const snapshot = await agent.getSnapshot({ snapshotId }, { messages: { last: mostOfTurn } });
+  const snapshot = await agent.getSnapshot({ snapshotId }, { messages: { last: maxPerTurn } });
   const { state, messageRange } = snapshot ?? {};
   const turns = toTurns(state?.messages ?? []);
   const isWhole = turns.length > 1 || (messageRange?.from ?? 0) === 0;
@@ -68,4 +68,4 @@ async function titleFrom(
 }
 
 // A turn with more messages than this is rare.
-const mostOfTurn = 20;
+const maxPerTurn = 20;

@@ -14,7 +14,7 @@ import { useFoundSessions } from './use-found-sessions.ts';
 import { useLabels } from './use-labels.ts';
 
 /** At most this many of each group besides sessions. */
-const mostOfGroup = 30;
+const maxInGroup = 30;
 
 /** Agents, sessions, labelled snapshots and commands by their names. */
 export function Palette({
@@ -34,7 +34,7 @@ export function Palette({
   const query = text.trim();
   const sessions = useFoundSessions(agents, query);
   const best = <Item,>(items: readonly Item[], textOf: (item: Item) => string): readonly Item[] =>
-    rank(items, query, textOf).slice(0, mostOfGroup);
+    rank(items, query, textOf).slice(0, maxInGroup);
   const labels = best(useLabels(agents), ({ label }) => label);
   const foundAgents = best(agents, ({ name }) => name);
   const usable = [...useSource(sessionCommands), ...commands].filter(

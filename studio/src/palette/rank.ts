@@ -1,7 +1,7 @@
 import { defaultFilter } from 'cmdk';
 
 /** A weaker match shares only scattered letters. */
-const leastScore = 0.1;
+const minScore = 0.1;
 
 /** The items whose text matches what was typed, the best first; all of them when nothing was. */
 export function rank<Item>(
@@ -12,7 +12,7 @@ export function rank<Item>(
   if (query === '') return items;
   return items
     .map((item) => ({ item, score: defaultFilter(textOf(item), query) }))
-    .filter(({ score }) => score >= leastScore)
+    .filter(({ score }) => score >= minScore)
     .sort((a, b) => b.score - a.score)
     .map(({ item }) => item);
 }

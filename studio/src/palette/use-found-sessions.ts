@@ -3,7 +3,7 @@ import type { AgentInfo, SessionInfo } from '../../../src/client/index.ts';
 import { agentOf } from '../lib/server.ts';
 
 /** At most this many sessions are shown; more words find fewer. */
-const mostFound = 8;
+const maxFound = 8;
 
 /** How long to wait for the next letter before the store is asked, in milliseconds. */
 const pause = 120;
@@ -32,7 +32,7 @@ async function findSessions(
   agents: readonly AgentInfo[],
   query: string,
 ): Promise<readonly SessionInfo[]> {
-  const options = { limit: mostFound, ...(query !== '' && { query }) };
+  const options = { limit: maxFound, ...(query !== '' && { query }) };
   const pages = await Promise.all(
     agents
       .filter(({ metadata }) => metadata.timeline)
@@ -47,5 +47,5 @@ async function findSessions(
   return pages
     .flat()
     .sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1))
-    .slice(0, mostFound);
+    .slice(0, maxFound);
 }

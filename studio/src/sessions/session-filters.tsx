@@ -40,7 +40,7 @@ export function SessionFilters({
 }
 
 /** Counting stops here: the number says how much there is to do, not how much there is. */
-const mostCounted = 50;
+const maxCounted = 50;
 
 function useCounts(agent: RemoteAgent): ReadonlyMap<SessionFilterName, string> {
   const { beat } = useSource(pulse);
@@ -49,7 +49,7 @@ function useCounts(agent: RemoteAgent): ReadonlyMap<SessionFilterName, string> {
   useEffect(() => {
     let isCurrent = true;
     const count = async (name: (typeof names)[number]): Promise<[SessionFilterName, string]> => {
-      const page = await agent.listSessions({ limit: mostCounted, [name]: true });
+      const page = await agent.listSessions({ limit: maxCounted, [name]: true });
       return [name, `${page.items.length}${page.next === undefined ? '' : '+'}`];
     };
     Promise.all(names.map(count)).then(

@@ -6,7 +6,7 @@ import { costText, totalTokens } from '../lib/usage.ts';
 import { PageHeader } from '../shell/page-header.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { TableFrame } from '../ui/table-frame.tsx';
-import { mostSessions, type UsageGroup, type UsageRow, useUsage } from './use-usage.ts';
+import { maxSessions, type UsageGroup, type UsageRow, useUsage } from './use-usage.ts';
 
 const groups: readonly { readonly by: UsageGroup; readonly name: string }[] = [
   { by: 'day', name: 'Day' },
@@ -65,7 +65,7 @@ export function UsageView({ agents }: { readonly agents: readonly AgentInfo[] })
             <UsageTable by={by} rows={sums.rows} />
           )}
           {by === 'session' && (
-            <p className="quiet">The {mostSessions} sessions that changed last.</p>
+            <p className="quiet">The {maxSessions} sessions that changed last.</p>
           )}
         </>
       )}

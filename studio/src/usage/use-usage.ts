@@ -25,7 +25,7 @@ export interface UsageSums {
 }
 
 /** Sessions are summed up one by one, so only the latest are. */
-export const mostSessions = 30;
+export const maxSessions = 30;
 
 /** The usage since a day; `none` where no store counts it, `undefined` until it is known. */
 export function useUsage(
@@ -97,7 +97,7 @@ async function sessionRows(
       .filter(({ metadata }) => metadata.timeline)
       .map(({ name }) =>
         agentOf(name)
-          .listSessions({ limit: mostSessions })
+          .listSessions({ limit: maxSessions })
           .then(({ items }) => items)
           .catch(() => []),
       ),
@@ -105,7 +105,7 @@ async function sessionRows(
   const latest = lists
     .flat()
     .sort((a, b) => b.updatedAt.localeCompare(a.updatedAt))
-    .slice(0, mostSessions);
+    .slice(0, maxSessions);
   const rows = await Promise.all(latest.map((session) => sessionRow(session, since)));
   return rows.flat();
 }

@@ -70,7 +70,7 @@ const selectMarks = statement<{ idx: number; body: string }>(
 // Higher than any index.
 const end = 2 ** 31 - 1;
 const firstBatch = 64;
-const largestBatch = 4096;
+const maxBatch = 4096;
 
 /**
  * The snapshots of a session that can have left a mark at positions `[from, to)`, the newest first. The first one on the
@@ -86,7 +86,7 @@ export function* marksWithin(
   const limits = new Map(levels.map(({ branch, limit }) => [branch, limit]));
   const isLast = ([rowId, , branch, length, , , leavesMark]: MarkRow): boolean =>
     leavesMark === 1 && length <= from && rowId <= (limits.get(branch) ?? -1);
-  for (let [before, size] = [end, firstBatch]; ; size = Math.min(size * 4, largestBatch)) {
+  for (let [before, size] = [end, firstBatch]; ; size = Math.min(size * 4, maxBatch)) {
     const rows = yield* all(selectMarks, session, before, size, to);
     const marks = rows.map(({ body }) => JSON.parse(body) as MarkRow);
     found.push(...marks);

@@ -57,13 +57,13 @@ export function iso(time: number): string {
 }
 
 /** Smaller ones are not worth it, or share their memory. */
-const leastFreed = 16_384;
+const minFreed = 16_384;
 
 /**
  * Gives the memory of bytes back at once that nothing else uses: V8 lets tens of megabytes of them pile up before it collects them. They are
  * empty after that.
  */
 export function freeBytes({ buffer, byteLength }: Uint8Array): void {
-  if (!(buffer instanceof ArrayBuffer) || byteLength < leastFreed) return;
+  if (!(buffer instanceof ArrayBuffer) || byteLength < minFreed) return;
   if (buffer.byteLength === byteLength) buffer.transfer(0);
 }
