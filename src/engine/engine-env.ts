@@ -12,8 +12,8 @@ import {
 } from '../store/contract/store.ts';
 import type { ClaimedRun, DeadLetter, EngineEnv } from './engine.ts';
 import { givenUpError } from './given-up.ts';
-import { byStore, createRecovery, takeSuspects } from './recovery.ts';
-import { createSuspects } from './suspects.ts';
+import { byStore, createRecovery } from './recovery.ts';
+import { Suspects } from './suspects.ts';
 
 /** Creates the view of an app that its engine works with. */
 export function createEngineEnv(
@@ -21,7 +21,7 @@ export function createEngineEnv(
   agents: () => readonly Agent[],
   attempts: number,
 ): EngineEnv {
-  const suspects = createSuspects(host.clock, attempts);
+  const suspects = new Suspects(host.clock, attempts);
   host.closing.addEventListener('abort', () => suspects.close(), { once: true });
   const agentOf = (name: string): Agent | undefined => agents().find((each) => each.name === name);
   const claimed = (agent: Agent, taken: TakenRun): ClaimedRun => ({
@@ -49,7 +49,7 @@ export function createEngineEnv(
   ): Promise<readonly ClaimedRun[]> => {
     const limit = request.runIds.length;
     const wanted = { ...request, agents: names, ttl: host.ttl, limit };
-    return (await takeSuspects(runs, wanted, suspects)).flatMap((each) => {
+    return (await suspects.take(runs, wanted)).flatMap((each) => {
       const agent = agentOf(each.run.scope.agent);
       return agent === undefined ? [] : [claimed(agent, each)];
     });

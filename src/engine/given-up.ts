@@ -43,59 +43,56 @@ const maxSaveFailures = 5;
 /** The longest pause before another attempt, in milliseconds. */
 const maxPauseMs = 60_000;
 
-/** The last save error of a run, and the number of consecutive failures. */
-interface SaveFailure {
-  readonly times: number;
-  readonly error: unknown;
-}
-
 /**
- * The runs of this process whose result could not be saved. Each attempt calls the model again, so a store that rejects a
- * result must not be retried without limit.
+ * The runs of this process whose result could not be saved, each with its last error and the number of consecutive failures.
+ * Each attempt calls the model again, so a store that rejects a result must not be retried without limit.
  */
-interface SaveFailures {
-  of(runId: string): SaveFailure | undefined;
-  note(runId: string, error: unknown): void;
-  forget(runId: string): void;
+export class SaveFailures {
+  readonly #host: AgentHost;
+  readonly #known = new Map<string, { readonly times: number; readonly error: unknown }>();
+
+  constructor(host: AgentHost) {
+    this.#host = host;
+  }
+
+  note(runId: string, error: unknown): void {
+    this.#known.set(runId, { times: (this.#known.get(runId)?.times ?? 0) + 1, error });
+  }
+
+  forget(runId: string): void {
+    this.#known.delete(runId);
+  }
+
   /** Waits before another attempt with exponential backoff, and keeps the claim. Resolves to whether this process still holds it. */
-  rest(trouble: SaveFailure, store: AgentStore, ref: RunRef): Promise<boolean>;
-}
-
-export function createSaveFailures({ clock, ttl, closing }: AgentHost): SaveFailures {
-  const known = new Map<string, SaveFailure>();
-  return {
-    of: (runId) => known.get(runId),
-    note(runId, error) {
-      known.set(runId, { times: (known.get(runId)?.times ?? 0) + 1, error });
-    },
-    forget: (runId) => void known.delete(runId),
-    async rest({ times }, store, ref) {
-      // Waiting for the claim to expire was the first pause.
-      const pause = times < 2 ? 0 : backoff(times, { baseMs: ttl, maxMs: maxPauseMs });
-      const end = clock.now() + pause;
-      while (clock.now() < end) {
-        try {
-          await clock.sleep(Math.min(ttl / 3, end - clock.now()), closing);
-        } catch {
-          // Release the claim, so that another worker need not wait for it to expire.
-          await store.runs?.handOver(ref).catch(() => {});
-          return false;
-        }
-        if ((await store.runs?.heartbeat(ref)) === 'lost') return false;
+  async rest({ runs }: AgentStore, ref: RunRef): Promise<boolean> {
+    const { clock, ttl, closing } = this.#host;
+    const { times } = this.#known.get(ref.runId) ?? { times: 0 };
+    // Waiting for the claim to expire was the first pause.
+    const pause = times < 2 ? 0 : backoff(times, { baseMs: ttl, maxMs: maxPauseMs });
+    const end = clock.now() + pause;
+    while (clock.now() < end) {
+      try {
+        await clock.sleep(Math.min(ttl / 3, end - clock.now()), closing);
+      } catch {
+        // Release the claim, so that another worker need not wait for it to expire.
+        await runs?.handOver(ref).catch(() => {});
+        return false;
       }
-      return true;
-    },
-  };
-}
+      if ((await runs?.heartbeat(ref)) === 'lost') return false;
+    }
+    return true;
+  }
 
-/** The error of a run whose result could not be saved too often; `undefined` while it may be retried. */
-export function givenUp(trouble: SaveFailure | undefined): WaymarkError | undefined {
-  if (trouble === undefined || trouble.times < maxSaveFailures) return undefined;
-  const failure = toWaymarkError(trouble.error);
-  const told = (message: string): string =>
-    `The run has failed after ${trouble.times} attempts whose result could not be saved: ${message}`;
-  return new WaymarkError(failure.status, told(failure.message), {
-    cause: trouble.error,
-    publicMessage: told(publicMessageOf(failure)),
-  });
+  /** The error of a run whose result could not be saved too often; `undefined` while it may be retried. */
+  errorOf(runId: string): WaymarkError | undefined {
+    const { times, error } = this.#known.get(runId) ?? { times: 0 };
+    if (times < maxSaveFailures) return undefined;
+    const failure = toWaymarkError(error);
+    const told = (message: string): string =>
+      `The run has failed after ${times} attempts whose result could not be saved: ${message}`;
+    return new WaymarkError(failure.status, told(failure.message), {
+      cause: error,
+      publicMessage: told(publicMessageOf(failure)),
+    });
+  }
 }

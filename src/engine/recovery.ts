@@ -5,9 +5,9 @@ import type { Agent } from '../agent/spec/agent.ts';
 import { writeLog } from '../agent/spec/observability.ts';
 import type { AgentStore } from '../agent/spec/spec.ts';
 import { messageOf } from '../core/error.ts';
-import type { RunSupport, TakenRun } from '../store/contract/store.ts';
+import type { TakenRun } from '../store/contract/store.ts';
 import { takeDeadlines } from './deadlines.ts';
-import { createSaveFailures, givenUp, givenUpError } from './given-up.ts';
+import { givenUpError, SaveFailures } from './given-up.ts';
 import type { Suspects } from './suspects.ts';
 
 /** Maximum number of runs taken over per poll. */
@@ -46,18 +46,16 @@ export function createRecovery(
   let stopTicking: (() => void) | undefined;
   let looking: Promise<number> | undefined;
   let only: readonly string[] | undefined;
-  const saveFailures = createSaveFailures(host);
+  const saveFailures = new SaveFailures(host);
   /** The last error of each store that could not be read. */
   const away = new Map<AgentStore, string>();
 
   const execute = async (agent: Agent, store: AgentStore, taken: TakenRun): Promise<void> => {
     const { runId, scope } = taken.run;
     const { attempt } = taken.claim;
-    const before = saveFailures.of(runId);
-    if (before !== undefined && !(await saveFailures.rest(before, store, { runId, attempt })))
-      return;
+    if (!(await saveFailures.rest(store, { runId, attempt }))) return;
     const poison = givenUpError(taken.run, attempts);
-    const failure = poison ?? givenUp(before);
+    const failure = poison ?? saveFailures.errorOf(runId);
     let trouble: unknown;
     await resumeRun(agent, taken, {
       ...(failure && { failure }),
@@ -74,7 +72,7 @@ export function createRecovery(
   const recoverFrom = async (store: AgentStore, names: readonly string[]): Promise<number> => {
     const { worker } = host;
     const request = { agents: names, worker, ttl, limit: maxAtOnce, ...options };
-    const taken = await takeSuspects(store.runs, request, suspects);
+    const taken = await suspects.take(store.runs, request);
     for (const each of taken) {
       const agent = agents().find(({ name }) => name === each.run.scope.agent);
       if (agent === undefined) continue;
@@ -151,26 +149,6 @@ export function createRecovery(
     },
     look,
   };
-}
-
-/** Takes over runs; suspects one at a time. */
-export async function takeSuspects(
-  runs: RunSupport | undefined,
-  request: Parameters<RunSupport['takeOver']>[0],
-  suspects: Suspects,
-): Promise<readonly TakenRun[]> {
-  const permit = suspects.permit();
-  let taken: readonly TakenRun[] = [];
-  try {
-    const { limit, maxCrashes, attempts } = permit;
-    const limited = { ...request, suspects: { limit, maxCrashes, attempts } };
-    taken = (await runs?.takeOver(limited)) ?? [];
-    return taken;
-  } finally {
-    permit.settle(
-      taken.map(({ run: { runId, crashes = [] } }) => ({ runId, crashes: crashes.length })),
-    );
-  }
 }
 
 function notEnded(runId: string): Error {

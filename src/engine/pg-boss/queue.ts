@@ -29,8 +29,8 @@ export function createQueue(
 ): Queue {
   const { schema = 'waymark_queue' } = options;
   let pool: Promise<Pool> | undefined;
-  let accepting: Promise<PgBoss> | undefined;
-  let working: Promise<PgBoss> | undefined;
+  /** By whether they supervise. */
+  const opened = new Map<boolean, Promise<PgBoss>>();
   let isClosed = false;
   // A check that pg-boss was making meanwhile fails when the pool is closed under it, which is of no interest.
   const report = (error: unknown): void => {
@@ -73,19 +73,14 @@ export function createQueue(
   return {
     schema,
     open({ supervise } = { supervise: false }) {
-      if (working !== undefined) return working;
-      if (!supervise) {
-        accepting ??= start(false).catch((error: unknown) => {
-          accepting = undefined;
-          throw error;
-        });
-        return accepting;
-      }
-      working = start(true).catch((error: unknown) => {
-        working = undefined;
+      const known = opened.get(true) ?? opened.get(supervise);
+      if (known !== undefined) return known;
+      const opening = start(supervise).catch((error: unknown) => {
+        opened.delete(supervise);
         throw error;
       });
-      return working;
+      opened.set(supervise, opening);
+      return opening;
     },
     async query(text, values) {
       const { rows } = await (await openPool()).query(text, [...values]);
@@ -93,8 +88,8 @@ export function createQueue(
       return rows as never;
     },
     async close() {
-      for (const opened of [accepting, working]) {
-        const boss = await opened?.catch(() => undefined);
+      for (const each of opened.values()) {
+        const boss = await each.catch(() => undefined);
         await boss?.stop({ graceful: false, close: false }).catch(() => {});
       }
       isClosed = true;
