@@ -7,7 +7,6 @@ import type {
   Scope,
 } from '../contract/store.ts';
 import { createSteps, type Step } from '../rules/maintenance-steps.ts';
-import { checkPolicy } from '../rules/retention.ts';
 import { rotateRows } from './content/rotate.ts';
 import { resealMeta } from './database/meta.ts';
 import { eraseOwned, eraseSpent, type SpentSession } from './retention/erase.ts';

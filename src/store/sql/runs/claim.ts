@@ -1,9 +1,4 @@
-import {
-  checkScope,
-  checkSessionId,
-  checkSnapshotId,
-  isSnapshotId,
-} from '../../../protocol/ids.ts';
+import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { Claim, ClaimRequest, RunRequest, Scope } from '../../contract/store.ts';
 import {
   type ClaimDecision,

@@ -1,9 +1,4 @@
-import {
-  checkScope,
-  checkSessionId,
-  checkSnapshotId,
-  isSnapshotId,
-} from '../../../protocol/ids.ts';
+import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import {
   emptyState,

@@ -8,7 +8,6 @@ import {
   type NamedFacts,
 } from '../../rules/decide-timeline.ts';
 import { notFound, stillRunning } from '../../rules/errors.ts';
-import { checkLabel } from '../../rules/size-limits.ts';
 import { homeIn, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
