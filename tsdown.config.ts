@@ -41,6 +41,8 @@ export default defineConfig({
     mcp: 'src/mcp/index.ts',
     replay: 'src/replay/index.ts',
     prices: 'src/prices/index.ts',
+    engine: 'src/engine/index.ts',
+    messages: 'src/messages/index.ts',
     'replay-vitest': 'src/replay/vitest/index.ts',
     cli: 'src/cli/main.ts',
   },

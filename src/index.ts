@@ -10,9 +10,8 @@ export {
   type DefineTool,
   tool,
 } from './agent/define/define.ts';
-export { resumeRun } from './agent/define/resume-run.ts';
 export type { Agent, CallOptions, InvokeOptions } from './agent/spec/agent.ts';
-export type { DispatchedRun, Dispatcher, QueueOptions } from './agent/spec/dispatcher.ts';
+export type { QueueOptions } from './agent/spec/dispatcher.ts';
 export type { ErrorInfo, ErrorListener } from './agent/spec/error-reports.ts';
 export type {
   AgentHandler,
@@ -34,53 +33,25 @@ export type {
   RunEnd,
   Transform,
 } from './agent/spec/spec.ts';
-export type {
-  AgentApi,
-  ApiCallOptions,
-  ApiInvokeOptions,
-  Chat,
-  EditChange,
-  EditOptions,
-  PendingInterrupts,
-  RunHandle,
-  SessionRef,
-  StartedRun,
-  UsageQuery,
-  WatchOptions,
-} from './api/agent-api.ts';
-export type { Answers, Interrupt, InterruptAnswer, ResumeInput } from './api/interrupts.ts';
-export type {
-  CallerTool,
-  OutputAccessors,
-  SnapshotRef,
-  StateAccessors,
-  TurnInput,
-} from './api/turn-values.ts';
+export type { AgentApi, Chat, PendingInterrupts, RunHandle } from './api/agent-api.ts';
+export type { Answers, Interrupt, InterruptAnswer } from './api/interrupts.ts';
+export type { CallerTool, SnapshotRef, TurnInput } from './api/turn-values.ts';
 export { isTurnError, TurnError } from './api/turn-values.ts';
 export type {
   AgentConnection,
   AgentStream,
   AgentTypes,
-  ChunkOf,
-  EventId,
-  FailureOptions,
-  IfHead,
   LoadedSession,
   LoadedSnapshot,
   OutputOf,
   RequestOptions,
-  SessionOf,
-  SnapshotOf,
-  StateOf,
   TurnOutput,
   WatchEvent,
-  WireTypes,
 } from './api/types.ts';
 export { type App, waymark } from './app.ts';
 export type { AppOptions } from './app-options.ts';
 export type { Action, ActionContext } from './core/action.ts';
 export {
-  type ErrorBody,
   isWaymarkError,
   type Status,
   WaymarkError,
@@ -89,19 +60,16 @@ export {
 export type { NewId } from './core/id.ts';
 export type { DatesAsText } from './core/json/dates.ts';
 export type { Json, JsonObject } from './core/json/json.ts';
-export type { JsonPatch } from './core/json/patch.ts';
 export type { InferSchema, InferSchemaInput, JsonSchema, Schema } from './core/schema/schema.ts';
 export { type Clock, systemClock } from './core/time.ts';
-export type { ClaimedRun, Engine, EngineAgent, EngineEnv, WorkOptions } from './engine/engine.ts';
 export { type LocalEngine, localEngine } from './engine/local-engine.ts';
-export type { Recovery } from './engine/recovery.ts';
 export type { WorkUntilIdleOptions } from './engine/work-until-idle.ts';
 export type { Price } from './generate/answer/price.ts';
 export type { GenerateResponse } from './generate/answer/response.ts';
 export type { GenerateCall } from './generate/generate.ts';
 export type { GenerateOptions, GenerateSettings, Limits } from './generate/generate-options.ts';
 export type { GenerateChunk, GenerateStream } from './generate/generate-stream.ts';
-export type { LanguageModel, SpecificationVersion } from './generate/language-model/types.ts';
+export type { LanguageModel } from './generate/language-model/types.ts';
 export type { Middleware, ModelStep, ToolStep } from './generate/middleware/middleware.ts';
 export { fallback, retry } from './generate/middleware/retry.ts';
 export { toolApproval } from './generate/middleware/tool-approval.ts';
@@ -118,7 +86,7 @@ export {
   type ToolChoice,
   type ToolDefinition,
 } from './generate/model.ts';
-export type { OutputFormatName, OutputSetting } from './generate/output/output.ts';
+export type { OutputSetting } from './generate/output/output.ts';
 export type { CompactOptions, SummaryRequest } from './generate/prompt/history.ts';
 export {
   type HistoryScope,
@@ -131,16 +99,10 @@ export { type ResourceRef, resource } from './generate/prompt/resource.ts';
 export {
   type Content,
   historyPlace,
-  type MessagesTemplate,
-  modelMessage,
-  systemMessage,
   type Template,
   type TemplateScope,
-  toolMessage,
-  userMessage,
 } from './generate/prompt/template.ts';
 export { callerTools } from './generate/tool/caller-tools.ts';
-export { closeToolRequests } from './generate/tool/resume.ts';
 export {
   type InterruptOptions,
   interrupt,
@@ -149,44 +111,14 @@ export {
   type ToolOptions,
 } from './generate/tool/tool.ts';
 export type { InterruptDeadline, ToolContext } from './generate/tool/tool-context.ts';
-export type {
-  ToolRef,
-  ToolSource,
-  ToolSourceScope,
-  ToolSourceStatus,
-} from './generate/tool/tool-source.ts';
+export type { ToolRef, ToolSource, ToolSourceStatus } from './generate/tool/tool-source.ts';
 export type { TextEdit } from './protocol/artifacts.ts';
-export type {
-  CustomPart,
-  DataPart,
-  MediaPart,
-  Message,
-  Part,
-  ReasoningPart,
-  ResourcePart,
-  TextPart,
-  ToolRequest,
-  ToolRequestPart,
-  ToolResponsePart,
-} from './protocol/message.ts';
-export type { MessageOptions, MessagePage } from './protocol/message-page.ts';
-export {
-  openToolRequests,
-  type Summary,
-  summaryOf,
-  textOf,
-  toolRequestsOf,
-} from './protocol/messages.ts';
-export type {
-  Diff,
-  RetryResult,
-  SteerResult,
-  UsageReport,
-  WaitingSession,
-} from './protocol/requests.ts';
+export type { Message, Part } from './protocol/message.ts';
+export type { MessageOptions } from './protocol/message-page.ts';
+export { type Summary, summaryOf, textOf } from './protocol/messages.ts';
 export type { DeadRun, RunInfo } from './protocol/run.ts';
 export type { Page, SessionInfo } from './protocol/session.ts';
-export type { EditNote, Snapshot, SnapshotEvent, SnapshotStatus } from './protocol/snapshot.ts';
+export type { Snapshot, SnapshotEvent, SnapshotStatus } from './protocol/snapshot.ts';
 export type { Artifact, State } from './protocol/state.ts';
 export type {
   CallerToolInfo,
@@ -197,25 +129,13 @@ export type {
   Input,
   ModelChunk,
   Output,
-  Reset,
-  Resume,
   Usage,
 } from './protocol/turn.ts';
 export { always, never, on, onChange, type SnapshotPolicy } from './session/policy.ts';
 export type { NewFile, OpenedFile, OpenFileOptions } from './session/session.ts';
 export { currentSession, type Session } from './session/session.ts';
-export type {
-  QueueHandoff,
-  RunRecord,
-  Scope,
-  SessionFilter,
-  SnapshotListing,
-  SnapshotStore,
-  Store,
-  Transaction,
-} from './store/contract/store.ts';
+export type { Scope, SessionFilter, SnapshotStore, Store } from './store/contract/store.ts';
 export { type MemoryStoreOptions, memoryStore } from './store/memory/memory-store.ts';
-export type { FeedSource, WebhookFeed } from './webhook/feed.ts';
 export type { Webhook, WebhookOptions } from './webhook/options.ts';
 export { signWebhook, verifyWebhook } from './webhook/sign.ts';
 export type { Webhooks } from './webhook/webhooks.ts';

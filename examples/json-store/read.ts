@@ -3,7 +3,6 @@ import {
   isStateHash,
   type LoadedState,
   type Lookup,
-  type PathSnapshot,
   pathSnapshotsOf,
   type RunRecord,
   type Scope,
@@ -144,9 +143,11 @@ export function readSnapshot(tx: Transaction, scope: Scope, lookup: Lookup): Sna
   return { ...found.snapshot, state: toPlainState(state, { marks }) };
 }
 
+type Path = Parameters<typeof pathSnapshotsOf>[1];
+
 /** The snapshots from the root to this one, which mark the last message of their turn. */
-function pathTo(tx: Transaction, end: string | null): readonly PathSnapshot[] {
-  const path: PathSnapshot[] = [];
+function pathTo(tx: Transaction, end: string | null): Path {
+  const path: Path[number][] = [];
   for (let row = snapshotAt(tx, end); row !== undefined; row = snapshotAt(tx, row.parent)) {
     const { id, status, event, index } = row;
     const { history } = fromPlainState(row.state);

@@ -25,7 +25,6 @@ import type {
   AgentConnection,
   AgentStream,
   AgentTypes,
-  EventId,
   FailureOptions,
   IfHead,
   LoadedSession,
@@ -79,7 +78,7 @@ export interface ApiInvokeOptions<Types extends AgentTypes = WireTypes> extends 
 /** Options of `watch`. */
 export interface WatchOptions extends Pick<ApiInvokeOptions, 'artifacts'> {
   /** The event after which to continue. */
-  readonly after?: EventId;
+  readonly after?: string;
 }
 
 /** Narrows what `getUsage` sums up. */

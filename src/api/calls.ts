@@ -38,7 +38,6 @@ import type {
   AgentStream,
   AgentTypes,
   ChunkOf,
-  EventId,
   FailureOptions,
   OutputOf,
   RequestOptions,
@@ -103,7 +102,7 @@ export interface AgentOperations<
   wait(runId: string, options?: Call): Promise<Snapshot>;
   watch(
     runId: string,
-    options?: Call & { readonly after?: EventId },
+    options?: Call & { readonly after?: string },
   ): AsyncIterable<WatchEvent<WireTypes>>;
   listInterrupts(options?: Call & ListOptions): Promise<Page<WaitingSession>>;
   steer(runId: string, input: Input, options?: Call & RequestOptions): Promise<SteerResult>;

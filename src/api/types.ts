@@ -151,11 +151,11 @@ export interface AgentConnection<Types extends AgentTypes = WireTypes> {
   readonly done: Promise<void>;
 }
 
-/** Position in a run's events after which to continue: `attempt.sequence`. */
-export type EventId = string;
-
-/** An event of `watch`. `reset`: another worker took over the run; it names the messages that no longer stand. */
+/**
+ * An event of `watch`; `id` is its position in the run's events, as `attempt.sequence`. `reset`: another worker took over the run; it names the
+ * messages that no longer stand.
+ */
 export type WatchEvent<Types extends AgentTypes = WireTypes> =
-  | { readonly type: 'chunk'; readonly id: EventId; readonly chunk: ChunkOf<Types> }
-  | ({ readonly type: 'reset'; readonly id: EventId } & Readonly<Reset>)
+  | { readonly type: 'chunk'; readonly id: string; readonly chunk: ChunkOf<Types> }
+  | ({ readonly type: 'reset'; readonly id: string } & Readonly<Reset>)
   | { readonly type: 'end'; readonly snapshot: SnapshotOf<Types> };

@@ -26,7 +26,6 @@ export type {
   AgentStream,
   AgentTypes,
   ChunkOf,
-  EventId,
   FailureOptions,
   IfHead,
   LoadedSession,

@@ -1,12 +1,14 @@
 import type { ActionContext } from '../core/action.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import { systemClock } from '../core/time.ts';
-import type { ToolSourceScope, ToolSourceStatus } from '../generate/tool/tool-source.ts';
+import type { ToolSource, ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import { McpConnection } from './connection.ts';
 import { readContent, toMessages } from './content.ts';
 import type { McpServer, McpUrl } from './options.ts';
 import { listTools, type ServerTool, toTools } from './tools.ts';
+
+type Scope = Parameters<ToolSource['list']>[0];
 
 const defaultTtlMs = 300_000;
 const maxTtlMs = 86_400_000;
@@ -28,7 +30,7 @@ export class Server {
     this.#connection = new McpConnection(name, { options, user }, () => this.#outdate());
   }
 
-  async list(scope: ToolSourceScope): Promise<readonly ServerTool[]> {
+  async list(scope: Scope): Promise<readonly ServerTool[]> {
     if (this.#known && this.#now() < this.#validUntil) return this.#known;
     try {
       this.#listing ??= this.#read(scope.report).finally(() => {
@@ -84,7 +86,7 @@ export class Server {
     this.#outdate();
   }
 
-  async #read(report: ToolSourceScope['report']): Promise<readonly ServerTool[]> {
+  async #read(report: Scope['report']): Promise<readonly ServerTool[]> {
     const { prefix = `${this.name}_`, rename = {}, timeout = 60_000 } = this.#options;
     const changes = this.#changes;
     const listed = await this.#connection.withClient(undefined, (open) =>

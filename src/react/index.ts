@@ -7,8 +7,8 @@ export type {
 } from './agent-store.ts';
 export { createAgentStore } from './create-agent-store.ts';
 export type { GivenAnswers, WaitingInterrupt } from './interrupts.ts';
-export type { MessageView, ToolCallStatus, ToolCallView } from './message-view.ts';
+export type { MessageView, ToolCallView } from './message-view.ts';
 export { type StoreAgent, snapshotBefore } from './session-data.ts';
 export { type TimelineNode, type TimelineShot, toTimeline } from './timeline.ts';
 export { type UseAgent, useAgent, useAgentStore, useAgentValue } from './use-agent.ts';
-export type { AgentView, Phase, SubAgentView } from './view.ts';
+export type { AgentView, SubAgentView } from './view.ts';

@@ -15,7 +15,7 @@ interface FileView {
  * The status of a tool call. `running`: the turn waits for it. `waiting`: for the answer of a person, see `interrupt`.
  * `stopped`: the turn ended before the tool did.
  */
-export type ToolCallStatus = 'running' | 'waiting' | 'done' | 'failed' | 'declined' | 'stopped';
+type ToolCallStatus = 'running' | 'waiting' | 'done' | 'failed' | 'declined' | 'stopped';
 
 /** A tool call with its answer. */
 export interface ToolCallView {

@@ -11,7 +11,7 @@ import type { MessageView } from './message-view.ts';
  * The current phase. `loading`: the session is being read. `ready`: nothing runs. `sending`: sent, and nothing has come
  * yet. `running`: a turn is being worked on and followed. `stopping`: it was asked to stop.
  */
-export type Phase = 'loading' | 'ready' | 'sending' | 'running' | 'stopping';
+type Phase = 'loading' | 'ready' | 'sending' | 'running' | 'stopping';
 
 /** A sub-agent at work on one tool call. */
 export interface SubAgentView {

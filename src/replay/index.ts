@@ -15,7 +15,7 @@ export type { ToolModes } from './recorded-tools.ts';
 export { redactExport } from './redact-export.ts';
 export { replay } from './replay.ts';
 export type { ReplayReport, TurnReport } from './report.ts';
-export type { ScoredTurn, Scorer } from './scorers.ts';
+export type { Scorer } from './scorers.ts';
 export { contains, exact, matchesSchema } from './scorers.ts';
 export { scriptedModelFrom } from './scripted-model-from.ts';
 export { toTestFile } from './test-file.ts';

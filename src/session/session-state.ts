@@ -182,7 +182,7 @@ export function historyOf(messages: object): History | undefined {
 }
 
 /** A snapshot on the path to a state: how many messages it had, and the chain over them. */
-export interface PathSnapshot {
+interface PathSnapshot {
   /** The id of the snapshot. */
   readonly snapshotId: string;
   /** 0: leaves no mark (it has no messages, is not listed, did not succeed, or lies within a turn). */

@@ -27,7 +27,6 @@ export {
   hashState,
   isStateHash,
   type Marks,
-  type PathSnapshot,
   pathSnapshotsOf,
   type SessionState,
   toPlainState,
@@ -107,7 +106,6 @@ export type {
   ClaimDecision,
   ClaimFacts,
   RequestFact,
-  SessionFact,
   SnapshotFact,
   StartFact,
 } from './rules/decide-claim.ts';

@@ -30,8 +30,18 @@ export interface Webhooks {
    * used.
    */
   checkUrl(url: string): Promise<void>;
-  /** Declares webhooks that follow something; once per name and app. */
-  defineFeed(name: string, source: FeedSource): WebhookFeed;
+}
+
+type DefineFeed = (name: string, source: FeedSource) => WebhookFeed;
+
+/** What only this package may do with the webhooks of an app. */
+const feeds = new WeakMap<Webhooks, DefineFeed>();
+
+/** Declares webhooks that follow something; once per name and app. */
+export function defineFeed(webhooks: Webhooks, name: string, source: FeedSource): WebhookFeed {
+  const define = feeds.get(webhooks);
+  if (define === undefined) throw new TypeError('These webhooks belong to no app.');
+  return define(name, source);
 }
 
 /** Webhooks of one owner that have not been delivered yet. */
@@ -45,21 +55,20 @@ export function createWebhooks(
 ): Webhooks {
   const options = resolveWebhookOptions(given);
   const slots = new DeliverySlots();
-  const defineFeed: Webhooks['defineFeed'] = (name, source) => {
+  const define: DefineFeed = (name, source) => {
     const feed = createFeed(`waymark.${name}`, source, { env, options, slots });
     add(feed.agent);
     return feed;
   };
-  const events = defineFeed('webhooks', async function* (data) {
+  const events = define('webhooks', async function* (data) {
     yield parseShape(webhookShape, data, 'webhook');
   });
-  return {
+  const webhooks: Webhooks = {
     checkUrl: (url) => checkDestination(url, options),
     secretFor(url, { owner } = {}) {
       const { href } = parseDestination(url, options);
       return receiverSecrets(options.secret, { url: href, owner })[0] ?? '';
     },
-    defineFeed,
     async send(webhook, of = {}) {
       const parsed = parseShape(webhookShape, webhook, 'webhook');
       // A name that cannot be resolved now is tried again by the delivery.
@@ -70,4 +79,6 @@ export function createWebhooks(
       return await events.start(id, parsed, of);
     },
   };
+  feeds.set(webhooks, define);
+  return webhooks;
 }

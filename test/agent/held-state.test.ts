@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { modelMessage, userMessage } from '../../src/index.ts';
+import { modelMessage, userMessage } from '../../src/messages/index.ts';
 import type { Message } from '../../src/protocol/message.ts';
 import type { State } from '../../src/protocol/state.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { Message, ToolRequestPart } from '../../src/index.ts';
+import type { Message } from '../../src/index.ts';
 import { agentTool, backgroundAgentTools, memoryStore, waymark } from '../../src/index.ts';
+import type { ToolRequestPart } from '../../src/messages/index.ts';
 import { type ScriptStep, scriptedModel } from '../../src/testing/index.ts';
 
 const ask = (message: string): ScriptStep => ({

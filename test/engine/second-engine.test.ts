@@ -1,13 +1,5 @@
-import {
-  type Engine,
-  type EngineEnv,
-  memoryStore,
-  type QueueHandoff,
-  type Recovery,
-  type Scope,
-  WaymarkError,
-  waymark,
-} from 'waymark';
+import { memoryStore, type Scope, WaymarkError, waymark } from 'waymark';
+import type { Engine, EngineEnv, QueueHandoff, Recovery } from 'waymark/engine';
 import { engineContract } from 'waymark/testing/contract';
 
 // #region engine

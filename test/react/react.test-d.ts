@@ -4,7 +4,6 @@ import type { Message, RemoteAgent, SnapshotRef } from '../../src/client/index.t
 import {
   createAgentStore,
   type MessageView,
-  type ToolCallStatus,
   type ToolCallView,
   type UseAgent,
   useAgent,
@@ -43,7 +42,9 @@ test('messages and tool calls have what a page renders, and interrupts what answ
   });
   expectTypeOf(messages).toEqualTypeOf<readonly MessageView[]>();
   expectTypeOf(transcript).toEqualTypeOf<readonly Message[]>();
-  expectTypeOf<ToolCallView['status']>().toEqualTypeOf<ToolCallStatus>();
+  expectTypeOf<ToolCallView['status']>().toEqualTypeOf<
+    'running' | 'waiting' | 'done' | 'failed' | 'declined' | 'stopped'
+  >();
   expectTypeOf<MessageView['role']>().toEqualTypeOf<'system' | 'user' | 'model'>();
   for (const { toolCalls, text } of messages) {
     expectTypeOf(text).toEqualTypeOf<string>();

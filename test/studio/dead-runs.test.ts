@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type Engine, memoryStore, waymark } from 'waymark';
+import { memoryStore, waymark } from 'waymark';
+import type { Engine } from 'waymark/engine';
 import { scriptedModel } from 'waymark/testing';
 import { findBarriers } from './support/axe.ts';
 import { openStudio } from './support/studio.ts';

@@ -1,4 +1,3 @@
-import type { EventId } from '../../api/types.ts';
 import { linkSignals } from '../../core/async/signal.ts';
 import { hasStatus, WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
@@ -138,7 +137,7 @@ async function replayOutput(
 export async function followRun(
   { spec, host, scope, chunkSink }: InvocationState,
   runId: string,
-  { after, over }: { readonly after?: EventId | undefined; readonly over: AbortSignal },
+  { after, over }: { readonly after?: string | undefined; readonly over: AbortSignal },
 ): Promise<boolean> {
   const watching = { spec, host, scope, runId, signal: over };
   let place = after;

@@ -7,7 +7,7 @@ import type { JsonSchema } from '../../core/schema/schema.ts';
 /** A language model of an AI SDK provider package, specification v2, v3 or v4. */
 export interface LanguageModel {
   /** The version of the provider specification. */
-  readonly specificationVersion: SpecificationVersion;
+  readonly specificationVersion: 'v2' | 'v3' | 'v4';
   /** The provider's name. */
   readonly provider: string;
   /** The provider's name of the model. */
@@ -17,7 +17,7 @@ export interface LanguageModel {
 }
 
 /** The versions of the specification that can be driven. */
-export type SpecificationVersion = 'v2' | 'v3' | 'v4';
+export type SpecificationVersion = LanguageModel['specificationVersion'];
 
 /** Data that only one provider reads, by provider. */
 export type ProviderOptions = Readonly<Record<string, JsonObject>>;

@@ -6,7 +6,7 @@ import { parseShape } from '../../protocol/parse.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { FeedSource, WebhookFeed } from '../../webhook/feed.ts';
 import type { Webhook } from '../../webhook/options.ts';
-import type { Webhooks } from '../../webhook/webhooks.ts';
+import { defineFeed, type Webhooks } from '../../webhook/webhooks.ts';
 import { invalid } from '../http/answer.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import type { Fields, RpcError } from '../http/json-rpc.ts';
@@ -48,7 +48,7 @@ export function createPushFeed({ app, limits }: ServerContext): PushFeed | undef
   const { webhooks } = app;
   if (!webhooks) return undefined;
   // Several servers of one app share it.
-  const feed = feeds.get(webhooks) ?? webhooks.defineFeed('a2a-push', notificationsOf(app));
+  const feed = feeds.get(webhooks) ?? defineFeed(webhooks, 'a2a-push', notificationsOf(app));
   feeds.set(webhooks, feed);
   const configsOf = async (task: OpenTask): Promise<readonly SessionInfo[]> => {
     const { snapshotId } = task.root;

@@ -1,4 +1,3 @@
-import type { EventId } from '../../api/types.ts';
 import { assertNever, WaymarkError } from '../../core/error.ts';
 import { withArtifactOnly, withPatchOnly } from '../../protocol/artifacts.ts';
 import { eventIdPattern, parseEventId } from '../../protocol/ids.ts';
@@ -102,7 +101,7 @@ export const turnOperations = {
 } satisfies Record<string, NativeOperation>;
 
 /** The event to continue after, from the header that browsers set or from `?after=`. */
-function lastEventId(c: RequestContext): EventId | undefined {
+function lastEventId(c: RequestContext): string | undefined {
   const id = c.req.header('last-event-id') ?? c.req.query('after');
   // A browser that has seen no event may send an empty header.
   if (id === undefined || id === '') return undefined;

@@ -21,7 +21,6 @@ import { forgetOldRequests } from '../memory/requests.ts';
 import { dropSessionRows, familyFinder } from '../memory/rows.ts';
 import { findSession, inScope, type SessionRow } from '../memory/tables.ts';
 import { createFaults, createSteps } from '../rules/maintenance-steps.ts';
-import { checkPolicy } from '../rules/retention.ts';
 import type { Directory } from './directory.ts';
 import { attempt } from './disk.ts';
 import { Journal } from './journal.ts';

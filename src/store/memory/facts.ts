@@ -1,12 +1,6 @@
 import { endsTurn } from '../../protocol/snapshot.ts';
 import type { ClaimRequest, CommitWrite, Scope } from '../contract/store.ts';
-import type {
-  ClaimFacts,
-  RequestFact,
-  SessionFact,
-  SnapshotFact,
-  StartFact,
-} from '../rules/decide-claim.ts';
+import type { ClaimFacts, RequestFact, SnapshotFact, StartFact } from '../rules/decide-claim.ts';
 import type { CommitFacts } from '../rules/decide-commit.ts';
 import type { NamedFacts } from '../rules/decide-timeline.ts';
 import type { HolderFact } from '../rules/holder.ts';
@@ -79,7 +73,7 @@ export function claimFacts(
 }
 
 /** Where a session stands. */
-function sessionFact(session: SessionRow, now: number): SessionFact<SnapshotRow, RunRow> {
+function sessionFact(session: SessionRow, now: number): ClaimFacts<SnapshotRow, RunRow>['session'] {
   return {
     head: session.head === undefined ? null : startFact(session.head),
     nextIndex: session.nextIndex,

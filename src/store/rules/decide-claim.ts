@@ -39,7 +39,7 @@ export interface StartFact<Key> extends SnapshotFact<Key> {
 }
 
 /** Where a session stands. */
-export interface SessionFact<Key, Run> {
+interface SessionFact<Key, Run> {
   /** The head, if there is one. */
   readonly head: StartFact<Key> | null;
   /** The index of the next snapshot. */

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { createEmitter } from '../../../src/core/async/emitter.ts';
-import { type AgentView, emptyView, type Phase } from '../../../src/react/view.ts';
+import { type AgentView, emptyView } from '../../../src/react/view.ts';
 import { watchTurnStart } from './turn-start.ts';
 
-test.each<[string, Phase[], boolean]>([
+test.each<[string, AgentView['phase'][], boolean]>([
   ['a turn that started', ['sending', 'running', 'ready'], true],
   ['a turn that was stopped early and started', ['sending', 'stopping', 'running'], true],
   ['a turn that was refused', ['sending', 'ready'], false],

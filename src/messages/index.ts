@@ -1,0 +1,24 @@
+export {
+  type Content,
+  type MessagesTemplate,
+  modelMessage,
+  systemMessage,
+  toolMessage,
+  userMessage,
+} from '../generate/prompt/template.ts';
+export { closeToolRequests } from '../generate/tool/resume.ts';
+export type {
+  CustomPart,
+  DataPart,
+  MediaPart,
+  Message,
+  Part,
+  ReasoningPart,
+  ResourcePart,
+  TextPart,
+  ToolRequest,
+  ToolRequestPart,
+  ToolResponsePart,
+} from '../protocol/message.ts';
+export { openToolRequests, toolRequestsOf } from '../protocol/messages.ts';
+export type { Resume } from '../protocol/turn.ts';
