@@ -5,19 +5,16 @@ import type { Chunk, Init, Output } from '../protocol/turn.ts';
 export class ResumeCursor {
   /** The last event that came. */
   after: string | undefined;
-  #init: Init;
+  /** Where a new line starts. */
+  init: Init;
   #turn: { readonly snapshotId: string | undefined } | undefined;
+  /** Inputs that were sent and whose turn has not started. */
   #waiting = 0;
   #serverManaged = false;
   readonly #snapshotIds: string[] = [];
 
   constructor(init: Init) {
-    this.#init = init;
-  }
-
-  /** Where a new line starts. */
-  get init(): Init {
-    return this.#init;
+    this.init = init;
   }
 
   /** Whether a new line would find what this one left. A client-managed state is known at the end only. */
@@ -45,19 +42,19 @@ export class ResumeCursor {
       this.#turn = { snapshotId };
       this.#waiting = Math.max(0, this.#waiting - 1);
       this.#serverManaged = snapshotId !== undefined;
-      if (this.#serverManaged) this.#init = { sessionId };
+      if (this.#serverManaged) this.init = { sessionId };
     }
     if (turnEnd) {
       this.#turn = undefined;
       const { snapshotId } = turnEnd;
-      if (snapshotId !== undefined) this.#init = { ...this.#init, snapshotId };
+      if (snapshotId !== undefined) this.init = { ...this.init, snapshotId };
     }
   }
 
   /** A turn that was taken up has ended, seen to its end or not. */
   ended({ sessionId, snapshotId }: Output): void {
     this.#turn = undefined;
-    this.#init = snapshotId === undefined ? { sessionId } : { sessionId, snapshotId };
+    this.init = snapshotId === undefined ? { sessionId } : { sessionId, snapshotId };
   }
 
   /** The output with the snapshots that were made on earlier lines as well. */
@@ -69,22 +66,17 @@ export class ResumeCursor {
   }
 }
 
-interface Waiter {
-  readonly resolve: () => void;
-  readonly reject: (error: WaymarkError) => void;
-}
-
 /** Frames that were sent and wait for the server's word, told apart by their ref. */
 export class PendingFrames {
-  readonly #waiting = new Map<number, Waiter>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<void>>();
   #last = 0;
 
   /** A new ref, and how its frame is answered. */
   expect(): { readonly ref: number; readonly answered: Promise<void> } {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
     const ref = ++this.#last;
-    this.#waiting.set(ref, { resolve, reject });
-    return { ref, answered: promise };
+    this.#waiting.set(ref, answer);
+    return { ref, answered: answer.promise };
   }
 
   accept(ref: string | number): void {
@@ -103,7 +95,7 @@ export class PendingFrames {
     }
   }
 
-  #take(ref: string | number): Waiter | undefined {
+  #take(ref: string | number): PromiseWithResolvers<void> | undefined {
     const waiter = this.#waiting.get(Number(ref));
     this.#waiting.delete(Number(ref));
     return waiter;

@@ -1,17 +1,28 @@
-import { abortError, linkSignals } from '../core/async/signal.ts';
+import { linkSignals, throwIfAborted } from '../core/async/signal.ts';
 import { type ErrorBody, isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { SseEvents } from '../protocol/frames.ts';
 import type { Chunk, Output, Reset } from '../protocol/turn.ts';
 import { foreignResponse, fromErrorBody, responseError } from './remote-error.ts';
 import { knowsRequests } from './request-id.ts';
 import { createSseParser, type SseMessage } from './sse-parser.ts';
-import { createIdleTimeout, isPassing, type RemoteRequest, type Transport } from './transport.ts';
+import {
+  createIdleTimeout,
+  isPassing,
+  maxTries,
+  type RemoteRequest,
+  type Transport,
+} from './transport.ts';
 
-/** A run to follow: one that a first request starts, or one whose id is known. */
-type RunLine = { readonly agent: string; readonly artifacts?: ArtifactForm } & (
-  | { readonly start: RemoteRequest; readonly requestId?: string | undefined }
-  | { readonly snapshotId: string; readonly after?: string | undefined }
-);
+/** A run to follow, one that a first request starts or one whose id is known, and where its follower is. */
+interface RunLine {
+  readonly agent: string;
+  readonly artifacts?: ArtifactForm;
+  readonly start?: RemoteRequest;
+  /** By it the server knows the whole output, also what is not in the run's snapshot. */
+  readonly requestId?: string | undefined;
+  readonly snapshotId?: string | undefined;
+  readonly after?: string | undefined;
+}
 
 type ArtifactForm = 'whole' | 'patches' | undefined;
 
@@ -29,11 +40,9 @@ export async function* followRun(
   line: RunLine,
   signal?: AbortSignal,
 ): AsyncGenerator<RunEvent, void, undefined> {
-  const place = 'start' in line ? {} : { snapshotId: line.snapshotId, after: line.after };
-  const requestId = 'start' in line ? line.requestId : undefined;
-  const run: Place = { agent: line.agent, artifacts: line.artifacts, requestId, ...place };
+  const run: Place = { ...line };
   let hasAnswered = false;
-  let request = 'start' in line ? line.start : watchRequest(run);
+  let request = line.start ?? watchRequest(run);
   for (let tries = 1; ; tries++) {
     const opened = transport.clock.now();
     const failure: Failure = { isLost: true };
@@ -43,7 +52,7 @@ export async function* followRun(
       yield noted(run, event);
       if (event.type === 'output' || event.type === 'error') return;
     }
-    if (signal?.aborted) throw abortError(signal);
+    throwIfAborted(signal);
     // A line that was quiet but held for long was a good one.
     if (transport.clock.now() - opened > steady) tries = 1;
     const delay = transport.reconnect.delayOf(tries);
@@ -52,9 +61,14 @@ export async function* followRun(
     if (error && !isPassing(error.status)) throw error;
     if (error && failure.isForeign && !hasAnswered) throw error;
     if (delay === undefined) throw lost(run, error);
-    if (canBeTakenUp(run, line)) request = watchRequest(run);
-    else if (!failure.isLost || !(await canBeSentAgain(transport, line, run, tries, signal))) {
-      throw lost(run, error);
+    if (canBeTakenUp(run)) request = watchRequest(run);
+    else {
+      const isRepeatable =
+        failure.isLost && run.start && run.snapshotId === undefined && tries < maxTries;
+      // The server joins a turn whose start was not seen to its first run by its request id.
+      const isKnown = isRepeatable && (await knowsRequests(transport, run.agent, signal));
+      throwIfAborted(signal);
+      if (!isKnown) throw lost(run, error);
     }
     await transport.clock.sleep(Math.max(delay, retryAfter), signal);
   }
@@ -62,12 +76,7 @@ export async function* followRun(
 
 const steady = 30_000;
 
-/** Where in which run a follower is. */
-interface Place {
-  readonly agent: string;
-  readonly artifacts?: ArtifactForm;
-  /** By it the server knows the whole output, also what is not in the run's snapshot. */
-  readonly requestId?: string | undefined;
+interface Place extends RunLine {
   snapshotId?: string | undefined;
   after?: string | undefined;
   /** The structured output of the last turn that ended. */
@@ -83,9 +92,6 @@ interface Failure {
   /** Something else than a Waymark server has answered. */
   isForeign?: boolean;
 }
-
-/** How often an input is sent whose answer was lost. */
-const maxStarts = 4;
 
 /** The statuses of gateways that have lost the server. */
 const gatewayStatuses: ReadonlySet<number> = new Set([502, 504]);
@@ -163,21 +169,9 @@ export function ownTurnStart({ agent, turnStart }: Chunk): Chunk['turnStart'] {
   return agent === undefined ? turnStart : undefined;
 }
 
-/** Whether a turn whose start was not seen may be sent once more: the server joins it to its first run by its request id. */
-async function canBeSentAgain(
-  transport: Transport,
-  line: RunLine,
-  { snapshotId }: Place,
-  tries: number,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
-  if (!('start' in line) || snapshotId !== undefined || tries >= maxStarts) return false;
-  return await knowsRequests(transport, line.agent, signal);
-}
-
 // A turn whose events have no ids is not kept anywhere.
-function canBeTakenUp({ snapshotId, after }: Place, line: RunLine): boolean {
-  return snapshotId !== undefined && (after !== undefined || !('start' in line));
+function canBeTakenUp({ start, snapshotId, after }: Place): boolean {
+  return snapshotId !== undefined && (after !== undefined || start === undefined);
 }
 
 function lost({ snapshotId }: Place, cause: WaymarkError | undefined): WaymarkError {

@@ -3,7 +3,7 @@ import { randomBytes } from '../core/platform.ts';
 import { autoPrefix } from '../protocol/ids.ts';
 import type { AgentInfo } from '../protocol/requests.ts';
 import type { Input } from '../protocol/turn.ts';
-import { retried, type Transport } from './transport.ts';
+import { maxTries, retried, type Transport } from './transport.ts';
 
 /** The input under the id of its call, its own, or a new one, so that it can be sent again when its answer is lost. */
 export function identified(
@@ -16,9 +16,6 @@ export function identified(
 function newRequestId(): string {
   return autoPrefix + randomBytes(new Uint8Array(16)).join('.');
 }
-
-/** How often a server that does not answer is asked whether it knows request ids. */
-const maxTries = 4;
 
 /**
  * Whether the server would know an input that is sent again. Asked only when an answer was lost, and again while the server
@@ -33,8 +30,7 @@ export async function knowsRequests(
   try {
     const ask = (): Promise<AgentInfo> => transport.json<AgentInfo>(request);
     return (await retried(transport, signal, ask, maxTries)).metadata?.requestIds === true;
-  } catch (error) {
-    if (signal?.aborted) throw error;
+  } catch {
     return false;
   }
 }

@@ -4,7 +4,7 @@ import { after } from '../core/time.ts';
 import type { AbortResult, SteerResult } from '../protocol/requests.ts';
 import type { Input } from '../protocol/turn.ts';
 import { identified } from './request-id.ts';
-import { retried, type Transport } from './transport.ts';
+import { maxTries, retried, type Transport } from './transport.ts';
 
 /** Asks the server to stop a run, again if need be: a stop must stop. `undefined` for an unknown id. */
 export async function abortRun(
@@ -71,9 +71,6 @@ export function stopOnAbort(
   };
 }
 
-/** How often a message is sent whose answer was lost. */
-const maxTries = 4;
-
 /** Adds a message to a running turn. Sent again under its request id while the server cannot be reached. */
 export async function steerRun(
   transport: Transport,
@@ -82,15 +79,13 @@ export async function steerRun(
   { signal, ...options }: RequestOptions & { readonly signal?: AbortSignal } = {},
 ): Promise<SteerResult> {
   const { agent, snapshot } = run;
-  if (snapshot === undefined) throw notStarted();
+  if (snapshot === undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'The turn has ended, or its agent has no store. Send a new turn.',
+    );
+  }
   const body = { input: identified(given, options) };
   const request = { operation: 'steer', params: { agent, snapshot }, body, signal } as const;
   return await retried(transport, signal, () => transport.json<SteerResult>(request), maxTries);
-}
-
-function notStarted(): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
-    'The turn has ended, or its agent has no store. Send a new turn.',
-  );
 }

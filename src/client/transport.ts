@@ -66,8 +66,8 @@ export function createTransport({
         return await send(target, {
           method: routes[operation].method,
           headers,
-          ...(body !== undefined && { body: JSON.stringify(body) }),
-          ...(signal && { signal }),
+          body: body === undefined ? null : JSON.stringify(body),
+          signal: signal ?? null,
         });
       } catch (cause) {
         if (signal?.aborted) throw abortError(signal);
@@ -209,12 +209,15 @@ export function isPassing(status: Status): boolean {
   return passing.has(status);
 }
 
+/** How often something is sent whose answer was lost. */
+export const maxTries = 4;
+
 /** Does something on the server, again while it cannot be reached. */
 export async function retried<T>(
   { reconnect, clock }: Transport,
   signal: AbortSignal | undefined,
   work: () => Promise<T>,
-  maxTries: number = Number.POSITIVE_INFINITY,
+  most: number = Number.POSITIVE_INFINITY,
 ): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
@@ -222,7 +225,7 @@ export async function retried<T>(
     } catch (error) {
       const delay = reconnect.delayOf(tries);
       const mayPass = isWaymarkError(error) && isPassing(error.status);
-      if (delay === undefined || !mayPass || tries >= maxTries) throw error;
+      if (delay === undefined || !mayPass || tries >= most) throw error;
       await clock.sleep(delay, signal);
     }
   }

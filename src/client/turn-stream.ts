@@ -10,7 +10,7 @@ import type { Init, Input } from '../protocol/turn.ts';
 import { artifactQuery, followRun, ownTurnStart, type RunEvent } from './follow-run.ts';
 import type { RemoteRunOptions } from './remote-agent.ts';
 import { identified } from './request-id.ts';
-import { steerRun, stopOnAbort, type TurnStop } from './running-turn.ts';
+import { steerRun, stopOnAbort } from './running-turn.ts';
 import type { Transport } from './transport.ts';
 
 /** An event for a reader of chunks; in order, so that a reset stands where it belongs. */
@@ -20,23 +20,43 @@ export type ReadEvent = Extract<RunEvent, { type: 'chunk' | 'reset' }>;
 export function streamTurn(
   transport: Transport,
   agent: string,
-  input: Input,
+  given: Input,
   options: RemoteRunOptions = {},
 ): BegunTurn {
   const events = new Channel<ReadEvent>();
-  const body: TurnRequest = {
-    init: toInit(options),
-    input: identified(input, options),
-  };
+  const input = identified(given, options);
   const stop = stopOnAbort(transport, agent, options.signal);
   const started = new StartedRun();
   const { artifacts } = options;
-  const output = follow(transport, { agent, artifacts, body, stop, events, started }).finally(
-    () => {
-      started.tell(undefined);
-      stop.ended();
-    },
-  );
+  const start = {
+    operation: 'runTurn',
+    params: { agent },
+    ...artifactQuery(artifacts),
+    headers: { accept: 'text/event-stream' },
+    body: { init: toInit(options), input } satisfies TurnRequest,
+  } as const;
+
+  const follow = async (): Promise<OutputOf<WireTypes>> => {
+    const line = { agent, start, artifacts, requestId: input.requestId };
+    for await (const event of followRun(transport, line, stop.cut)) {
+      if (event.type === 'error') throw event.error;
+      if (event.type === 'output') {
+        events.close();
+        return describeOutput(event.output);
+      }
+      const turn = event.type === 'chunk' ? ownTurnStart(event.chunk) : undefined;
+      if (turn) {
+        stop.started(turn.snapshotId);
+        started.tell(turn.snapshotId);
+      }
+      events.push(event);
+    }
+    throw new WaymarkError('INTERNAL', 'The stream ended without an output.');
+  };
+  const output = follow().finally(() => {
+    started.tell(undefined);
+    stop.ended();
+  });
   // A caller that only reads the chunks gets the failure there.
   output.catch((error: unknown) => events.fail(error));
   return {
@@ -45,55 +65,6 @@ export function streamTurn(
     steer: async (message, request) =>
       await steerRun(transport, { agent, snapshot: await started.id }, message, request),
   };
-}
-
-interface Turn {
-  readonly agent: string;
-  readonly artifacts: ApiInvokeOptions['artifacts'];
-  readonly body: TurnRequest;
-  readonly stop: TurnStop;
-  readonly events: Channel<ReadEvent>;
-  readonly started: StartedRun;
-}
-
-async function follow(
-  transport: Transport,
-  { agent, artifacts, body, stop, events, started }: Turn,
-): Promise<OutputOf<WireTypes>> {
-  const start = {
-    operation: 'runTurn',
-    params: { agent },
-    ...artifactQuery(artifacts),
-    headers: { accept: 'text/event-stream' },
-    body,
-  } as const;
-  const { requestId } = body.input;
-  for await (const event of followRun(
-    transport,
-    { agent, start, artifacts, requestId },
-    stop.cut,
-  )) {
-    switch (event.type) {
-      case 'chunk': {
-        const turn = ownTurnStart(event.chunk);
-        if (turn) {
-          stop.started(turn.snapshotId);
-          started.tell(turn.snapshotId);
-        }
-        events.push(event);
-        break;
-      }
-      case 'reset':
-        events.push(event);
-        break;
-      case 'output':
-        events.close();
-        return describeOutput(event.output);
-      case 'error':
-        throw event.error;
-    }
-  }
-  throw new WaymarkError('INTERNAL', 'The stream ended without an output.');
 }
 
 /** The chunks among the events. `onReset` is called in order, when the reader reaches the reset. */

@@ -3,7 +3,6 @@ import type { AgentTypes, SnapshotOf, WatchEvent } from '../api/types.ts';
 import { isWaymarkError } from '../core/error.ts';
 import { backoff } from '../core/time.ts';
 import { parseEventId } from '../protocol/ids.ts';
-import type { SnapshotStatus } from '../protocol/snapshot.ts';
 import { followRun } from './follow-run.ts';
 import type { Transport } from './transport.ts';
 
@@ -18,12 +17,11 @@ export interface RemoteSnapshot {
 /** The events of a run, and at its end the snapshot it came to. */
 export async function* watchRun<Types extends AgentTypes>(
   transport: Transport,
-  { agent, snapshotId }: RemoteSnapshot,
+  run: RemoteSnapshot,
   { after, artifacts, signal }: ApiCallOptions & WatchOptions = {},
 ): AsyncGenerator<WatchEvent<Types>, void, undefined> {
   if (after !== undefined) parseEventId(after);
-  const line = { agent, snapshotId, artifacts, after };
-  for await (const event of followRun(transport, line, signal)) {
+  for await (const event of followRun(transport, { ...run, artifacts, after }, signal)) {
     switch (event.type) {
       case 'chunk':
         // The server speaks for the types its agent declared.
@@ -33,10 +31,7 @@ export async function* watchRun<Types extends AgentTypes>(
         yield event;
         break;
       case 'output':
-        yield {
-          type: 'end',
-          snapshot: await readSnapshot(transport, { agent, snapshotId }, signal),
-        };
+        yield { type: 'end', snapshot: await readSnapshot(transport, run, signal) };
         break;
       case 'error':
         throw event.error;
@@ -52,7 +47,7 @@ export async function waitForRun<Types extends AgentTypes>(
 ): Promise<SnapshotOf<Types>> {
   const read = (): Promise<SnapshotOf<Types>> => readSnapshot(transport, run, signal);
   let snapshot = await read();
-  if (isOver(snapshot.status)) return snapshot;
+  if (snapshot.status !== 'pending') return snapshot;
   try {
     for await (const event of watchRun<Types>(transport, run, signal ? { signal } : {})) {
       if (event.type === 'end') return event.snapshot;
@@ -61,7 +56,7 @@ export async function waitForRun<Types extends AgentTypes>(
     // A store that keeps no events can still be asked.
     if (!isWaymarkError(error) || error.status !== 'FAILED_PRECONDITION') throw error;
   }
-  for (let attempt = 1; !isOver(snapshot.status); attempt++) {
+  for (let attempt = 1; snapshot.status === 'pending'; attempt++) {
     await transport.clock.sleep(backoff(attempt, pollDelays), signal);
     snapshot = await read();
   }
@@ -78,8 +73,4 @@ async function readSnapshot<Types extends AgentTypes>(
     params: { agent, snapshot: snapshotId },
     signal,
   });
-}
-
-function isOver(status: SnapshotStatus): boolean {
-  return status !== 'pending';
 }
