@@ -102,7 +102,7 @@ test('a write waits for the disk if it must outlive a power cut, and nothing aft
   const seen: string[] = [];
   for (const durable of [false, true]) {
     await client.query('BEGIN');
-    await client.query(`SELECT awaited.${name}('{}', '{}', $1)`, [durable]);
+    await client.query(`SELECT awaited.${name}('{}', '{}', '{}', $1)`, [durable]);
     seen.push(await shown());
     await client.query('COMMIT');
     seen.push(await shown());

@@ -79,7 +79,7 @@ export function accessTo(options: AccessOptions): Access {
     const sent = collectCall(plan(), hints.length === 0 ? undefined : options.hintOf(hints));
     if (sent === undefined) return undefined;
     try {
-      const values = [sent.calls, sent.values, String(durable)];
+      const values = [sent.calls, sent.numbers, sent.texts, String(durable)];
       const [row] = await statements.query(pool, callOf(guarded), values);
       const result = concludeCall(plan(), sent, row?.answers);
       options.tell(hints, 'process');

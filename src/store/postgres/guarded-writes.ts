@@ -13,7 +13,7 @@ import {
   type Statement,
   statement,
 } from '../sql/database/query.ts';
-import { guardedStatements } from '../sql/runs/guarded-statements.ts';
+import { frequentStatements, guardedStatements } from '../sql/runs/guarded-statements.ts';
 import { hexOf } from '../sql/values/bytes.ts';
 import { lockKey, now, postgresDialect, qualify } from './dialect.ts';
 import { isForbidden } from './errors.ts';
@@ -27,16 +27,18 @@ import { steps } from './schema.ts';
 const tell = statement('hint', 'SELECT pg_notify($1, $2)');
 
 const statements: readonly Statement[] = [...guardedStatements, tell];
-const numbers = new Map(statements.map((each, number) => [each, number]));
+const numberOf = new Map(statements.map((each, number) => [each, number]));
 /** By number, whether a statement has an answer. */
 const answering = statements.map(
   (each) => each.onlyLocks !== true && /^SELECT|RETURNING/.test(textOf(each, '')),
 );
 
 /** The text of a statement in Postgres' words, with the tables of no schema yet. */
-function textOf({ text, inserted }: Statement, schema: string): string {
-  const own = typeof text === 'string' ? text : text(postgresDialect(schema));
-  return (inserted === undefined ? own : `${own} RETURNING ${inserted}`).trim();
+function textOf({ text, inserted, guards }: Statement, schema: string): string {
+  const own = (typeof text === 'string' ? text : text(postgresDialect(schema))).trim();
+  // Whether a guard has inserted its row is known without the row.
+  if (guards === true && own.startsWith('INSERT')) return own.replace(/ RETURNING \w+$/, '');
+  return inserted === undefined ? own : `${own} RETURNING ${inserted}`;
 }
 
 /** The body of the function, for statements whose parameters have these types. */
@@ -45,7 +47,10 @@ function bodyOf(schema: string, types: readonly (readonly string[])[]): string {
     const text = textOf(each, schema)
       .replaceAll(now, '_moment')
       .replace(/\$(\d+)/g, (_, place) => parameter(Number(place), types[number] ?? []));
-    return runOf(each, text, answering[number] === true);
+    const gives = answering[number] === true;
+    const run = runOf(each, text, gives);
+    if (each.unlessFound !== true) return run;
+    return `IF NOT FOUND THEN ${run} ${gives ? 'ELSE _answers := _answers || NULL::text;' : ''} END IF;`;
   });
   return `
 DECLARE
@@ -56,32 +61,36 @@ DECLARE
   _fact record;
   _answers text[] := '{}';
   _wrote boolean := false;
+  _setting text;
   _moment bigint := ${now};
 BEGIN
-  IF NOT _durable THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
+  IF NOT _durable THEN _setting := set_config('synchronous_commit', 'off', true); END IF;
   WHILE _at <= cardinality(_calls) LOOP
     _base := _calls[_at + 1];
     _fills := _calls[_at + 2];
     _which := _calls[_at];
     ${choose(cases, 0, cases.length)}
-    FOR _fill IN 1.._fills LOOP _values[_calls[_at + 2 + _fill]] := _fact.row_id::text; END LOOP;
+    IF _fills > 0 THEN
+      FOR _fill IN 1.._fills LOOP _numbers[_calls[_at + 2 + _fill]] := _fact.row_id; END LOOP;
+    END IF;
     _at := _at + 3 + _fills;
   END LOOP;
   RETURN '[' || array_to_string(_answers, ',', 'null') || ']';
 END`;
 }
 
-/** Runs the case whose number is `_which`, found by halves. */
+/** Runs the case whose number is `_which`: a frequent one, or one found by halves. Each comparison costs something once in each call. */
 function choose(cases: readonly string[], from: number, to: number): string {
   if (to - from === 1) return cases[from] ?? '';
-  const half = (from + to) >> 1;
-  return `IF _which < ${half} THEN ${choose(cases, from, half)} ELSE ${choose(cases, half, to)} END IF;`;
+  const next = from < frequentStatements.length ? from + 1 : (from + to) >> 1;
+  return `IF _which < ${next} THEN ${choose(cases, from, next)} ELSE ${choose(cases, next, to)} END IF;`;
 }
 
 function parameter(place: number, types: readonly string[]): string {
-  const type = types[place - 1];
-  const value = `_values[_base + ${place}]`;
-  return type === 'bytea' ? `decode(${value}, 'hex')` : `${value}::${type}`;
+  const type = types[place - 1] ?? '';
+  const at = `[_base + ${place}]`;
+  if (/int/.test(type)) return `_numbers${at}::${type}`;
+  return type === 'bytea' ? `decode(_texts${at}, 'hex')` : `_texts${at}::${type}`;
 }
 
 const noteAnswer = '_answers := _answers || CASE WHEN FOUND THEN row_to_json(_fact)::text END;';
@@ -92,12 +101,11 @@ function runOf({ onlyLocks, guards }: Statement, text: string, gives: boolean): 
   if (guards === true) {
     // Nothing is left behind, and nothing is logged as an error unless there is something to take back.
     const refuse = `IF NOT FOUND THEN IF _wrote THEN RAISE EXCEPTION 'refused' USING ERRCODE = '${refusedCode}'; END IF; RETURN NULL; END IF;`;
-    const wrote = text.startsWith('SELECT') ? '' : ' _wrote := true;';
-    return `${text} INTO _fact; ${refuse} ${noteAnswer}${wrote}`;
+    return gives
+      ? `${text} INTO _fact; ${refuse} ${noteAnswer}`
+      : `${text}; ${refuse} _wrote := true;`;
   }
-  return gives
-    ? `${text} INTO _fact; ${noteAnswer} _wrote := _wrote OR FOUND;`
-    : `${text}; _wrote := _wrote OR FOUND;`;
+  return gives ? `${text} INTO _fact; ${noteAnswer} _wrote := _wrote OR FOUND;` : `${text};`;
 }
 
 const refusedCode = 'WM409';
@@ -117,7 +125,7 @@ const hash = createHash('sha256')
   .digest('hex');
 const functionName = `write_${hash.slice(0, 16)}`;
 
-const call = `SELECT @${functionName}($1::integer[], $2::text[], $3::boolean) AS answers`;
+const call = `SELECT @${functionName}($1::integer[], $2::bigint[], $3::text[], $4::boolean) AS answers`;
 const calls = new Map<string, Statement<{ readonly answers: string | null }>>();
 
 /** The statement that sends guarded writes of a kind. */
@@ -144,7 +152,7 @@ export async function createFunction(client: ClientBase, schema: string): Promis
         types.push(await typesOf(client, qualify(textOf(each, schema), schema)));
       await client.query(
         qualify(
-          `CREATE FUNCTION @${functionName}(_calls integer[], _values text[], _durable boolean)
+          `CREATE FUNCTION @${functionName}(_calls integer[], _numbers bigint[], _texts text[], _durable boolean)
            RETURNS text LANGUAGE plpgsql SET enable_seqscan TO off SET plan_cache_mode TO force_generic_plan AS $$${bodyOf(schema, types)} $$`,
           schema,
         ),
@@ -173,8 +181,10 @@ async function typesOf(client: ClientBase, text: string): Promise<readonly strin
 export interface SentWrite {
   readonly queries: readonly CollectedQuery[];
   /** For each query its number, where its parameters begin, and how many parameters get its row, with their places. */
-  readonly calls: readonly number[];
-  readonly values: readonly (string | null)[];
+  readonly calls: string;
+  /** The parameters: numbers in one list, texts and bytes at their places in another. */
+  readonly numbers: string;
+  readonly texts: readonly (string | null)[];
 }
 
 /** Collects the queries of a guarded write and its hint; `undefined` when one of them is not known to the function. */
@@ -182,29 +192,46 @@ export function collectCall(
   plan: Plan<unknown>,
   hint: readonly [string, string] | undefined,
 ): SentWrite | undefined {
-  const queries = collectWrite(plan, (each) => numbers.has(each));
+  const queries = collectWrite(plan, (each) => numberOf.has(each));
   if (queries === undefined) return undefined;
+  checkOrder(queries);
   const sent = hint === undefined ? queries : [...queries, { statement: tell, values: hint }];
-  const values: (string | null)[] = [];
+  const numbers: (number | 'NULL')[] = [];
+  const texts: (string | null)[] = [];
   const bases: number[] = [];
   const fills: number[][] = sent.map(() => []);
   for (const query of sent) {
-    bases.push(values.length);
+    bases.push(texts.length);
     for (const value of query.values) {
-      values.push(textOfValue(value));
-      if (isRowOf(value)) fills[value.rowOf]?.push(values.length);
+      numbers.push(typeof value === 'number' ? value : 'NULL');
+      texts.push(textOfValue(value));
+      if (isRowOf(value)) fills[value.rowOf]?.push(texts.length);
     }
   }
   const calls = sent.flatMap(({ statement: each }, place) => {
     const filled = fills[place] ?? [];
-    return [numbers.get(each) ?? 0, bases[place] ?? 0, filled.length, ...filled];
+    return [numberOf.get(each) ?? 0, bases[place] ?? 0, filled.length, ...filled];
   });
-  return { queries, calls, values };
+  return { queries, calls: `{${calls.join()}}`, numbers: `{${numbers.join()}}`, texts };
+}
+
+/** A guard that is refused takes back what is known to be written: statements that give rows. */
+function checkOrder(queries: readonly CollectedQuery[]): void {
+  const lastGuard = queries.findLastIndex(({ statement: each }) => each.guards === true);
+  const early = queries
+    .slice(0, lastGuard + 1)
+    .find(({ statement: each }) => each.onlyLocks !== true && !isKnown(each));
+  if (early === undefined) return;
+  throw new TypeError(`The statement "${early.statement.name}" comes before a guard of its write.`);
+}
+
+function isKnown(each: Statement): boolean {
+  return each.guards === true || answering[numberOf.get(each) ?? 0] === true;
 }
 
 function textOfValue(value: SqlValue | RowOf): string | null {
-  if (value === null || isRowOf(value)) return null;
-  return typeof value === 'object' ? hexOf(value) : String(value);
+  if (typeof value === 'string') return value;
+  return value instanceof Uint8Array ? hexOf(value) : null;
 }
 
 function isRowOf(value: SqlValue | RowOf): value is RowOf {
@@ -221,7 +248,8 @@ export function concludeCall<Result>(
   const answers = JSON.parse(answer) as unknown[];
   let next = 0;
   const rows = queries.map(({ statement: each }) => {
-    const row = answering[numbers.get(each) ?? 0] === true ? answers[next++] : null;
+    if (answering[numberOf.get(each) ?? 0] !== true) return each.guards === true ? [{}] : [];
+    const row = answers[next++];
     return row === null || row === undefined ? [] : [row];
   });
   return concludeWrite(plan, queries, (place) => rows[place] ?? []);

@@ -16,6 +16,8 @@ export interface Statement<Row = unknown> {
   readonly underLock?: true;
   /** It only locks rows, for what follows in the transaction. A database with one writer skips it. */
   readonly onlyLocks?: true;
+  /** It changes nothing if the statement before it gave a row, so a driver that sends several at once may leave it out then. */
+  readonly unlessFound?: true;
   /** It reads a row if the facts of a write still hold, and none if the write is to be refused: see {@link expect}. */
   readonly guards?: true;
   /** Only a type: what a row looks like. */

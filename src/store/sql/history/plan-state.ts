@@ -37,7 +37,10 @@ const insertMessage = statement(
 );
 
 /** The statements that write the messages of a state. */
-export const stateStatements = [insertBranch, insertView, insertViewRef, insertMessage];
+export const stateStatements = {
+  frequent: [insertMessage],
+  others: [insertBranch, insertView, insertViewRef],
+};
 
 /** Where a state is to be put. */
 export interface StatePosition {

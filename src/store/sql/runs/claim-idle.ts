@@ -13,7 +13,7 @@ import {
   Refused,
   run,
   type SqlValue,
-  statement,
+  type Statement,
 } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { uuidBytes, uuidFromHex } from '../values/bytes.ts';
@@ -25,20 +25,22 @@ import { claimKeys, expectUnused, keyStatements } from './requests.ts';
 import { type StartRow, startColumns, startFact, totalsOfFailed } from './start-row.ts';
 
 // Nothing when the session is there already, or another claim makes it in the same moment.
-const insertMissing = statement(
-  'claim_missing_session',
-  (d) => `
+const insertMissing: Statement<{ row_id: number }> = {
+  name: 'claim_missing_session',
+  text: (d) => `
     INSERT INTO @sessions(owner, agent, id, started_by_agent, started_by_session, started_by_snapshot,
       created_at, updated_at)
     SELECT $1, $2, $3, $4, $5, $6, ${d.now}, ${d.now}
     WHERE NOT EXISTS (SELECT 1 FROM @sessions z WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3)
     ON CONFLICT DO NOTHING RETURNING row_id`,
-);
+  unlessFound: true,
+};
 const lockSession = locking(
   'claim_lock',
   (d) => `
     SELECT 1 FROM @sessions z WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 ${d.lock('z')}`,
 );
+const lockMade: Statement = { ...lockSession, name: 'claim_lock_made', unlessFound: true };
 
 /** An idle session, its head, and the snapshot that the run starts from, whose number is `row_id`. */
 interface IdleRow extends StartRow {
@@ -58,17 +60,14 @@ const idleText = (d: Dialect, head: string, start: string): string => `
     z.head, ${d.hex(`${head}.id`)} AS head_id, ${head}.idx AS head_idx, ${head}.turn AS head_turn, ${head}.parent AS head_parent
   FROM @sessions z LEFT JOIN @snapshots ${head} ON ${head}.row_id = z.head ${start}
   WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3
-    AND NOT EXISTS (SELECT 1 FROM @runs r WHERE r.session = z.row_id)
-    AND NOT EXISTS (SELECT 1 FROM @runs r WHERE r.id = $4)
-    AND NOT EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = $4)
-    AND (CAST($5 AS INTEGER) = 0 OR ${head}.id IS NOT DISTINCT FROM $6)`;
+    AND (CAST($4 AS INTEGER) = 0 OR ${head}.id IS NOT DISTINCT FROM $5)`;
 
 const idleAtHead = guard<IdleRow>('claim_idle', (d) => idleText(d, 's', ''));
 const idleAt = guard<IdleRow>('claim_idle_at', (d) =>
   idleText(
     d,
     'h',
-    `JOIN @snapshots s ON s.id = $7 AND s.session = z.row_id AND s.status = ${code.succeeded}`,
+    `JOIN @snapshots s ON s.id = $6 AND s.session = z.row_id AND s.status = ${code.succeeded}`,
   ),
 );
 const insertIdleRun = guard<{ session: number }>(
@@ -77,18 +76,16 @@ const insertIdleRun = guard<{ session: number }>(
     INSERT INTO @runs(id, session, attempt, mode, worker, request, turn, start, base, ttl, heartbeat, created_at)
     SELECT $4, z.row_id, 1, $5, $6, $7, COALESCE(s.turn, -1) + 1, s.row_id, s.row_id, $8, ${d.now}, ${d.now}
     FROM @sessions z LEFT JOIN @snapshots s ON s.row_id = $9
-    WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 RETURNING session`,
+    WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3
+      AND NOT EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = $4)
+    ON CONFLICT DO NOTHING RETURNING session`,
 );
 
 /** The statements of {@link claimIdle}. */
-export const claimStatements = [
-  insertMissing,
-  lockSession,
-  idleAtHead,
-  idleAt,
-  insertIdleRun,
-  ...keyStatements,
-];
+export const claimStatements = {
+  frequent: [lockSession, insertMissing, lockMade, idleAtHead, insertIdleRun],
+  others: [idleAt, ...keyStatements],
+};
 
 /** Accepts a run of an idle session in one write, before anything is known of it; `undefined` when something is in the way. */
 export async function claimIdle(
@@ -150,12 +147,13 @@ function* writeIdle(scope: Scope, request: ClaimRequest, sealed: SqlValue): Plan
   const key = [...scopeKey(scope), sessionId] as const;
   yield* expectUnused(requests);
   const mayBeNew = from === 'head' && typeof expectHead !== 'string';
+  yield* run(lockSession, ...key);
   const made = mayBeNew
     ? yield* first(insertMissing, ...key, ...startedByValues(request.startedBy))
     : undefined;
-  yield* run(lockSession, ...key);
+  if (mayBeNew) yield* run(lockMade, ...key);
   const head = typeof expectHead === 'string' ? uuidBytes(expectHead) : null;
-  const expected = [...key, id, expectHead === undefined ? 0 : 1, head];
+  const expected = [...key, expectHead === undefined ? 0 : 1, head];
   const row =
     from === 'head' || from === null
       ? yield* expect(idleAtHead, ...expected)

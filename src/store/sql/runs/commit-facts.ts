@@ -59,35 +59,47 @@ export interface CommitRow {
   readonly is_taken: number;
 }
 
-/** The columns that a commit is decided by. All others never change, or depend on these. */
-const compared = [
+/** The columns that every commit is decided by. */
+const plain = [
   'base',
   'checkpoint',
   'inputs_done',
   'own_snapshot',
-  'has_steps',
-  'last_event',
   'head',
   'next_index',
   'branch_end',
-  'has_base',
   'parent_row_id',
   'parent_session',
   'parent_status',
   'parent_idx',
   'parent_parent',
-  'is_taken',
 ] as const satisfies readonly (keyof CommitRow)[];
 
-/** Those of a detached run, of a run with steps or an inbox, and of one that does not continue from the head. */
-const alsoCompared = [
-  ...compared,
+/** All columns that a commit is decided by. The others never change, or depend on these. */
+const compared = [
+  ...plain,
+  'has_steps',
+  'inbox',
+  'last_event',
+  'head_idx',
   'own_idx',
   'own_parent',
   'claimed_from',
-  'inbox',
-  'head_idx',
+  'has_base',
+  'is_taken',
 ] as const satisfies readonly (keyof CommitRow)[];
+
+/** Whether a run has neither events nor steps, and continues from the head, which its state grew from. Then the rest follows from `plain`. */
+function isPlain(row: CommitRow, from: Location | undefined): boolean {
+  const growsFromHead = row.has_base === 1 && from?.snapshot === row.head;
+  return (
+    row.own_snapshot === null &&
+    row.has_steps === 0 &&
+    row.last_event === null &&
+    row.head === row.parent_row_id &&
+    (from?.view === undefined || growsFromHead)
+  );
+}
 
 // $1 run, $2 attempt, $3 to $5 where the state lies that the written one grew from, $6 parent, $7 the id to be written
 const factsText = (d: Dialect): string => `
@@ -99,11 +111,14 @@ const factsText = (d: Dialect): string => `
         WHERE q.row_id = CASE WHEN s.idx IS NULL THEN s.parent ELSE s.row_id END) AS claimed_from_id,
       CASE WHEN EXISTS (SELECT 1 FROM @journal j WHERE j.run = r.id AND j.${isOfOpenRun}) THEN 1 ELSE 0 END AS has_steps,
       (SELECT CAST(COUNT(*) AS INTEGER) FROM @journal j WHERE j.run = r.id AND j.attempt = ${journal.inbox}) AS inbox,
+      CASE WHEN EXISTS (SELECT 1 FROM @journal j WHERE j.run = r.id) THEN 1 ELSE 0 END AS has_journal,
       (SELECT j.attempt || ':' || j.last FROM @journal j WHERE j.run = r.id AND ${isEvent}
         ORDER BY j.attempt DESC, j.seq DESC LIMIT 1) AS last_event,
       z.head, h.idx AS head_idx, z.next_index, z.branch_end,
       CASE WHEN EXISTS (SELECT 1 FROM @snapshots f WHERE f.row_id = $3 AND f.branch = $4 AND f.branch_length = $5)
         THEN 1 ELSE 0 END AS has_base,
+      CASE WHEN CAST($4 AS BIGINT) IS NULL OR (p.row_id = $3 AND p.branch = $4 AND p.branch_length = $5)
+        THEN 1 ELSE 0 END AS may_grow,
       p.row_id AS parent_row_id, p.session AS parent_session, p.status AS parent_status, p.idx AS parent_idx,
       p.parent AS parent_parent,
       (SELECT ${d.hex('q.id')} FROM @snapshots q WHERE q.row_id = p.parent AND p.idx IS NULL) AS parent_parent_id,
@@ -129,18 +144,27 @@ export interface UnchangedRow {
 }
 
 // A database leaves out the tables of columns that are not compared.
-const unchangedIn = (name: string, columns: readonly string[]) =>
+const unchangedIn = (name: string, columns: readonly string[], more = '') =>
   guard<UnchangedRow>(
     name,
     (d) => `
       SELECT x.created_at, ${d.now} AS now FROM (${factsText(d)}) x
-      WHERE ${columns.map((column, at) => `x.${column} IS NOT DISTINCT FROM $${at + 8}`).join(' AND ')}`,
+      WHERE ${columns.map((column, at) => `x.${column} IS NOT DISTINCT FROM $${at + 8}`).join(' AND ')} ${more}`,
   );
-const unchanged = unchangedIn('commit_unchanged', compared);
-const allUnchanged = unchangedIn('commit_all_unchanged', alsoCompared);
+const unchanged = unchangedIn(
+  'commit_unchanged',
+  plain,
+  'AND x.has_journal = 0 AND x.may_grow = 1',
+);
+const allUnchanged = unchangedIn('commit_all_unchanged', compared);
+const unused = guard(
+  'commit_unused',
+  `SELECT 1 AS held WHERE NOT EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = $1)
+     AND NOT EXISTS (SELECT 1 FROM @runs t WHERE t.id = $1)`,
+);
 
 /** The statements that hold a run for a commit. */
-export const commitGuards = [lockRun, unchanged, allUnchanged];
+export const commitGuards = { frequent: [lockRun, unchanged], others: [allUnchanged, unused] };
 
 /** The facts that a commit depends on, the row that they come from, and what is left of the run's inbox when it ends. */
 export interface ReadCommit {
@@ -180,10 +204,12 @@ export function* expectUnchanged(
 ): Plan<UnchangedRow> {
   const key = keyOf(ref, write, from);
   yield* run(lockRun, uuidBytes(ref.runId), ref.attempt);
-  const isPlain =
-    row.own_snapshot === null && row.has_steps === 0 && row.head === row.parent_row_id;
-  const [which, columns] = isPlain ? [unchanged, compared] : [allUnchanged, alsoCompared];
-  return yield* expect(which, ...key, ...columns.map((column) => row[column]));
+  if (!isPlain(row, from)) {
+    return yield* expect(allUnchanged, ...key, ...compared.map((column) => row[column]));
+  }
+  // A run's own id was unused when it was claimed, and nothing else has taken it since.
+  if (write.snapshotId !== ref.runId) yield* expect(unused, idValue(write.snapshotId));
+  return yield* expect(unchanged, ...key, ...plain.map((column) => row[column]));
 }
 
 function keyOf(

@@ -78,7 +78,10 @@ const updateRun = statement(
 );
 
 /** The statements that only a commit has. */
-export const commitStatements = [insertSnapshot, updateOwn, updateSession, updateRun, nameUntitled];
+export const commitStatements = {
+  frequent: [insertSnapshot, updateSession],
+  others: [updateOwn, updateRun, nameUntitled],
+};
 
 /** The result of a commit, and whether something may have become unreachable. */
 export interface CommitResult {

@@ -41,7 +41,7 @@ export function* removeRun({ id, session, has_steps, has_events }: EndingRun): P
 }
 
 /** The statements that end a run. */
-export const endStatements = [deleteSteps, deleteRun, insertEnd];
+export const endStatements = { frequent: [deleteRun], others: [deleteSteps, insertEnd] };
 
 /** The run after these events were appended to it. */
 export function withEvents<Run extends EndingRun>(held: Run, events: readonly unknown[] = []): Run {

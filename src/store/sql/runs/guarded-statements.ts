@@ -13,18 +13,28 @@ import { eventStatements } from './events.ts';
 import { inboxStatements } from './inbox.ts';
 import { requestStatements } from './requests.ts';
 
-/** The statements that guarded writes are made of. A write with any other statement is sent one by one. */
+/** The statements of plain turns. */
+export const frequentStatements: readonly Statement[] = [
+  ...commitGuards.frequent,
+  ...stateStatements.frequent,
+  ...commitStatements.frequent,
+  ...endStatements.frequent,
+  ...claimStatements.frequent,
+];
+
+/** The statements that guarded writes are made of, the frequent ones first. A write with any other statement is sent one by one. */
 export const guardedStatements: readonly Statement[] = [
-  ...claimStatements,
-  ...commitGuards,
-  ...commitStatements,
-  ...stateStatements,
+  ...frequentStatements,
+  ...commitGuards.others,
+  ...stateStatements.others,
+  ...commitStatements.others,
+  ...endStatements.others,
+  ...claimStatements.others,
   ...documentStatements,
   ...dropStatements,
   listHeadStatement,
   ...spendStatements,
   ...deadStatements,
-  ...endStatements,
   ...eventStatements,
   ...inboxStatements,
   ...requestStatements,
