@@ -4,6 +4,7 @@ import { retryDeadRun, toDeadRun } from '../agent/define/run-operations.ts';
 import type { AgentHost } from '../agent/persistence/host.ts';
 import type { Agent } from '../agent/spec/agent.ts';
 import { noDeadRun } from '../agent/spec/dispatcher.ts';
+import { defined } from '../core/json/json.ts';
 import {
   type DeadRunRecord,
   handedOverHint,
@@ -33,7 +34,7 @@ export function createEngineEnv(
       const error = failure ?? poison;
       try {
         return await resumeRun(agent, taken, {
-          ...(error && { failure: error }),
+          ...defined({ failure: error }),
           deadLetter: error !== undefined && error === poison,
           onProgress: () => suspects.clear(runId),
         });
@@ -68,7 +69,7 @@ export function createEngineEnv(
     agents: () =>
       agents().map((agent) => {
         const { version } = internalsOf(agent).spec;
-        return { agent, ...(version !== undefined && { version }) };
+        return { agent, ...defined({ version }) };
       }),
     async claim(request) {
       if (request.runIds.length === 0) return [];
@@ -108,6 +109,5 @@ export function createEngineEnv(
 
 function toLetter(record: DeadRunRecord): DeadLetter {
   const { snapshotId: runId, ...rest } = toDeadRun(record);
-  const { owner } = record.scope;
-  return { runId, ...rest, ...(owner !== undefined && { owner }) };
+  return { runId, ...rest, ...defined({ owner: record.scope.owner }) };
 }

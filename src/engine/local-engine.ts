@@ -1,3 +1,4 @@
+import { defined } from '../core/json/json.ts';
 import { type DeadLetter, type Engine, type EngineEnv, notAttached } from './engine.ts';
 import type { Recovery } from './recovery.ts';
 
@@ -23,27 +24,22 @@ export interface LocalEngine extends Engine {
  * const app = waymark({ store, engine: localEngine({ attempts: 5 }) });
  */
 export function localEngine({ attempts }: LocalEngineOptions = {}): LocalEngine {
-  let env: EngineEnv | undefined;
-  let recovery: Recovery | undefined;
-  const attached = (): EngineEnv => {
-    if (env === undefined) throw notAttached();
-    return env;
+  let parts: { readonly env: EngineEnv; readonly recovery: Recovery } | undefined;
+  const attached = (): NonNullable<typeof parts> => {
+    if (parts === undefined) throw notAttached();
+    return parts;
   };
   return {
     name: 'local',
-    ...(attempts !== undefined && { attempts }),
-    attach(to) {
-      env = to;
-      recovery = to.recovery();
+    ...defined({ attempts }),
+    attach(env) {
+      parts = { env, recovery: env.recovery() };
     },
-    start: ({ agents } = {}) => recovery?.start(agents),
-    stop: () => recovery?.stop(),
-    async recover() {
-      if (recovery === undefined) throw notAttached();
-      return await recovery.look();
-    },
-    status: async () => ({ engine: 'local', running: env?.running() ?? 0 }),
-    deadLetters: async () => await attached().deadLetters(),
-    retry: async (runId) => await attached().retry(runId),
+    start: ({ agents } = {}) => parts?.recovery.start(agents),
+    stop: () => parts?.recovery.stop(),
+    recover: async () => await attached().recovery.look(),
+    status: async () => ({ engine: 'local', running: parts?.env.running() ?? 0 }),
+    deadLetters: async () => await attached().env.deadLetters(),
+    retry: async (runId) => await attached().env.retry(runId),
   };
 }

@@ -1,7 +1,7 @@
+import type { RemoteAgent } from '../../client/remote-agent.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
-import type { AgentAccess } from '../source/agent-access.ts';
 import type { Style } from '../terminal.ts';
 import { oneLine, table, when } from './format.ts';
 import { messageSummary } from './message-text.ts';
@@ -105,7 +105,7 @@ const maxTips = 32;
 
 /** The user's message of each turn, by snapshot id. The last message of a turn carries the id. */
 export async function snapshotTexts(
-  agent: Pick<AgentAccess, 'getSnapshot'>,
+  agent: Pick<RemoteAgent, 'getSnapshot'>,
   snapshots: readonly Snapshot[],
 ): Promise<Map<string, string>> {
   const parents = new Set(snapshots.map(({ parentId }) => parentId));

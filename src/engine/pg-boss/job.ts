@@ -1,6 +1,7 @@
 import type { JobInsert } from 'pg-boss';
 import * as v from 'valibot';
 import type { DispatchedRun } from '../../agent/spec/dispatcher.ts';
+import { defined } from '../../core/json/json.ts';
 import type { Scope, Transaction } from '../../store/contract/store.ts';
 import { type Queue, runQueue } from './queue.ts';
 
@@ -13,17 +14,8 @@ export const runJob = v.object({
 });
 export type RunJob = v.InferOutput<typeof runJob>;
 
-function toRunJob({ scope, sessionId, version }: DispatchedRun): RunJob {
-  return {
-    agent: scope.agent,
-    sessionId,
-    ...(scope.owner !== undefined && { owner: scope.owner }),
-    ...(version !== undefined && { version }),
-  };
-}
-
 export function scopeOfJob({ agent, owner }: Pick<RunJob, 'agent' | 'owner'>): Scope {
-  return owner === undefined ? { agent } : { agent, owner };
+  return defined({ agent, owner });
 }
 
 /** The job group of an agent version; a worker can ignore whole groups when it fetches jobs. */
@@ -62,19 +54,11 @@ export function createJobInsert(
   };
 }
 
-function jobOf(run: DispatchedRun): JobInsert {
-  const { priority, startAfter } = run.queue ?? {};
-  const data = toRunJob(run);
-  return {
-    id: run.runId,
-    data,
-    group: { id: groupOf(data) },
-    ...(priority !== undefined && { priority }),
-    ...(startAfter !== undefined && { startAfter: toStart(startAfter) }),
-  };
-}
-
-// Seconds from now by the database's clock, or a moment.
-function toStart(startAfter: Date | number): Date | number {
-  return typeof startAfter === 'number' ? startAfter / 1000 : startAfter;
+function jobOf({ scope, sessionId, version, runId, queue }: DispatchedRun): JobInsert {
+  const { priority, startAfter: after } = queue ?? {};
+  const { agent, owner } = scope;
+  const data: RunJob = defined({ agent, owner, sessionId, version });
+  // Seconds from now by the database's clock, or a moment.
+  const startAfter = typeof after === 'number' ? after / 1000 : after;
+  return { id: runId, data, group: { id: groupOf(data) }, ...defined({ priority, startAfter }) };
 }

@@ -1,5 +1,6 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { DispatchedRun } from '../../agent/spec/dispatcher.ts';
+import { defined } from '../../core/json/json.ts';
 import { observeGauges } from '../../core/metrics.ts';
 import type { QueueHandoff } from '../../store/contract/store.ts';
 import {
@@ -51,9 +52,9 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
   checkEngineOptions(options);
   const { slots = 10, heartbeat = 10_000, attempts } = options;
   const { maxWaiting = 10_000, versionGrace = 30_000 } = options;
-  let env: EngineEnv | undefined;
   let parts:
     | {
+        readonly env: EngineEnv;
         readonly worker: Worker;
         readonly recovery: Recovery;
         readonly gauge: QueueGauge;
@@ -65,11 +66,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
   let beginning: Promise<void> | undefined;
   let names = options.agents;
 
-  const onError = (error: unknown): void => env?.report(error);
-  const attached = (): EngineEnv => {
-    if (env === undefined) throw notAttached();
-    return env;
-  };
+  const onError = (error: unknown): void => parts?.env.report(error);
   const started = (): NonNullable<typeof parts> => {
     if (parts === undefined) throw notAttached();
     return parts;
@@ -79,12 +76,12 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     stopObserving ??= observeQueue(() => started().gauge.depth());
   };
   const own = (): readonly EngineAgent[] => {
-    const all = attached().agents();
+    const all = started().env.agents();
     return names === undefined ? all : all.filter(({ agent }) => names?.includes(agent.name));
   };
   const agentOf = (name: string): Agent | undefined =>
-    attached()
-      .agents()
+    started()
+      .env.agents()
       .find(({ agent }) => agent.name === name)?.agent;
   const queue = createQueue(options, onError);
   const insertJob = createJobInsert(queue);
@@ -106,13 +103,12 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
 
   return {
     name: 'pg-boss',
-    ...(attempts !== undefined && { attempts }),
+    ...defined({ attempts }),
     dispatcher: {
       admit: () => started().gauge.admit(),
       handOver,
     },
     attach(to) {
-      env = to;
       const completion = createJobCompletion(queue, { clock: to.clock, onError });
       const gauge = createQueueGauge(queue, to.clock, maxWaiting);
       const work = { engine: to, completion };
@@ -131,18 +127,20 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
         exceptWorker: queueWorker,
         agents: () => own().map(({ agent }) => agent),
       });
-      parts = { worker, recovery, gauge, completion };
+      parts = { env: to, worker, recovery, gauge, completion };
     },
     async open() {
       await queue.open();
       observe();
     },
     start(chosen = {}) {
-      const { worker, recovery } = started();
+      const { env, worker, recovery } = started();
       names = chosen.agents ?? names;
       if (stops.length > 0) return;
-      const { clock, onHandedOver } = attached();
-      stops = [onHandedOver(() => worker.wake()), clock.every(schedulesEvery, beginScheduled)];
+      stops = [
+        env.onHandedOver(() => worker.wake()),
+        env.clock.every(schedulesEvery, beginScheduled),
+      ];
       observe();
       worker.start(chosen.slots ?? slots);
       recovery.start(names);
@@ -170,8 +168,8 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
       await parts?.completion.flush();
       await queue.close();
     },
-    deadLetters: async () => await attached().deadLetters(),
-    retry: async (runId) => await attached().retry(runId),
+    deadLetters: async () => await started().env.deadLetters(),
+    retry: async (runId) => await started().env.retry(runId),
     schedule: schedules.set,
     unschedule: schedules.remove,
     schedules: schedules.list,

@@ -3,24 +3,20 @@ import type { Clock } from '../../core/time.ts';
 import { type Queue, runQueue } from './queue.ts';
 
 /** The waiting runs of the queue. */
-export interface QueueDepth {
+interface QueueDepth {
   /** Number of runs that could start now; counted up to the limit. */
   readonly waiting: number;
   readonly oldestMs: number;
 }
 
-/** Measures the queue, and rejects runs beyond its limit. */
-export interface QueueGauge {
-  depth(): Promise<QueueDepth>;
-  /** Throws RESOURCE_EXHAUSTED when the queue is full. */
-  admit(): Promise<void>;
-}
+export type QueueGauge = ReturnType<typeof createQueueGauge>;
 
 /** Milliseconds for which a count is cached. */
 const freshMs = 500;
 const retryAfterSeconds = 5;
 
-export function createQueueGauge(queue: Queue, clock: Clock, maxWaiting: number): QueueGauge {
+/** Measures the queue, and rejects runs beyond its limit. */
+export function createQueueGauge(queue: Queue, clock: Clock, maxWaiting: number) {
   let last: { readonly at: number; readonly depth: QueueDepth } | undefined;
   let counting: Promise<QueueDepth> | undefined;
   let admitted = 0;
@@ -55,7 +51,8 @@ export function createQueueGauge(queue: Queue, clock: Clock, maxWaiting: number)
 
   return {
     depth,
-    async admit() {
+    /** Throws RESOURCE_EXHAUSTED when the queue is full. */
+    async admit(): Promise<void> {
       const known = last !== undefined && clock.now() - last.at < freshMs ? last.depth : undefined;
       const { waiting } = known ?? (await depth());
       if (waiting + admitted < maxWaiting) {

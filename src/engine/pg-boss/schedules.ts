@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { type Input, input } from '../../protocol/turn.ts';
 import { type Queue, scheduleQueue } from './queue.ts';
@@ -30,34 +31,18 @@ const scheduled = v.object({
   sessionId: v.optional(v.string()),
 });
 
-export interface Schedules {
-  set(schedule: RunSchedule): Promise<void>;
-  remove(key: string): Promise<void>;
-  list(): Promise<readonly RunSchedule[]>;
-  /** Starts a run of a schedule now. */
-  runNow(key: string): Promise<void>;
-  /** Starts the runs that are due. */
-  begin(): Promise<void>;
-}
-
+/** The schedules of a queue. */
 export function createSchedules(
   queue: Queue,
   agentOf: (name: string) => Agent | undefined,
   onError: (error: unknown) => void,
-): Schedules {
+) {
   const list = async (): Promise<readonly RunSchedule[]> => {
     const boss = await queue.open();
     const found = await boss.getSchedules(scheduleQueue);
-    return found.map(({ key, cron, timezone, data }) => {
+    return found.map(({ key, cron, timezone: timeZone, data }) => {
       const { owner, sessionId, ...run } = parseShape(scheduled, data, 'schedule');
-      return {
-        ...run,
-        ...(owner !== undefined && { owner }),
-        ...(sessionId !== undefined && { sessionId }),
-        key,
-        cron,
-        timeZone: timezone,
-      };
+      return { ...run, ...defined({ owner, sessionId }), key, cron, timeZone };
     });
   };
   /** Uses the job's id as the session id, so that a second attempt finds the run of the first. */
@@ -65,7 +50,7 @@ export function createSchedules(
     const { agent: name, sessionId = jobId, owner, ...due } = parseShape(scheduled, data, 'job');
     const agent = agentOf(name);
     if (agent === undefined) return false;
-    const whose = owner === undefined ? {} : { owner };
+    const whose = defined({ owner });
     const isOwnSession = sessionId === jobId;
     if (isOwnSession && (await agent.getSession(sessionId, whose)) !== undefined) return true;
     try {
@@ -79,7 +64,7 @@ export function createSchedules(
   };
 
   return {
-    async set({ key, cron, timeZone = 'UTC', ...run }) {
+    async set({ key, cron, timeZone = 'UTC', ...run }: RunSchedule): Promise<void> {
       const data = parseShape(scheduled, run, 'schedule');
       const boss = await queue.open();
       try {
@@ -94,19 +79,21 @@ export function createSchedules(
         );
       }
     },
-    async remove(key) {
+    async remove(key: string): Promise<void> {
       const boss = await queue.open();
       await boss.unschedule(scheduleQueue, key);
     },
     list,
-    async runNow(key) {
+    /** Starts a run of a schedule now. */
+    async runNow(key: string): Promise<void> {
       const found = (await list()).find((each) => each.key === key);
       if (found === undefined) throw new WaymarkError('NOT_FOUND', `No schedule "${key}".`);
       const { cron: _, timeZone: __, key: ___, ...data } = found;
       const boss = await queue.open();
       await boss.send(scheduleQueue, data);
     },
-    async begin() {
+    /** Starts the runs that are due. */
+    async begin(): Promise<void> {
       const boss = await queue.open({ supervise: true });
       const jobs = await boss.fetch<object>(scheduleQueue, { batchSize: 10 });
       for (const job of jobs) {

@@ -34,7 +34,7 @@ export function workJob(env: WorkEnv, batch: readonly Assignment[]): readonly Pr
       await execute(env, job, (await claiming).get(job.id));
     } catch (error) {
       env.engine.report(error, { agent: agent.name, runId: job.id });
-      await env.completion.returnJob(job, 'error', { delayMs: heldMs });
+      await env.completion.returnJob(job, 'error', heldMs);
     }
   });
 }
@@ -59,7 +59,7 @@ async function execute(
   if (claimed === undefined) {
     const scope = scopeOfJob(parseShape(runJob, job.data, 'job'));
     if (await engine.isOpen(scope, job.id)) {
-      await completion.returnJob(job, 'held', { delayMs: heldMs });
+      await completion.returnJob(job, 'held', heldMs);
     } else completion.done(job);
     return;
   }
@@ -71,20 +71,7 @@ async function execute(
 /** Why a job returns to the queue; the next worker can read it. */
 type ReturnReason = 'handed-over' | 'not-mine' | 'held' | 'error';
 
-interface ReturnOptions {
-  /** Milliseconds before the job may be fetched again. @default 0 */
-  readonly delayMs?: number;
-}
-
-/** Completes jobs, or returns them to the queue. */
-export interface JobCompletion {
-  /** Completes a job, in batches. If the batch is lost, the next worker finds that the run has ended. */
-  done(job: FetchedJob): void;
-  /** Returns a job to the queue, so that a worker continues it. */
-  returnJob(job: FetchedJob, reason: ReturnReason, options?: ReturnOptions): Promise<void>;
-  /** Writes the completions that are still buffered. */
-  flush(): Promise<void>;
-}
+export type JobCompletion = ReturnType<typeof createJobCompletion>;
 
 /** Milliseconds for which completions are batched. */
 const gatherMs = 20;
@@ -92,10 +79,11 @@ const gatherMs = 20;
 const tries = 5;
 const pauseMs = 1_000;
 
+/** Completes jobs, or returns them to the queue. */
 export function createJobCompletion(
   queue: Queue,
   { clock, onError }: { readonly clock: Clock; readonly onError: (error: unknown) => void },
-): JobCompletion {
+) {
   let ended: FetchedJob[] = [];
   let telling: Promise<void> = Promise.resolve();
   let isWaiting = false;
@@ -112,13 +100,16 @@ export function createJobCompletion(
       onError(error);
     }
   };
+  /** Writes the completions that are still buffered. */
   const flush = (): Promise<void> => {
     telling = telling.then(tell);
     return telling;
   };
 
   return {
-    done(job) {
+    flush,
+    /** Completes a job, in batches. If the batch is lost, the next worker finds that the run has ended. */
+    done(job: FetchedJob): void {
       ended.push(job);
       if (isWaiting) return;
       isWaiting = true;
@@ -127,35 +118,23 @@ export function createJobCompletion(
         return flush();
       });
     },
-    async returnJob(job, reason, options = {}) {
+    /** Returns a job to the queue, so that a worker continues it, `delayMs` from now at the earliest. */
+    async returnJob(job: FetchedJob, reason: ReturnReason, delayMs = 0): Promise<void> {
       for (let left = tries; left > 0; left--) {
-        const error = await tryReturn(job, reason, options);
-        if (error === undefined) return;
-        onError(error);
-        // The database may be unavailable. A job that cannot be returned counts as the work of a dead worker.
-        await clock.sleep(pauseMs);
+        try {
+          const boss = await queue.open();
+          // Fenced by the attempt: `fail` ignores a job that another worker holds by now, and `update` changes only a waiting one.
+          await boss.fail(runQueue, job, { waymark: reason });
+          if (delayMs <= 0) return;
+          const startAfter = Math.ceil(delayMs / 1000);
+          await boss.update(runQueue, undefined, { id: job.id, startAfter });
+          return;
+        } catch (error) {
+          onError(error);
+          // The database may be unavailable. A job that cannot be returned counts as the work of a dead worker.
+          await clock.sleep(pauseMs);
+        }
       }
     },
-    flush,
   };
-
-  async function tryReturn(
-    job: FetchedJob,
-    reason: ReturnReason,
-    { delayMs = 0 }: ReturnOptions,
-  ): Promise<unknown> {
-    try {
-      const boss = await queue.open();
-      // Fenced by the attempt: `fail` ignores a job that another worker holds by now, and `update` changes only a waiting one.
-      await boss.fail(runQueue, job, { waymark: reason });
-      if (delayMs <= 0) return undefined;
-      await boss.update(runQueue, undefined, {
-        id: job.id,
-        startAfter: Math.ceil(delayMs / 1000),
-      });
-      return undefined;
-    } catch (error) {
-      return error ?? new Error('The job could not be returned to the queue.');
-    }
-  }
 }

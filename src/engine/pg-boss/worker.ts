@@ -158,11 +158,7 @@ export class Worker {
   #ignored(): string[] | null {
     const now = this.#env.engine.clock.now();
     const known = new Set(
-      this.#env
-        .agents()
-        .map(({ agent, version }) =>
-          groupOf({ agent: agent.name, ...(version !== undefined && { version }) }),
-        ),
+      this.#env.agents().map(({ agent, version }) => groupOf({ agent: agent.name, version })),
     );
     for (const [group, until] of this.#left) {
       if (until <= now || known.has(group)) this.#left.delete(group);
