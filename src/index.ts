@@ -64,6 +64,13 @@ export type { InferSchema, InferSchemaInput, JsonSchema, Schema } from './core/s
 export { type Clock, systemClock } from './core/time.ts';
 export { type LocalEngine, localEngine } from './engine/local-engine.ts';
 export type { WorkUntilIdleOptions } from './engine/work-until-idle.ts';
+export type { CompactOptions, SummaryRequest } from './generate/answer/history.ts';
+export {
+  type HistoryScope,
+  type HistorySelection,
+  lastMessages,
+  tokenBudget,
+} from './generate/answer/history.ts';
 export type { Price } from './generate/answer/price.ts';
 export type { GenerateResponse } from './generate/answer/response.ts';
 export type { GenerateCall } from './generate/generate.ts';
@@ -87,21 +94,14 @@ export {
   type ToolDefinition,
 } from './generate/model.ts';
 export type { OutputSetting } from './generate/output/output.ts';
-export type { CompactOptions, SummaryRequest } from './generate/prompt/history.ts';
-export {
-  type HistoryScope,
-  type HistorySelection,
-  lastMessages,
-  tokenBudget,
-} from './generate/prompt/history.ts';
 export type { Prompt, PromptOptions } from './generate/prompt/prompt.ts';
-export { type ResourceRef, resource } from './generate/prompt/resource.ts';
+export { type ResourceRef, resource } from './generate/resource.ts';
 export {
   type Content,
   historyPlace,
   type Template,
   type TemplateScope,
-} from './generate/prompt/template.ts';
+} from './generate/template.ts';
 export { callerTools } from './generate/tool/caller-tools.ts';
 export {
   type InterruptOptions,

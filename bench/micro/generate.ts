@@ -6,7 +6,7 @@ import { createIds } from '../../src/core/id.ts';
 import { createRegistry } from '../../src/core/registry.ts';
 import { systemClock } from '../../src/core/time.ts';
 import { createGenerator } from '../../src/generate/generator.ts';
-import { modelMessage } from '../../src/generate/prompt/template.ts';
+import { modelMessage } from '../../src/generate/template.ts';
 
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
 

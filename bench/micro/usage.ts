@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { waymark } from '../../src/app.ts';
-import { modelMessage } from '../../src/generate/prompt/template.ts';
+import { modelMessage } from '../../src/generate/template.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import { fileStore } from '../../src/store/file/index.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';

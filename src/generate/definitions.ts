@@ -6,7 +6,7 @@ import { createRegistry } from '../core/registry.ts';
 import type { Schema } from '../core/schema/schema.ts';
 import type { Model, ModelRequest } from './model.ts';
 import type { Prompt } from './prompt/prompt.ts';
-import type { Resource } from './prompt/resource.ts';
+import type { Resource } from './resource.ts';
 import { runToolOnce } from './tool/run-tool-once.ts';
 import type { Tool } from './tool/tool.ts';
 

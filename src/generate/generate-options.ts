@@ -6,12 +6,12 @@ import type { Schema } from '../core/schema/schema.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Cost, ModelChunk, Resume, Usage } from '../protocol/turn.ts';
 import { totalTokens } from '../protocol/usage.ts';
+import type { CompactOptions, HistorySelection } from './answer/history.ts';
 import type { Middleware } from './middleware/middleware.ts';
 import type { ModelConfig, ModelRef, ToolChoice } from './model.ts';
 import type { OutputSetting } from './output/output.ts';
-import type { CompactOptions, HistorySelection } from './prompt/history.ts';
-import type { ResourceRef } from './prompt/resource.ts';
-import type { Content } from './prompt/template.ts';
+import type { ResourceRef } from './resource.ts';
+import type { Content } from './template.ts';
 import type { ToolRef } from './tool/tool-source.ts';
 
 /** A text for the model to use in its answer. */

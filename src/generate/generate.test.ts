@@ -13,8 +13,8 @@ import { type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { createGenerator, type Generator } from './generator.ts';
 import { generateScope } from './hooks.ts';
-import { resource } from './prompt/resource.ts';
-import { modelMessage, systemMessage, userMessage } from './prompt/template.ts';
+import { resource } from './resource.ts';
+import { modelMessage, systemMessage, userMessage } from './template.ts';
 import { closeToolRequests } from './tool/resume.ts';
 import { tool } from './tool/tool.ts';
 

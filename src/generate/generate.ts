@@ -8,6 +8,12 @@ import { toolRequestsOf } from '../protocol/messages.ts';
 import type { Usage } from '../protocol/turn.ts';
 import { callModel, type ModelCallScope } from './answer/call-model.ts';
 import {
+  baseMessages,
+  checkConversation,
+  requestSettings,
+  withoutForcedTool,
+} from './answer/request.ts';
+import {
   type Answer,
   finished,
   type GenerateResponse,
@@ -16,6 +22,8 @@ import {
   Progress,
 } from './answer/response.ts';
 import { isRefusal } from './answer/run-model.ts';
+import type { ToolCallInfo, ToolScope } from './answer/run-tool-call.ts';
+import { addResults, addResumed, runTools } from './answer/run-tools.ts';
 import {
   checkTokens,
   checkToolCalls,
@@ -27,16 +35,8 @@ import { isContextOverflow } from './language-model/errors.ts';
 import { checkResolvedNames } from './middleware/middleware.ts';
 import type { Model, ModelRef, ModelRequest } from './model.ts';
 import { type ResolvedOutput, resolveOutput } from './output/output.ts';
-import {
-  baseMessages,
-  checkConversation,
-  requestSettings,
-  withoutForcedTool,
-} from './prompt/request.ts';
-import type { Resource, ResourceRef } from './prompt/resource.ts';
+import type { Resource, ResourceRef } from './resource.ts';
 import { checkExpiry, planResume } from './tool/resume.ts';
-import type { ToolCallInfo, ToolScope } from './tool/run-tool-call.ts';
-import { addResults, addResumed, runTools } from './tool/run-tools.ts';
 import type { Tool } from './tool/tool.ts';
 import { type ResolvedTools, resolveTools, type ToolSource } from './tool/tool-source.ts';
 

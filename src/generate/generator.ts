@@ -14,6 +14,7 @@ import {
 import type { Clock } from '../core/time.ts';
 import { type Price, withPrice } from './answer/price.ts';
 import { type GenerateResponse, type OutputOf, Progress } from './answer/response.ts';
+import type { ToolCallInfo } from './answer/run-tool-call.ts';
 import {
   createDefinitions,
   type Definitions,
@@ -35,8 +36,7 @@ import type { LanguageModel } from './language-model/types.ts';
 import { type Model, type ModelOptions, type ModelRef, type ModelRunner, model } from './model.ts';
 import { createDotpromptEngine, loadPromptFiles } from './prompt/dotprompt.ts';
 import { createPrompt, type Prompt, type PromptEnv, type PromptOptions } from './prompt/prompt.ts';
-import { resource } from './prompt/resource.ts';
-import type { ToolCallInfo } from './tool/run-tool-call.ts';
+import { resource } from './resource.ts';
 import {
   type InterruptOptions,
   interrupt,

@@ -7,7 +7,7 @@ import type { Message } from '../protocol/message.ts';
 import { openToolRequests, requestKey, textOf, toolRequestsOf } from '../protocol/messages.ts';
 import { type ScriptedReply, scriptedModel } from '../testing/scripted-model.ts';
 import { createGenerator } from './generator.ts';
-import { userMessage } from './prompt/template.ts';
+import { userMessage } from './template.ts';
 import { tool } from './tool/tool.ts';
 
 const answers = fc.record(

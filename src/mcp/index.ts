@@ -1,3 +1,3 @@
-export type { Resource } from '../generate/prompt/resource.ts';
+export type { Resource } from '../generate/resource.ts';
 export { type McpSource, mcp } from './mcp.ts';
 export type { McpCommand, McpServer, McpUrl } from './options.ts';

@@ -1,6 +1,6 @@
 import { closest } from '../core/closest.ts';
 import { WaymarkError } from '../core/error.ts';
-import { type Resource, resource } from '../generate/prompt/resource.ts';
+import { type Resource, resource } from '../generate/resource.ts';
 import type { Tool } from '../generate/tool/tool.ts';
 import type { ToolSource, ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import type { Message } from '../protocol/message.ts';

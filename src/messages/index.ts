@@ -5,7 +5,7 @@ export {
   systemMessage,
   toolMessage,
   userMessage,
-} from '../generate/prompt/template.ts';
+} from '../generate/template.ts';
 export { closeToolRequests } from '../generate/tool/resume.ts';
 export type {
   CustomPart,

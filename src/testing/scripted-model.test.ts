@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ModelCall, ModelRequest } from '../generate/model.ts';
-import { userMessage } from '../generate/prompt/template.ts';
+import { userMessage } from '../generate/template.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
 import { fakeClock } from './fake-clock.ts';
 import { scriptedModel } from './scripted-model.ts';

@@ -10,8 +10,8 @@ import {
   type OptionNames,
 } from '../core/options.ts';
 import { type Clock, systemClock } from '../core/time.ts';
+import { estimateTokens } from '../generate/answer/history.ts';
 import type { Model, ModelCall, ModelRequest, ModelResponse } from '../generate/model.ts';
-import { estimateTokens } from '../generate/prompt/history.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import { joinText, textOf } from '../protocol/messages.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';

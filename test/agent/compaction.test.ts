@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { WaymarkError } from '../../src/core/error.ts';
-import type { SummaryRequest } from '../../src/generate/prompt/history.ts';
+import type { SummaryRequest } from '../../src/generate/answer/history.ts';
 import { sqliteStore } from '../../src/store/sqlite/index.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { must, openApp, type TestApp, told } from './support/kit.ts';

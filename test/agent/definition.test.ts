@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { waymark } from '../../src/app.ts';
-import { lastMessages } from '../../src/generate/prompt/history.ts';
+import { lastMessages } from '../../src/generate/answer/history.ts';
 import { on } from '../../src/session/policy.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';

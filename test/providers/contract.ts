@@ -9,7 +9,7 @@ import { systemClock } from '../../src/core/time.ts';
 import { createGenerator } from '../../src/generate/generator.ts';
 import type { LanguageModel } from '../../src/generate/language-model/types.ts';
 import { retry } from '../../src/generate/middleware/retry.ts';
-import { modelMessage, userMessage } from '../../src/generate/prompt/template.ts';
+import { modelMessage, userMessage } from '../../src/generate/template.ts';
 import { openToolRequests } from '../../src/protocol/messages.ts';
 import { startWireServer, type WireAnswer, type WireServer } from './wire-server.ts';
 

@@ -1,11 +1,11 @@
 import type { DatesAsText } from '../../core/json/dates.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { InferSchema, InferSchemaInput, Schema } from '../../core/schema/schema.ts';
+import type { CompactOptions, HistorySelection } from '../../generate/answer/history.ts';
 import type { OutputOf as GeneratedOutput } from '../../generate/answer/response.ts';
 import type { GenerateSettings } from '../../generate/generate-options.ts';
-import type { CompactOptions, HistorySelection } from '../../generate/prompt/history.ts';
 import type { Prompt } from '../../generate/prompt/prompt.ts';
-import type { Template } from '../../generate/prompt/template.ts';
+import type { Template } from '../../generate/template.ts';
 import { tool as plainTool, type Tool, type ToolOptions } from '../../generate/tool/tool.ts';
 import type { ToolContext } from '../../generate/tool/tool-context.ts';
 import type { Message } from '../../protocol/message.ts';

@@ -12,7 +12,7 @@ import type { Generator } from '../../generate/generator.ts';
 import { checkResolvedNames, type Middleware } from '../../generate/middleware/middleware.ts';
 import { outputOptionsOf, resolveOutput } from '../../generate/output/output.ts';
 import type { Prompt } from '../../generate/prompt/prompt.ts';
-import { type Template, toolMessage, toParts } from '../../generate/prompt/template.ts';
+import { type Template, toolMessage, toParts } from '../../generate/template.ts';
 import { callerTools, checkCallerTools } from '../../generate/tool/caller-tools.ts';
 import { closeToolRequests, planResume } from '../../generate/tool/resume.ts';
 import type { Tool } from '../../generate/tool/tool.ts';

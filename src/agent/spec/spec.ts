@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Schema } from '../../core/schema/schema.ts';
 import type { GenerateSettings, Limits } from '../../generate/generate-options.ts';
 import type { ModelConfig, ModelRef } from '../../generate/model.ts';
-import type { Template } from '../../generate/prompt/template.ts';
+import type { Template } from '../../generate/template.ts';
 import type { Tool } from '../../generate/tool/tool.ts';
 import type { Message, ToolRequestPart } from '../../protocol/message.ts';
 import type { AgentInfo } from '../../protocol/requests.ts';

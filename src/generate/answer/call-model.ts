@@ -15,7 +15,7 @@ import type { ModelChunk } from '../../protocol/turn.ts';
 import { defaultLimits, type Limits } from '../generate-options.ts';
 import { composeModel, type Middleware, type ModelStep } from '../middleware/middleware.ts';
 import type { Model, ModelRef, ModelRequest } from '../model.ts';
-import type { Compaction } from '../prompt/request.ts';
+import type { Compaction } from './request.ts';
 import type { Answer, Progress } from './response.ts';
 import { runModel } from './run-model.ts';
 

@@ -4,7 +4,7 @@ import { createRegistry } from '../../core/registry.ts';
 import { systemClock } from '../../core/time.ts';
 import type { Message } from '../../protocol/message.ts';
 import { createGenerator } from '../generator.ts';
-import { modelMessage, userMessage } from '../prompt/template.ts';
+import { modelMessage, userMessage } from '../template.ts';
 import { tool } from '../tool/tool.ts';
 
 test('a call looks at the end of a long conversation only', async () => {

@@ -8,7 +8,7 @@ import { addUsage } from '../../protocol/usage.ts';
 import type { GenerateProgress, ToolOutcome } from '../hooks.ts';
 import type { ModelResponse } from '../model.ts';
 import { parseOutput, type ResolvedOutput } from '../output/output.ts';
-import { toolMessage } from '../prompt/template.ts';
+import { toolMessage } from '../template.ts';
 import { closedResponse } from '../tool/resume.ts';
 
 /** An answer, and the model that gave it, which may be another than the one that was asked first. */

@@ -6,7 +6,7 @@ import { createRegistry } from '../../core/registry.ts';
 import { systemClock } from '../../core/time.ts';
 import type { Message } from '../../protocol/message.ts';
 import { createGenerator } from '../generator.ts';
-import { modelMessage, systemMessage, toolMessage, userMessage } from '../prompt/template.ts';
+import { modelMessage, systemMessage, toolMessage, userMessage } from '../template.ts';
 import { providerTool, tool } from '../tool/tool.ts';
 import { fromProviderError } from './errors.ts';
 import { toPrompt } from './prompt.ts';

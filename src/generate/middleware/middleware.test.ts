@@ -5,7 +5,7 @@ import { createRegistry } from '../../core/registry.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { type ScriptStep, scriptedModel } from '../../testing/scripted-model.ts';
 import { createGenerator } from '../generator.ts';
-import { modelMessage, userMessage } from '../prompt/template.ts';
+import { modelMessage, userMessage } from '../template.ts';
 import { tool } from '../tool/tool.ts';
 import type { Middleware } from './middleware.ts';
 import { fallback, retry } from './retry.ts';

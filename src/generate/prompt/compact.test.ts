@@ -8,8 +8,8 @@ import {
   compactMessages,
   type HistoryScope,
   type SummaryRequest,
-} from './history.ts';
-import { modelMessage, toolMessage, userMessage } from './template.ts';
+} from '../answer/history.ts';
+import { modelMessage, toolMessage, userMessage } from '../template.ts';
 
 const scope = (model = scriptedModel([])): HistoryScope => ({
   model,

@@ -8,8 +8,8 @@ import { jsonObject } from '../../protocol/json-value.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { ModelConfig } from '../model.ts';
+import { historyPlace, type TemplateEngine, type TemplateScope } from '../template.ts';
 import type { PromptOptions } from './prompt.ts';
-import { historyPlace, type TemplateEngine, type TemplateScope } from './template.ts';
 
 /** The front matter of a prompt file. */
 interface FrontMatter {

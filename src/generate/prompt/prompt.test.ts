@@ -8,7 +8,7 @@ import { createRegistry } from '../../core/registry.ts';
 import { systemClock } from '../../core/time.ts';
 import { type ScriptStep, scriptedModel } from '../../testing/scripted-model.ts';
 import { createGenerator } from '../generator.ts';
-import { historyPlace, modelMessage, systemMessage, userMessage } from './template.ts';
+import { historyPlace, modelMessage, systemMessage, userMessage } from '../template.ts';
 
 function setUp(script: readonly ScriptStep[] = ['ok']) {
   const model = scriptedModel(script);

@@ -18,7 +18,6 @@ import {
 } from '../generate-options.ts';
 import type { GenerateStream } from '../generate-stream.ts';
 import { resolveOutput } from '../output/output.ts';
-import { checkToolRefs } from '../tool/tool-source.ts';
 import {
   type MessagesTemplate,
   renderContent,
@@ -28,7 +27,8 @@ import {
   type TemplateEngine,
   type TemplateScope,
   userMessage,
-} from './template.ts';
+} from '../template.ts';
+import { checkToolRefs } from '../tool/tool-source.ts';
 
 /** How a prompt is declared: templates, and settings for the calls made with it. */
 export interface PromptOptions<

@@ -12,7 +12,7 @@ import type { Resume } from '../../protocol/turn.ts';
 import { type ScriptStep, scriptedModel } from '../../testing/scripted-model.ts';
 import { createGenerator } from '../generator.ts';
 import { toolApproval } from '../middleware/tool-approval.ts';
-import { modelMessage, userMessage } from '../prompt/template.ts';
+import { modelMessage, userMessage } from '../template.ts';
 import { interrupt, tool } from './tool.ts';
 
 function setUp(script: readonly ScriptStep[] = []) {

@@ -20,7 +20,7 @@ import {
 } from '../../protocol/messages.ts';
 import { recordOf, withRecord } from '../../protocol/tool-record.ts';
 import type { Resume } from '../../protocol/turn.ts';
-import { toolMessage } from '../prompt/template.ts';
+import { toolMessage } from '../template.ts';
 import type { Tool } from './tool.ts';
 
 /** The plan for one open request: it has its response, or its tool runs again, perhaps with edited input. */

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { Message } from '../../protocol/message.ts';
 import { scriptedModel } from '../../testing/scripted-model.ts';
+import { modelMessage, toolMessage, userMessage } from '../template.ts';
 import { estimateTokens, type HistoryScope, lastMessages, tokenBudget } from './history.ts';
-import { modelMessage, toolMessage, userMessage } from './template.ts';
 
 const scope = (model = scriptedModel([])): HistoryScope => ({
   model,

@@ -8,10 +8,10 @@ import {
   withoutRecord,
   withRecord,
 } from '../../protocol/tool-record.ts';
-import type { Progress } from '../answer/response.ts';
 import { defaultLimits } from '../generate-options.ts';
 import { generateScope, type ToolOutcome, toolReplay } from '../hooks.ts';
-import { toolMessage } from '../prompt/template.ts';
+import { toolMessage } from '../template.ts';
+import type { Progress } from './response.ts';
 import { runToolCall, type ToolRun, type ToolScope } from './run-tool-call.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { WaymarkError } from '../../core/error.ts';
-import type { Message, Part } from '../../protocol/message.ts';
+import { WaymarkError } from '../core/error.ts';
+import type { Message, Part } from '../protocol/message.ts';
 import { type Content, toParts } from './template.ts';
 
 /** How a resource is declared. */

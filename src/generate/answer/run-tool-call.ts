@@ -9,12 +9,11 @@ import { inSpan, type Span } from '../../core/trace.ts';
 import { genAi, attributes as names, operations } from '../../core/trace-names.ts';
 import type { Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
 import type { ModelChunk } from '../../protocol/turn.ts';
-import type { Progress } from '../answer/response.ts';
 import { defaultLimits, type Limits } from '../generate-options.ts';
 import { generateScope, insideTool, type ToolOutcome } from '../hooks.ts';
 import { composeTool, type Middleware } from '../middleware/middleware.ts';
-import { respond } from './resume.ts';
-import { isBadCall, markBadCall, type Tool } from './tool.ts';
+import { respond } from '../tool/resume.ts';
+import { isBadCall, markBadCall, type Tool } from '../tool/tool.ts';
 import {
   type ApprovalState,
   approvalProgress,
@@ -22,7 +21,8 @@ import {
   type InterruptDeadline,
   type ToolContext,
   unrecorded,
-} from './tool-context.ts';
+} from '../tool/tool-context.ts';
+import type { Progress } from './response.ts';
 
 /** The identity of a tool call, for code that adds to its context. */
 export interface ToolCallInfo {

@@ -5,10 +5,10 @@ import { lastToolRound, openToolRequests, type Summary } from '../../protocol/me
 import type { GenerateOptions } from '../generate-options.ts';
 import type { ModelRequest } from '../model.ts';
 import { instructionsOf, type ResolvedOutput } from '../output/output.ts';
+import { type Resource, withResources } from '../resource.ts';
+import { systemMessage, toParts, userMessage } from '../template.ts';
 import type { Tool } from '../tool/tool.ts';
 import { compactMessages, type HistoryScope } from './history.ts';
-import { type Resource, withResources } from './resource.ts';
-import { systemMessage, toParts, userMessage } from './template.ts';
 
 /** The parts of a generate call that the messages of a request depend on. */
 export interface RequestScope extends HistoryScope {

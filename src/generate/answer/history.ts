@@ -2,9 +2,9 @@ import { contentHash, sha256 } from '../../core/json/hash.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Message } from '../../protocol/message.ts';
 import { type Summary, summaryIn, textOf } from '../../protocol/messages.ts';
-import { runModel } from '../answer/run-model.ts';
 import type { Model } from '../model.ts';
-import { systemMessage, userMessage } from './template.ts';
+import { systemMessage, userMessage } from '../template.ts';
+import { runModel } from './run-model.ts';
 
 /** The second argument of a history selection. */
 export interface HistoryScope {

@@ -1,5 +1,5 @@
-import type { ActionContext } from '../../core/action.ts';
-import type { Message, Part, Role } from '../../protocol/message.ts';
+import type { ActionContext } from '../core/action.ts';
+import type { Message, Part, Role } from '../protocol/message.ts';
 
 /** The content of a message: a text, a part, or several parts. */
 export type Content = string | Part | readonly Part[];
