@@ -17,7 +17,7 @@ import {
   sessionFolder,
   sessionsFolder,
 } from './layout.ts';
-import { homeOf, SessionTree, type TreeContext } from './session-tree.ts';
+import { homeOf, SessionTree } from './session-tree.ts';
 import type { SpendFiles } from './spend.ts';
 
 /** Bytes of journals whose states may be in memory. */
@@ -38,12 +38,10 @@ export class Directory implements Refresh {
   readonly files: SavedFiles;
   /** What was asked for in this hold of the lock, and may have been changed: keys of sessions, ids of snapshots, keys of requests. */
   readonly touched = {
-    sessions: new Set<string>(),
+    sessions: new Map<string, SessionRow | undefined>(),
     snapshots: new Set<string>(),
     keys: new Set<string>(),
   };
-  /** Sessions that were deleted from the tables in this hold of the lock, in that order. */
-  readonly gone = new Set<SessionRow>();
   /** The folders of trees with open runs, by the names of the pointers. */
   readonly #open = new Map<string, string>();
   /** Trees with states in memory and the sizes of their journals, the least recently used first. */
@@ -52,18 +50,11 @@ export class Directory implements Refresh {
   #sweptAt = 0;
   /** Whether the tables are in the order of time. */
   #isSorted = true;
-  readonly #context: TreeContext;
 
   constructor(disk: Disk, tables: Tables, spend: SpendFiles) {
     this.disk = disk;
     this.tables = tables;
     this.spend = spend;
-    this.#context = {
-      disk,
-      tables,
-      onUse: (tree) => this.#use(tree),
-      onForget: (session) => this.gone.delete(session),
-    };
     this.files = new SavedFiles(this);
   }
 
@@ -71,7 +62,7 @@ export class Directory implements Refresh {
   begin(isHeld: boolean): void {
     this.disk.hold++;
     this.disk.isWritable = isHeld;
-    for (const set of [...Object.values(this.touched), this.gone]) set.clear();
+    for (const rows of Object.values(this.touched)) rows.clear();
   }
 
   /** Forgets everything that is in memory, because it may differ from the files. */
@@ -84,7 +75,7 @@ export class Directory implements Refresh {
   tree(folder: string, options?: { readonly isLoaded: boolean }): SessionTree {
     const known = this.trees.get(folder);
     if (known !== undefined) return known;
-    const tree = new SessionTree(folder, this.#context, options);
+    const tree = new SessionTree(folder, this, options);
     this.trees.set(folder, tree);
     return tree;
   }
@@ -107,8 +98,7 @@ export class Directory implements Refresh {
   }
 
   session(scope: Scope, sessionId: string): void {
-    this.touched.sessions.add(sessionKey(scope, sessionId));
-    this.find(scope, sessionId);
+    this.touched.sessions.set(sessionKey(scope, sessionId), this.find(scope, sessionId));
   }
 
   snapshot(scope: Scope, snapshotId: string): void {
@@ -132,7 +122,8 @@ export class Directory implements Refresh {
     if (folder !== undefined) this.refreshTree(folder);
     this.#sort();
     const session = this.tables.requests.get(key)?.session;
-    if (session !== undefined) this.touched.sessions.add(sessionKey(session.scope, session.id));
+    if (session !== undefined)
+      this.touched.sessions.set(sessionKey(session.scope, session.id), session);
   }
 
   /** Removes pointers of old requests from time to time. A receipt may be newer than its pointer, so these stay for twice as long. */
@@ -252,7 +243,7 @@ export class Directory implements Refresh {
     const isNew = !this.trees.has(folder);
     if (isNew && this.disk.stat(`${folder}/${journalName}`) === undefined) return undefined;
     const tree = this.refreshTree(folder);
-    if (tree?.isLoaded) this.#use(tree);
+    if (tree?.isLoaded) this.use(tree);
     return tree?.sessions.get(sessionId);
   }
 
@@ -283,7 +274,7 @@ export class Directory implements Refresh {
     const session = (snapshots.get(id) ?? runs.get(id))?.session;
     if (session === undefined) return false;
     this.touched.snapshots.add(id);
-    this.touched.sessions.add(sessionKey(session.scope, session.id));
+    this.touched.sessions.set(sessionKey(session.scope, session.id), session);
     return true;
   }
 
@@ -298,7 +289,8 @@ export class Directory implements Refresh {
     sortBy(requests, ({ at }) => at);
   }
 
-  #use(tree: SessionTree): void {
+  /** Notes that the states of a tree are used. */
+  use(tree: SessionTree): void {
     const bytes = tree.journal.size;
     this.#loadedBytes += bytes - (this.#loaded.get(tree) ?? 0);
     this.#loaded.delete(tree);

@@ -1,7 +1,7 @@
 import type { SessionState } from '../../session/session-state.ts';
 import type { SessionRow, SnapshotRow } from '../memory/tables.ts';
 import { dataLoss } from './disk.ts';
-import { optionalFields, type Saved, snapshotFields, toSaved } from './rows.ts';
+import { type Saved, snapshotFields, toSaved } from './rows.ts';
 
 /** Loads the states of rows that do not have them in memory. */
 export interface StateSource {
@@ -36,7 +36,8 @@ export class FileRow implements SnapshotRow {
   declare partialFrom?: number;
   /** The hashes of its artifacts in the journal. */
   artifacts: readonly string[] = noArtifacts;
-  #saved: Saved | undefined;
+  /** Its fields as the journal has them. */
+  saved: Saved | undefined;
   #savedHash: string | undefined;
   #source: StateSource | undefined;
   #state: SessionState | undefined;
@@ -65,7 +66,7 @@ export class FileRow implements SnapshotRow {
 
   /** Whether the journal has the row as it is. */
   get isSaved(): boolean {
-    const saved = this.#saved;
+    const { saved } = this;
     return saved !== undefined && snapshotFields.every((field, at) => this[field] === saved[at]);
   }
 
@@ -74,16 +75,11 @@ export class FileRow implements SnapshotRow {
     return this.#savedHash === this.stateHash;
   }
 
-  /** Removes the fields that may be absent. */
-  clear(): void {
-    for (const field of optionalFields) delete this[field];
-  }
-
   /** Notes that the journal has the row as it is. */
   settle(source: StateSource, artifacts: readonly string[]): void {
     this.#source = source;
     this.artifacts = artifacts;
-    this.#saved = toSaved<SnapshotRow>(this, snapshotFields);
+    this.saved = toSaved<SnapshotRow>(this, snapshotFields);
     this.#savedHash = this.stateHash;
   }
 

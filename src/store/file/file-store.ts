@@ -5,7 +5,7 @@ import { checkChoice, checkOptions, type OptionNames } from '../../core/options.
 import { type Clock, systemClock } from '../../core/time.ts';
 import type { SpendFilter, SpendSupport, Store } from '../contract/store.ts';
 import { spendSupport as memorySpend, SpendCounters } from '../memory/spend.ts';
-import type { SessionRow, Tables } from '../memory/tables.ts';
+import type { Tables } from '../memory/tables.ts';
 import { checkedStore } from '../rules/checked-store.ts';
 import { Directory } from './directory.ts';
 import { Disk } from './disk.ts';
@@ -116,15 +116,12 @@ function createDirectory(
   const spend = new SpendFiles(disk);
   const tables: Tables = {
     ...options,
-    refresh: {
-      session: (scope, id) => directory.session(scope, id),
-      snapshot: (scope, id) => directory.snapshot(scope, id),
-      run: (id) => directory.run(id),
-      request: (key) => directory.request(key),
+    get refresh() {
+      return directory;
     },
     newRow: (row) => new FileRow(row),
     emitter: createKeyedEmitter(),
-    sessions: new SessionMap((session) => directory.gone.add(session)),
+    sessions: new Map(),
     snapshots: new Map(),
     runs: new Map(),
     events: new Map(),
@@ -142,20 +139,4 @@ function createDirectory(
   };
   const directory = new Directory(disk, tables, spend);
   return directory;
-}
-
-/** The table of sessions. It tells which ones an operation deletes. */
-class SessionMap extends Map<string, SessionRow> {
-  readonly #onDelete: (session: SessionRow) => void;
-
-  constructor(onDelete: (session: SessionRow) => void) {
-    super();
-    this.#onDelete = onDelete;
-  }
-
-  override delete(key: string): boolean {
-    const session = this.get(key);
-    if (session !== undefined) this.#onDelete(session);
-    return super.delete(key);
-  }
 }

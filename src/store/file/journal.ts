@@ -17,8 +17,6 @@ export interface JournalReader {
   reset(): void;
   head(line: JsonObject): void;
   line(line: JsonObject, place: Place): void;
-  /** Accepts a checked line without parsing it; returns whether it did. */
-  raw?(line: Buffer, place: Place): boolean;
   /** Accepts the error of a damaged line. Without this, it is thrown. */
   damaged?(error: unknown): void;
 }
@@ -196,11 +194,9 @@ export class Journal {
     // A file of another format may have no checksums.
     if (isHead) checkFormat(parseLine(text, this.name, place), this.name);
     checkLine(text, this.name, place);
-    const bytes = { at: this.#end, length: text.length + end.length };
-    if (isHead) this.#reader.head(parseLine(text, this.name, place));
-    else if (this.#reader.raw?.(text, bytes) !== true) {
-      this.#reader.line(parseLine(text, this.name, place), bytes);
-    }
+    const content = parseLine(text, this.name, place);
+    if (isHead) this.#reader.head(content);
+    else this.#reader.line(content, { at: this.#end, length: text.length + end.length });
   }
 
   #reset(): void {

@@ -162,6 +162,7 @@ async function eraseOwner(
         // A damaged one is deleted as well.
         attempt(() => tree.journal.refresh());
         const sessions = new Set(tree.sessions.values());
+        for (const { scope, id } of sessions) directory.session(scope, id);
         dropSessionRows(tables, sessions);
         if (sessions.size === 0) removeTree(directory, tree);
         return sessions.size;

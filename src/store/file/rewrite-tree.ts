@@ -1,4 +1,3 @@
-import { type History, historyDelta } from '../../session/history.ts';
 import { emptyState } from '../../session/session-state.ts';
 import { allRows } from '../memory/rows.ts';
 import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from '../memory/tables.ts';
@@ -84,8 +83,8 @@ function* rewrittenLines(
     for (const row of allRows(session)) {
       if (!(row instanceof FileRow)) continue;
       yield* newArtifacts(row.artifacts);
-      const parent = row.parent !== undefined && written.has(row.parent) ? row.parent : undefined;
-      const state = toDelta(row.state, nearest(row, parent, last));
+      const bases = [row.parent, last].filter((each) => each !== undefined && written.has(each));
+      const state = toDelta(row.state, bases as readonly WrittenState[]);
       yield toText({ session: { id }, snapshots: [{ ...toSnapshotLine(row), state }] });
       written.add(row);
       last = row;
@@ -144,23 +143,4 @@ function* artifactLine(tree: SessionTree, hash: string): Generator<Buffer | stri
   if (bytes === undefined) return;
   yield bytes;
   yield '\n';
-}
-
-/** The row from which the fewest messages are new. */
-function nearest(
-  { state: { history } }: SnapshotRow,
-  ...rows: readonly (SnapshotRow | undefined)[]
-): readonly WrittenState[] {
-  const known = rows.filter((row) => row !== undefined);
-  const counts = new Map(known.map((row) => [row, newMessages(row.state.history, history)]));
-  return known.toSorted((a, b) => (counts.get(a) ?? 0) - (counts.get(b) ?? 0)).slice(0, 1);
-}
-
-function newMessages(base: History, next: History): number {
-  const delta = historyDelta(base, next);
-  if (delta.kind === 'append') return delta.messages.length;
-  return delta.pieces.reduce(
-    (count, piece) => count + (piece.kind === 'new' ? piece.messages.length : 0),
-    0,
-  );
 }

@@ -1,4 +1,5 @@
 import type { Json } from '../../core/json/json.ts';
+import type { Artifact } from '../../protocol/state.ts';
 import type { RunRequest, SteeringMessage } from '../contract/store.ts';
 import type { EventBatch } from '../memory/kept-events.ts';
 import type {
@@ -29,8 +30,13 @@ export const sessionFields = [
   'startedBy',
 ] as const satisfies readonly (keyof SessionRow)[];
 
-/** The fields of a snapshot that may be absent. */
-export const optionalFields = [
+export const snapshotFields = [
+  'index',
+  'turnIndex',
+  'event',
+  'status',
+  'createdAt',
+  'updatedAt',
   'parent',
   'finishReason',
   'error',
@@ -41,16 +47,6 @@ export const optionalFields = [
   'heartbeatAt',
   'ttl',
   'partialFrom',
-] as const satisfies readonly (keyof SnapshotRow)[];
-
-export const snapshotFields = [
-  'index',
-  'turnIndex',
-  'event',
-  'status',
-  'createdAt',
-  'updatedAt',
-  ...optionalFields,
   'stateHash',
 ] as const satisfies readonly (keyof SnapshotRow)[];
 
@@ -126,10 +122,17 @@ export interface TreeHead {
   readonly session: string;
 }
 
-/** A snapshot as it is from now on, with its state if that has changed. */
+/** An artifact in the journal. */
+export interface ArtifactLine {
+  readonly artifact: string;
+  /** The saved files that it names. */
+  readonly files: readonly string[];
+  readonly content: Artifact;
+}
+
+/** The changes of a snapshot, or all of a new one. */
 export type SnapshotLine = Readonly<Record<string, unknown>> & {
   readonly id: string;
-  readonly index?: number;
   readonly state?: StateDelta;
 };
 
@@ -201,8 +204,8 @@ export function toRequestLine(
 }
 
 /** A snapshot without its state. */
-export function toSnapshotLine(row: SnapshotRow): SnapshotLine {
-  return { id: row.id, ...toChange(row, snapshotFields) };
+export function toSnapshotLine(row: SnapshotRow, saved?: Saved): SnapshotLine {
+  return { id: row.id, ...toChange(row, snapshotFields, saved) };
 }
 
 let lastTime = 0;

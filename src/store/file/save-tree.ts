@@ -28,18 +28,18 @@ import { artifactHash, toDelta, type WrittenState } from './state-delta.ts';
 
 /** Writes the changes that an operation made to the tables. */
 export function saveChanges(directory: Directory): void {
-  const { tables, touched, gone, spend } = directory;
+  const { tables, touched, spend } = directory;
   spend.save();
   // Deletions are written from the last session to the first, so that one which sub-agents were started in comes after theirs.
   const rewritten = new Set<SessionTree>();
-  for (const session of [...gone].reverse()) {
-    const tree = homeOf(session);
+  for (const [key, session] of [...touched.sessions].reverse()) {
+    const tree = session && !tables.sessions.has(key) ? homeOf(session) : undefined;
     if (tree === undefined) continue;
     rewritten.delete(tree);
     rewritten.add(tree);
   }
   for (const tree of rewritten) rewriteTree(directory, tree);
-  const sessions = [...touched.sessions].flatMap((key) => tables.sessions.get(key) ?? []);
+  const sessions = [...touched.sessions.keys()].flatMap((key) => tables.sessions.get(key) ?? []);
   const trees = new Set(sessions.map((session) => saveSession(directory, session)));
   for (const tree of trees) if (tree.isMostlyGarbage()) rewriteTree(directory, tree);
 }
@@ -125,7 +125,10 @@ function changeOf(
   const snapshots: SnapshotLine[] = [];
   for (const row of rows.filter((each) => isThere(each) && !each.isSaved)) {
     const state = row.hasSavedState ? undefined : toDelta(row.state, basesOf(tree, row, rows));
-    snapshots.push({ ...toSnapshotLine(row), ...(state === undefined ? {} : { state }) });
+    snapshots.push({
+      ...toSnapshotLine(row, row.saved),
+      ...(state === undefined ? {} : { state }),
+    });
   }
   const dropped = rows.filter((row) => !isThere(row)).map((row) => row.id);
   const events = [ended, open].flatMap((run) => (run === undefined ? [] : tree.newBatches(run.id)));

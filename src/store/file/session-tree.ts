@@ -12,14 +12,15 @@ import {
   type SnapshotRow,
   type StoredEvents,
   sessionKey,
-  type Tables,
 } from '../memory/tables.ts';
 import { checkLine, format, parseLine, toLine } from './checked-line.ts';
-import { type Disk, dataLoss } from './disk.ts';
+import type { Directory } from './directory.ts';
+import { dataLoss } from './disk.ts';
 import { FileRow, type StateSource } from './file-row.ts';
 import { Journal, type JournalReader, type Place } from './journal.ts';
 import { journalName, sessionFolder } from './layout.ts';
 import {
+  type ArtifactLine,
   applyChange,
   type RequestLine,
   type Saved,
@@ -47,16 +48,6 @@ export interface SavedSession {
   readonly run: SavedRun | undefined;
 }
 
-/** The dependencies of a tree. */
-export interface TreeContext {
-  readonly disk: Disk;
-  readonly tables: Tables;
-  /** Called when the states of a tree are used. */
-  readonly onUse: (tree: SessionTree) => void;
-  /** Called when a session is forgotten, because its journal was replaced or is gone. */
-  readonly onForget: (session: SessionRow) => void;
-}
-
 /** The tree of each session. */
 const homes = new WeakMap<SessionRow, SessionTree>();
 
@@ -71,9 +62,6 @@ export function homeOf(session: SessionRow): SessionTree | undefined {
 
 /** The size in bytes from which a journal is rewritten when more than half of it is garbage. */
 const smallestRewritten = 256 * 1024;
-
-const artifactStart = Buffer.from('{"artifact":');
-const contentStart = ',"content":';
 
 /**
  * A session and its forks. They share a journal, which has their common content once. Their rows are in the tables of the memory
@@ -91,7 +79,7 @@ export class SessionTree implements JournalReader, StateSource {
   readonly requests = new Map<string, RequestRow>();
   /** The artifacts in the journal, by hash. */
   readonly artifacts = new Map<string, StoredArtifact>();
-  readonly #context: TreeContext;
+  readonly #directory: Directory;
   /** The dead letters in the journal. */
   readonly #dead = new Map<string, DeadRow>();
   #head: TreeHead | undefined;
@@ -103,12 +91,12 @@ export class SessionTree implements JournalReader, StateSource {
 
   constructor(
     folder: string,
-    context: TreeContext,
+    directory: Directory,
     { isLoaded = true }: { readonly isLoaded?: boolean } = {},
   ) {
     this.folder = folder;
-    this.journal = new Journal(context.disk, `${folder}/${journalName}`, this);
-    this.#context = context;
+    this.journal = new Journal(directory.disk, `${folder}/${journalName}`, this);
+    this.#directory = directory;
     this.#isLoaded = isLoaded;
   }
 
@@ -127,21 +115,16 @@ export class SessionTree implements JournalReader, StateSource {
     return this.#isLoaded;
   }
 
-  /** Makes the tables equal to the journal; returns whether there were any changes. */
-  refresh(): boolean {
-    return this.journal.refresh();
-  }
-
   /** Sets the head line of a tree that has no journal yet. */
   begin(scope: Scope, root: string): void {
     this.journal.refresh();
     if (this.journal.exists) return;
-    this.#head = { waymark: format, id: this.#context.tables.newId(), ...scope, session: root };
+    this.#head = { waymark: format, id: this.#directory.tables.newId(), ...scope, session: root };
   }
 
   /** The first line of a rewritten journal. */
   newHead(): string {
-    return toLine({ ...this.#head, waymark: format, id: this.#context.tables.newId() });
+    return toLine({ ...this.#head, waymark: format, id: this.#directory.tables.newId() });
   }
 
   /** Writes artifacts and one change of a session. */
@@ -162,24 +145,24 @@ export class SessionTree implements JournalReader, StateSource {
       at += length;
     }
     for (const { id, state } of line.snapshots ?? []) {
-      const row = this.#context.tables.snapshots.get(id);
+      const row = this.#directory.tables.snapshots.get(id);
       if (row instanceof FileRow) this.#settleRow(row, state);
     }
     for (const id of line.dropped ?? []) this.rows.delete(id);
     this.#settle(session, line, text.length);
-    this.#context.onUse(this);
+    this.#directory.use(this);
   }
 
   /** The batches of events that the journal does not have. */
   newBatches(runId: string): NonNullable<TreeLine['events']> {
-    const log = this.#context.tables.events.get(runId);
+    const log = this.#directory.tables.events.get(runId);
     const batches = log?.kept.batchesFrom(savedBatches.get(log) ?? 0) ?? [];
     return batches.map((batch) => ({ run: runId, ...batch }));
   }
 
   /** The dead letters of a session that the tables no longer have. */
   lostLetters(session: SessionRow): readonly string[] {
-    const { dead } = this.#context.tables;
+    const { dead } = this.#directory.tables;
     const isLost = (letter: DeadRow): boolean =>
       letter.session === session && !dead.has(letter.runId);
     return [...this.#dead.values()].filter(isLost).map(({ runId }) => runId);
@@ -199,7 +182,7 @@ export class SessionTree implements JournalReader, StateSource {
 
   /** The bytes of a line without its line feed. */
   readLine({ at, length }: Place): Buffer | undefined {
-    return this.#context.disk.open(this.name, ({ read }) => read(at, length - 1));
+    return this.#directory.disk.open(this.name, ({ read }) => read(at, length - 1));
   }
 
   /** The saved files that its snapshots name. */
@@ -231,7 +214,6 @@ export class SessionTree implements JournalReader, StateSource {
     const reader = {
       reset: () => states.clear(),
       head: () => {},
-      raw: isArtifactLine,
       line: (line: JsonObject) => {
         const { snapshots = [], dropped = [] } = line as unknown as TreeLine;
         for (const { id, state } of snapshots) {
@@ -242,14 +224,14 @@ export class SessionTree implements JournalReader, StateSource {
         for (const id of dropped) states.delete(id);
       },
     };
-    new Journal(this.#context.disk, this.name, reader).refresh();
+    new Journal(this.#directory.disk, this.name, reader).refresh();
     for (const row of this.rows.values()) {
       const state = states.get(row.id);
       // States that are in memory already are shared with their users.
       if (state !== undefined && !row.isLoaded) row.state = state;
     }
     this.#isLoaded = true;
-    this.#context.onUse(this);
+    this.#directory.use(this);
   }
 
   /** Frees the memory of all states. */
@@ -259,7 +241,7 @@ export class SessionTree implements JournalReader, StateSource {
   }
 
   reset(): void {
-    const { snapshots, sessions, runs, events, endedAt, dead, requests } = this.#context.tables;
+    const { snapshots, sessions, runs, events, endedAt, dead, requests } = this.#directory.tables;
     for (const row of this.rows.values()) {
       if (snapshots.get(row.id) === row) snapshots.delete(row.id);
       dead.delete(row.id);
@@ -275,7 +257,6 @@ export class SessionTree implements JournalReader, StateSource {
       const key = sessionKey(session.scope, session.id);
       if (sessions.get(key) === session) sessions.delete(key);
       if (session.run !== undefined) runs.delete(session.run.id);
-      this.#context.onForget(session);
     }
     this.#head = undefined;
     this.#passing = 0;
@@ -289,18 +270,15 @@ export class SessionTree implements JournalReader, StateSource {
     if (sessionFolder(toScope(head), head.session) === this.folder) this.#head = head;
   }
 
-  raw(line: Buffer, place: Place): boolean {
-    if (!isArtifactLine(line)) return false;
-    const head = `${line.toString('utf8', 0, line.indexOf(contentStart))}}`;
-    const { artifact, files } = JSON.parse(head) as { artifact: string; files: string[] };
-    this.artifacts.set(artifact, { ...place, files });
-    return true;
-  }
-
-  line(content: JsonObject, { length }: Place): void {
+  line(content: JsonObject, place: Place): void {
     const { scope } = this;
     if (scope === undefined) return;
-    const { tables } = this.#context;
+    if ('artifact' in content) {
+      const { artifact, files } = content as unknown as ArtifactLine;
+      this.artifacts.set(artifact, { ...place, files });
+      return;
+    }
+    const { tables } = this.#directory;
     const line = content as unknown as TreeLine;
     const { id } = line.session;
     const session = this.sessions.get(id) ?? this.#newSession(scope, id);
@@ -328,12 +306,12 @@ export class SessionTree implements JournalReader, StateSource {
     // The pending snapshot of a detached run has the id of the run.
     const row = session.run && this.rows.get(session.run.id);
     if (session.run !== undefined && row?.status === 'pending') session.run.row = row;
-    this.#settle(session, line, length);
+    this.#settle(session, line, place.length);
   }
 
   /** Ends a run. Its events go as if it had just been seen to end. */
   #end(session: SessionRow, runId: string, time: string | undefined): void {
-    const { tables } = this.#context;
+    const { tables } = this.#directory;
     if (session.run?.id === runId) endRun(tables, session.run);
     if (!tables.events.has(runId) || time === undefined) return;
     const endedAt = Date.parse(time);
@@ -342,7 +320,7 @@ export class SessionTree implements JournalReader, StateSource {
   }
 
   #request(session: SessionRow, { key, run: runId, digest, at: time, receipt }: RequestLine): void {
-    const { requests, clock } = this.#context.tables;
+    const { requests, clock } = this.#directory.tables;
     const at = Date.parse(time);
     const result = receipt === undefined ? {} : { receipt };
     const request: RequestRow = { session, runId, digest, at, ...result };
@@ -365,27 +343,25 @@ export class SessionTree implements JournalReader, StateSource {
       nextIndex: 0,
       run: undefined,
     };
-    this.#context.tables.sessions.set(sessionKey(scope, id), session);
+    this.#directory.tables.sessions.set(sessionKey(scope, id), session);
     return session;
   }
 
   #put(session: SessionRow, line: SnapshotLine): void {
-    const { id, index = -1, state } = line;
-    const known = this.rows.get(id);
-    const isNewInList = index >= 0 && (known === undefined || known.index < 0);
-    const row = known ?? new FileRow({ id, session } as SnapshotRow);
+    const { id, state } = line;
+    const row = this.rows.get(id) ?? new FileRow({ id, session, index: -1 } as SnapshotRow);
+    const before = row.index;
     if (state !== undefined && this.#isLoaded) {
       row.state = this.#stateOf(id, state, this.rows.get(state.base ?? '')?.state);
     } else if (state !== undefined) row.unload();
-    known?.clear();
-    applyChange<SnapshotRow>(row, { ...line, index }, snapshotFields, (of) => this.#rowOf(of));
-    if (isNewInList) {
+    applyChange<SnapshotRow>(row, line, snapshotFields, (of) => this.#rowOf(of));
+    if (before < 0 && row.index >= 0) {
       session.listed.push(row);
-      session.nextIndex = Math.max(session.nextIndex, index + 1);
+      session.nextIndex = Math.max(session.nextIndex, row.index + 1);
     }
-    this.#context.tables.snapshots.set(id, row);
+    this.#directory.tables.snapshots.set(id, row);
     this.#settleRow(row, state);
-    this.#context.tables.emitter.emit(id);
+    this.#directory.tables.emitter.emit(id);
   }
 
   #stateOf(id: string, delta: StateDelta, base: SessionState | undefined): SessionState {
@@ -399,7 +375,7 @@ export class SessionTree implements JournalReader, StateSource {
 
   /** Notes that the journal has a session as it is, after a line of so many bytes. */
   #settle(session: SessionRow, line: TreeLine, bytes: number): void {
-    const { events: logs, dead, requests } = this.#context.tables;
+    const { events: logs, dead, requests } = this.#directory.tables;
     const { head, listed, run } = session;
     this.sessions.set(session.id, session);
     const fields = toSaved(session, sessionFields);
@@ -456,13 +432,10 @@ function isDurable(
   return run?.request.mode !== 'attached' && !isHeartbeat;
 }
 
-function isArtifactLine(line: Buffer): boolean {
-  return line.subarray(0, artifactStart.length).equals(artifactStart);
-}
-
-/** An artifact as a line of the journal. The content comes last, so that readers can skip it. */
+/** An artifact as a line of the journal. */
 export function toArtifactLine(hash: string, artifact: Artifact): string {
-  return toLine({ artifact: hash, files: fileHashesIn([artifact]), content: artifact });
+  const files = fileHashesIn([artifact]);
+  return toLine({ artifact: hash, files, content: artifact } satisfies ArtifactLine);
 }
 
 /** The scope that a head line has. */

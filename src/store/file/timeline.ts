@@ -2,6 +2,7 @@ import { isStateHash } from '../../session/session-state.ts';
 import type { Lookup, Scope, SnapshotStore, TimelineSupport } from '../contract/store.ts';
 import { saveSnapshot } from '../memory/commit.ts';
 import { readSnapshot } from '../memory/reading.ts';
+import { familyFinder } from '../memory/rows.ts';
 import { findSession, findSnapshot } from '../memory/tables.ts';
 import { timelineSupport as memoryTimeline } from '../memory/timeline.ts';
 import type { Directory } from './directory.ts';
@@ -110,7 +111,12 @@ export function timelineSupport(directory: Directory, transaction: Transaction):
     deleteSession: (scope, sessionId) =>
       among(
         () => directory.scopeFolders(scope.owner ?? null),
-        () => memory.deleteSession(scope, sessionId),
+        () => {
+          const session = findSession(tables, scope, sessionId);
+          const family = session === undefined ? [] : familyFinder(tables)(session);
+          for (const each of family) directory.session(each.scope, each.id);
+          return memory.deleteSession(scope, sessionId);
+        },
         transaction.write,
       ),
   };

@@ -40,6 +40,20 @@ export function* newLines(
   yield newline;
 }
 
+const optional = [
+  'parent',
+  'finishReason',
+  'error',
+  'edit',
+  'usage',
+  'totals',
+  'label',
+  'heartbeatAt',
+  'ttl',
+  'partialFrom',
+];
+const removed = Object.fromEntries(optional.map((field) => [field, null]));
+
 const newline = Buffer.from('\n');
 
 function* texts(lines: Iterable<object | string>): Generator<string, void> {
@@ -77,7 +91,11 @@ class TreeConverter {
     }
     const { receipts, ...rest } = line;
     for (const receipt of objectsIn(receipts)) this.#receipts.set(String(receipt.run), receipt);
-    for (const { id, state } of objectsIn(line.snapshots)) {
+    const snapshots: JsonObject[] = [];
+    for (const snapshot of objectsIn(line.snapshots)) {
+      const { id, state } = snapshot;
+      // A field that was left out was removed.
+      snapshots.push(this.#snapshots.has(String(id)) ? { ...removed, ...snapshot } : snapshot);
       this.#snapshots.add(String(id));
       if (isObject(state)) yield* this.#artifactsOf(listOf(state.artifacts).map(String));
     }
@@ -86,7 +104,7 @@ class TreeConverter {
       const id = String(line.session.id);
       this.#ended.set(id, line.ended ?? this.#ended.get(id));
     }
-    yield rest;
+    yield snapshots.length === 0 ? rest : { ...rest, snapshots };
   }
 
   /** What was in other files. Damaged lines stay as they are. */
