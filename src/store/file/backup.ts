@@ -1,10 +1,9 @@
-import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
+import { cpSync, existsSync } from 'node:fs';
 import { copyFile, cp, mkdir, open, readdir, rm } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { WaymarkError } from '../../core/error.ts';
 import { type BackupReport, checkFree, notThere } from '../backup.ts';
 import type { Directory } from './directory.ts';
-import type { Disk } from './disk.ts';
 import { attempt } from './disk.ts';
 import { openParts } from './file-store.ts';
 import {
@@ -28,7 +27,11 @@ export async function backupFiles(directory: string, target: string): Promise<Ba
   if (!existsSync(join(directory, formatFile))) throw notThere('file store', directory);
   await checkFree(target);
   const { files, transaction, lock } = openParts(directory);
-  const copy = createCopy(files.disk, resolve(target));
+  const copy: Copy = (name) => {
+    const filter = (path: string): boolean => !path.endsWith('.tmp');
+    const from = join(directory, name);
+    if (existsSync(from)) cpSync(from, join(target, name), { recursive: true, filter });
+  };
   let sessions = 0;
   try {
     await transaction.open();
@@ -36,9 +39,9 @@ export async function backupFiles(directory: string, target: string): Promise<Ba
       sessions += await transaction.read(() => copyTree(files, folder, copy));
     }
     // After the sessions, so that every turn in the copy has its idempotency key. A key without its turn is free.
-    await transaction.read(() => copy.folder(requestsFolder));
-    await transaction.read(() => copy.folder(spendFolder));
-    copy.file(ignoreFile);
+    await transaction.read(() => copy(requestsFolder));
+    await transaction.read(() => copy(spendFolder));
+    copy(ignoreFile);
     await syncAll(resolve(target));
     // The last one: until it is there, the directory is no store.
     await copyFile(join(directory, formatFile), join(target, formatFile));
@@ -72,40 +75,21 @@ export async function restoreFiles(source: string, directory: string): Promise<B
   return { sessions: await countSessions(directory) };
 }
 
-interface Copy {
-  /** Copies a file, if it exists. */
-  file(name: string): void;
-  /** Copies the files of a folder, if it exists. */
-  folder(name: string): void;
-}
-
-function createCopy(disk: Disk, target: string): Copy {
-  const file = (name: string): void => {
-    if (disk.stat(name) === undefined) return;
-    const to = join(target, name);
-    mkdirSync(dirname(to), { recursive: true });
-    copyFileSync(join(disk.root, name), to);
-  };
-  return {
-    file,
-    folder(name) {
-      for (const each of disk.list(name)) if (!each.endsWith('.tmp')) file(`${name}/${each}`);
-    },
-  };
-}
+/** Copies a file, or a folder with its content, if there is one. */
+type Copy = (name: string) => void;
 
 /** Copies a session with its forks and their runs; returns the number of sessions. */
 function copyTree(directory: Directory, folder: string, copy: Copy): number {
   const tree = directory.tree(folder, { isLoaded: false });
   // A damaged one is copied as it is, for `verify` to report.
   attempt(() => tree.journal.refresh());
-  copy.folder(`${folder}/${filesName}`);
-  copy.file(`${folder}/${journalName}`);
+  copy(`${folder}/${filesName}`);
+  copy(`${folder}/${journalName}`);
   for (const { scope, id, run } of tree.sessions.values()) {
-    copy.file(pointerFile(scope, id));
+    copy(pointerFile(scope, id));
     if (run === undefined) continue;
-    copy.file(runFile(run.id));
-    copy.folder(directory.files.uploadsOf(run.id));
+    copy(runFile(run.id));
+    copy(directory.files.uploadsOf(run.id));
   }
   const { size } = tree.sessions;
   directory.forgetTree(tree);

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { systemClock } from '../../core/time.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import { requestTtl, type Scope } from '../contract/store.ts';
@@ -194,7 +195,7 @@ export class Directory implements Refresh {
   /** Writes a small file that says in which folder something is. */
   writePointer(name: string, folder: string, durable: boolean): void {
     const data = Buffer.from(`${toLine({ waymark: format, folder })}\n`);
-    this.disk.create(name, data, { durable, replaces: true });
+    this.disk.create(name, data, { durable });
   }
 
   /** The folder that a pointer names; `undefined`: there is none, or its process died while it wrote it. */
@@ -213,10 +214,9 @@ export class Directory implements Refresh {
   sweepPointers(folder: string): void {
     for (const name of this.pointersIn(folder)) {
       attempt(() => {
-        const tree = this.refreshTree(this.readPointer(name) ?? '', { isLoaded: false });
-        const sessions = [...(tree?.sessions.values() ?? [])];
-        const isUsed = sessions.some(({ scope, id }) => pointerFile(scope, id) === name);
-        if (!isUsed) this.disk.unlink(name);
+        const named = this.readPointer(name);
+        const tree = named === undefined ? named : this.refreshTree(named, { isLoaded: false });
+        if (tree?.isNamedBy(name) !== true) this.disk.unlink(name);
       });
     }
   }
@@ -253,11 +253,9 @@ export class Directory implements Refresh {
     if (folder === undefined) return;
     this.#open.set(name, folder);
     const tree = this.refreshTree(folder, { isLoaded: false });
-    const sessions = [...(tree?.sessions.values() ?? [])];
-    if (sessions.some(({ run }) => run !== undefined && runFile(run.id) === name)) return;
     // A process died before it had claimed the run, or after it had ended it.
-    this.#open.delete(name);
-    if (this.disk.isWritable) this.disk.unlink(name);
+    if (tree?.isNamedBy(name) !== true && this.disk.isWritable)
+      this.endRun(basename(name, '.json'));
   }
 
   /** Refreshes what this process already knows; `false` when it does not, or when it is gone. */

@@ -9,7 +9,6 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readFileSync,
   readSync,
   renameSync,
   rmdirSync,
@@ -19,6 +18,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { promisify } from 'node:util';
 import { isWaymarkError, type Status, type WaymarkError } from '../../core/error.ts';
 import { storeFault } from '../rules/errors.ts';
 import { trashFolder } from './layout.ts';
@@ -80,7 +80,7 @@ export class Disk {
   readText(name: string): string | undefined {
     // An error for a missing file costs more than this check.
     if (this.stat(name) === undefined) return undefined;
-    return this.#try(name, (path) => ifThere(() => readFileSync(path, 'utf8')));
+    return this.open(name, ({ size, read }) => read(0, size()).toString('utf8'));
   }
 
   /** The names in a folder, sorted; none when it does not exist. */
@@ -88,40 +88,30 @@ export class Disk {
     return this.#try(folder, (path) => ifThere(() => readdirSync(path).sort()) ?? []);
   }
 
-  /** Creates a file, and its folder if needed. With `replaces`, it may be there. */
-  create(
-    name: string,
-    data: Buffer,
-    { durable, replaces = false }: { readonly durable: boolean; readonly replaces?: boolean },
-  ): void {
-    if (this.stat(dirname(name)) === undefined) this.makeFolder(dirname(name));
-    this.#write(name, replaces ? 'w' : 'wx', durable, (fd) => {
-      try {
-        writeAll(fd, data, 0);
-      } catch (error) {
-        ftruncateSync(fd, 0);
-        throw error;
-      }
-    });
+  /** Writes a small file, and creates its folder if needed. */
+  create(name: string, data: Buffer, { durable }: { readonly durable: boolean }): void {
+    this.#makeRoom(name);
     if (durable) this.note(dirname(name));
+    this.#write(name, 'w', durable, (fd) => writeAll(fd, data, 0));
   }
 
   /**
-   * Makes a file of `size` bytes its first `at` bytes followed by `data`. When writing fails, as on a full disk, `rest` follows the
-   * first bytes.
+   * Makes a file of `size` bytes (`undefined`: there is none) its first `at` bytes followed by `data`. When writing fails, as on a full
+   * disk, `rest` follows the first bytes.
    */
   append(
     name: string,
     data: Buffer,
     options: {
       readonly at: number;
-      readonly size: number;
+      readonly size: number | undefined;
       readonly durable: boolean;
       readonly rest: Buffer;
     },
   ): void {
     const { at, size, durable, rest } = options;
-    this.#write(name, 'r+', durable, (fd) => {
+    if (size === undefined) this.#makeRoom(name);
+    this.#write(name, size === undefined ? 'wx' : 'r+', durable, (fd) => {
       try {
         writeAll(fd, data, at);
       } catch (error) {
@@ -129,28 +119,21 @@ export class Disk {
         tryTo(() => writeAll(fd, rest, at));
         throw error;
       }
-      if (size > at + data.length) ftruncateSync(fd, at + data.length);
+      if (size !== undefined && size > at + data.length) ftruncateSync(fd, at + data.length);
     });
   }
 
-  /** Replaces a whole file, or creates it, in one step that is durable when it returns. */
+  /** Replaces a whole file, or creates it, in one step. */
   replace(name: string, pieces: Iterable<Buffer | string>): void {
-    const folder = dirname(name);
-    this.makeFolder(folder);
-    this.#try(name, (path) => {
-      const temporary = `${path}.tmp`;
+    this.makeFolder(dirname(name));
+    this.#replace(name, (temporary) => {
       const fd = openSync(temporary, 'w');
       try {
         writeAll(fd, Buffer.concat(Array.from(pieces, (piece) => Buffer.from(piece))), 0);
         fsyncSync(fd);
-      } catch (error) {
-        tryTo(() => rmSync(temporary, { force: true }));
-        throw error;
       } finally {
         closeSync(fd);
       }
-      renameSync(temporary, path);
-      syncFolder(join(this.root, folder));
     });
   }
 
@@ -162,18 +145,16 @@ export class Disk {
     this.note(dirname(to));
   }
 
-  /** Gives a file a second name, or copies it where the file system has no links; durable when it returns. */
+  /** Gives a file a second name, or copies it where the file system has no links. */
   link(from: string, to: string): void {
-    const folder = dirname(to);
-    this.makeFolder(folder);
-    this.#try(to, (path) => {
+    this.makeFolder(dirname(to));
+    this.#replace(to, (temporary) => {
       try {
-        linkSync(this.#path(from), path);
-      } catch (error) {
-        if (isThere(error)) return;
-        this.#copy(from, path);
+        linkSync(this.#path(from), temporary);
+      } catch {
+        copyFileSync(this.#path(from), temporary);
+        this.note(to);
       }
-      syncFolder(join(this.root, folder));
     });
   }
 
@@ -231,9 +212,9 @@ export class Disk {
     return unsynced;
   }
 
-  /** Waits until files and folders are on the disk. */
+  /** Waits until files and folders are on the disk, in the order in which they were noted. */
   async sync(names: ReadonlySet<string>): Promise<void> {
-    await Promise.all(Array.from(names, (name) => this.#sync(name)));
+    for (const name of names) await this.#sync(name);
   }
 
   async #sync(name: string): Promise<void> {
@@ -272,16 +253,23 @@ export class Disk {
     });
   }
 
-  #copy(from: string, path: string): void {
-    const temporary = `${path}.tmp`;
-    copyFileSync(this.#path(from), temporary);
-    const fd = openSync(temporary, 'r+');
-    try {
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
-    renameSync(temporary, path);
+  /** Puts a file that was written under another name in its place. */
+  #replace(name: string, write: (temporary: string) => void): void {
+    this.#try(name, (path) => {
+      const temporary = `${path}.tmp`;
+      try {
+        write(temporary);
+        renameSync(temporary, path);
+      } catch (error) {
+        tryTo(() => rmSync(temporary, { force: true }));
+        throw error;
+      }
+    });
+    this.note(dirname(name));
+  }
+
+  #makeRoom(name: string): void {
+    if (this.stat(dirname(name)) === undefined) this.makeFolder(dirname(name));
   }
 
   // Names are relative and always ours, so nothing has to be resolved.
@@ -298,11 +286,7 @@ export class Disk {
   }
 }
 
-function dataSync(fd: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    fdatasync(fd, (error) => (error === null ? resolve() : reject(error)));
-  });
-}
+const dataSync = promisify(fdatasync);
 
 function read(fd: number, from: number, length: number): Buffer {
   const buffer = Buffer.allocUnsafe(length);
@@ -318,18 +302,6 @@ function read(fd: number, from: number, length: number): Buffer {
 function writeAll(fd: number, data: Buffer, at: number): void {
   for (let done = 0; done < data.length; ) {
     done += writeSync(fd, data, done, data.length - done, at + done);
-  }
-}
-
-function syncFolder(path: string): void {
-  let fd: number | undefined;
-  try {
-    fd = openSync(path, 'r');
-    fsyncSync(fd);
-  } catch (error) {
-    if (!isFolderOnWindows(error)) throw error;
-  } finally {
-    if (fd !== undefined) closeSync(fd);
   }
 }
 

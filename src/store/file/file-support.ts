@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { mkdir, open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { WaymarkError } from '../../core/error.ts';
 import { createSha256 } from '../../core/platform.ts';
@@ -64,13 +64,14 @@ async function writeNew(path: string, data: AsyncIterable<Uint8Array>): Promise<
   try {
     const sum = createSha256();
     let size = 0;
-    for await (const piece of inPieces(data)) {
-      sum.update(piece);
-      for (let done = 0; done < piece.length; ) {
-        done += (await file.write(piece, done, piece.length - done)).bytesWritten;
+    const counted = async function* (): AsyncGenerator<Uint8Array> {
+      for await (const piece of inPieces(data)) {
+        sum.update(piece);
+        size += piece.length;
+        yield piece;
       }
-      size += piece.length;
-    }
+    };
+    await file.writeFile(counted());
     await file.sync();
     return { hash: sum.hex(), size };
   } finally {
@@ -90,35 +91,20 @@ function opened(path: string, size: number, hash: string): OpenFile {
         const sum = from === 0 && to === size ? createSha256() : undefined;
         for (let at = from; at < to; at += filePieceLength) {
           const length = Math.min(filePieceLength, to - at);
-          const piece = await readFully(file, at, length);
-          if (piece.length < length) throw damagedFile(hash, 'it is shorter than it was');
-          sum?.update(piece);
+          const { bytesRead, buffer } = await file.read(new Uint8Array(length), 0, length, at);
+          if (bytesRead < length) throw damagedFile(hash, 'it is shorter than it was');
+          sum?.update(buffer);
           // Before the last piece, so that a client does not mistake a damaged file for a whole one.
           if (sum !== undefined && at + length === size && sum.hex() !== hash) {
             throw damagedFile(hash, 'its content does not fit its name');
           }
-          yield piece;
+          yield buffer;
         }
       } finally {
         await file.close();
       }
     },
   };
-}
-
-async function readFully(
-  file: FileHandle,
-  from: number,
-  length: number,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const piece = new Uint8Array(length);
-  let done = 0;
-  while (done < length) {
-    const { bytesRead } = await file.read(piece, done, length - done, from + done);
-    if (bytesRead === 0) break;
-    done += bytesRead;
-  }
-  return piece.subarray(0, done);
 }
 
 function deletedMeanwhile(hash: string, cause: unknown): WaymarkError {

@@ -56,11 +56,6 @@ export class Journal {
     this.#reader = reader;
   }
 
-  /** Whether there is a file. */
-  get isThere(): boolean {
-    return this.#size !== undefined;
-  }
-
   /** Whether the file has a head line. */
   get exists(): boolean {
     return this.#lines > 0;
@@ -102,12 +97,8 @@ export class Journal {
    */
   append(lines: readonly string[], { durable = true }: { readonly durable?: boolean } = {}): void {
     const data = Buffer.from(`${lines.length === 1 ? lines[0] : lines.join('\n')}\n\n`);
-    const size = this.#size;
-    if (size === undefined) this.#disk.create(this.name, data, { durable });
-    else {
-      const rest = this.#hasEmptyLine ? end : Buffer.alloc(0);
-      this.#disk.append(this.name, data, { at: this.#end, size, durable, rest });
-    }
+    const rest = this.#hasEmptyLine ? end : Buffer.alloc(0);
+    this.#disk.append(this.name, data, { at: this.#end, size: this.#size, durable, rest });
     if (durable && !this.#isPlaced) {
       this.#disk.note(dirname(this.name));
       this.#isPlaced = true;

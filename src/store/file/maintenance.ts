@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { toSessionExport } from '../../session/export-session.ts';
 import type {
@@ -18,7 +17,7 @@ import {
 import { pruneSession, spentFamilies } from '../memory/prune.ts';
 import { toSessionInfo } from '../memory/reading.ts';
 import { forgetOldRequests } from '../memory/requests.ts';
-import { dropSessionRows, familyFinder } from '../memory/rows.ts';
+import { dropSessionRows } from '../memory/rows.ts';
 import { findSession, inScope, type SessionRow } from '../memory/tables.ts';
 import { createFaults, createSteps } from '../rules/maintenance-steps.ts';
 import type { Directory } from './directory.ts';
@@ -103,8 +102,7 @@ async function prune(
   while (spent.length > 0) {
     const some = spent.splice(0, batch);
     const gone = await transaction.write(() => {
-      const current = refreshFamilies(directory, some);
-      const families = spentFamilies(directory.tables, current, policy, scope);
+      const families = spentFamilies(directory.tables, some, policy, scope);
       return { sessions: families.size, snapshots: dropSessionRows(directory.tables, families) };
     });
     sessions += gone.sessions;
@@ -112,20 +110,10 @@ async function prune(
     await step(0);
   }
   await transaction.write(() => {
-    for (const folder of scopes) directory.sweepPointers(folder);
+    for (const folder of [...scopes, requestsFolder]) directory.sweepPointers(folder);
     directory.refreshRuns();
   });
   return { snapshots, sessions };
-}
-
-/** Refreshes sessions and those of their sub-agents; returns the sessions that are still there. */
-function refreshFamilies(
-  { tables }: Directory,
-  sessions: readonly SessionRow[],
-): readonly SessionRow[] {
-  const refresh = ({ scope, id }: SessionRow) => findSession(tables, scope, id) ?? [];
-  for (const member of sessions.flatMap(refresh).flatMap(familyFinder(tables))) refresh(member);
-  return sessions.flatMap(refresh);
 }
 
 /** Rewrites a tree that has garbage, or has lost snapshots or requests. */
@@ -174,21 +162,11 @@ async function eraseOwner(
   await transaction.write(() => {
     tables.spend.eraseOwner(owner);
     disk.discard(ownerFolder(owner), tables.newId());
-    removePointersOf(directory, owner);
+    // Those of damaged sessions.
+    directory.refreshRuns();
+    directory.sweepPointers(requestsFolder);
   });
   return erased;
-}
-
-/** Removes the pointers to an owner's folders, whose sessions may have been damaged, and uploads of their runs. */
-function removePointersOf(directory: Directory, owner: string): void {
-  for (const name of [runsFolder, requestsFolder].flatMap((each) => directory.pointersIn(each))) {
-    attempt(() => {
-      const folder = directory.readPointer(name) ?? '';
-      if (!folder.startsWith(`${ownerFolder(owner)}/`)) return;
-      if (name.startsWith(runsFolder)) directory.endRun(basename(name, '.json'));
-      else directory.disk.unlink(name);
-    });
-  }
 }
 
 /** Reads the whole store again, one tree at a time under the lock, and reports its faults. `fresh` has read nothing yet. */
@@ -203,8 +181,8 @@ async function verify(
   await transaction.open();
   const folders = fresh.scopeFolders().flatMap((scope) => fresh.foldersIn(scope));
   let last = options.cursor;
-  for (const folder of folders.sort(byLevel)) {
-    if (cursor !== undefined && byLevel(folder, cursor) <= 0) continue;
+  for (const folder of folders.sort()) {
+    if (cursor !== undefined && folder <= cursor) continue;
     const snapshots = await transaction.read(() => {
       const tree = fresh.tree(folder);
       faults.add(guarded('hash', () => treeFaults(fresh, tree)));
@@ -238,14 +216,6 @@ function toCursor(cursor: string | undefined): string | undefined {
     'INVALID_ARGUMENT',
     `The cursor ${JSON.stringify(cursor)} is not one that verify of a file store has reported.`,
   );
-}
-
-/** Compares folders by owner, then agent, then session. */
-function byLevel(a: string, b: string): number {
-  const [left, right] = [a.split('/'), b.split('/')];
-  const level = left.findIndex((part, at) => part !== right[at]);
-  if (level < 0) return 0;
-  return (left[level] ?? '') < (right[level] ?? '') ? -1 : 1;
 }
 
 /** The faults of a file. What cannot be read throws. */

@@ -18,7 +18,7 @@ import type { Directory } from './directory.ts';
 import { dataLoss } from './disk.ts';
 import { FileRow, type StateSource } from './file-row.ts';
 import { Journal, type JournalReader, type Place } from './journal.ts';
-import { journalName, sessionFolder } from './layout.ts';
+import { journalName, pointerFile, requestFile, runFile, sessionFolder } from './layout.ts';
 import {
   type ArtifactLine,
   applyChange,
@@ -183,6 +183,14 @@ export class SessionTree implements JournalReader, StateSource {
   /** The bytes of a line without its line feed. */
   readLine({ at, length }: Place): Buffer | undefined {
     return this.#directory.disk.open(this.name, ({ read }) => read(at, length - 1));
+  }
+
+  /** Whether a pointer names a fork, an open run or a request of this tree. */
+  isNamedBy(pointer: string): boolean {
+    const ofSession = ({ scope, id, run }: SessionRow): readonly string[] =>
+      run === undefined ? [pointerFile(scope, id)] : [pointerFile(scope, id), runFile(run.id)];
+    const isRequest = [...this.requests.keys()].some((key) => requestFile(key) === pointer);
+    return isRequest || [...this.sessions.values()].flatMap(ofSession).includes(pointer);
   }
 
   /** The saved files that its snapshots name. */

@@ -7,11 +7,11 @@ import {
 } from '../rules/retention.ts';
 import { allRows, familyFinder } from './rows.ts';
 import {
+  findSession,
   holder,
   inScope,
   type SessionRow,
   type SnapshotRow,
-  sessionKey,
   type Tables,
 } from './tables.ts';
 
@@ -25,12 +25,12 @@ export function spentFamilies(
   policy: RetentionPolicy,
   scope?: Scope,
 ): Set<SessionRow> {
-  const isThere = (session: SessionRow): boolean =>
-    tables.sessions.get(sessionKey(session.scope, session.id)) === session;
+  const current = ({ scope: of, id }: SessionRow) => findSession(tables, of, id) ?? [];
   const mayGo = (session: SessionRow): boolean =>
     inScope(session, scope) && select(tables, session, policy).dropSession;
-  const families = spent.filter(isThere).map(familyFinder(tables));
-  return new Set(families.filter((family) => family.every(mayGo)).flat());
+  const families = spent.flatMap(current).map(familyFinder(tables));
+  const refreshed = families.map((family) => family.flatMap(current));
+  return new Set(refreshed.filter((family) => family.every(mayGo)).flat());
 }
 
 /** Removes the snapshots of a session that a policy does not keep. */
