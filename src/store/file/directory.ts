@@ -24,9 +24,6 @@ import type { SpendFiles } from './spend.ts';
 /** Bytes of journals whose states may be in memory. */
 const maxLoaded = 64 * 1024 * 1024;
 
-/** How often pointers of old requests are removed, in milliseconds. */
-const sweepEvery = 3_600_000;
-
 /**
  * The files of a store and the tables of a memory store, which have the rows of the files that were read. To `refresh` something is
  * to make its rows equal to its files; this costs one check of each file when nothing has changed. Everything happens under the lock.
@@ -48,7 +45,6 @@ export class Directory implements Refresh {
   /** Trees with states in memory and the sizes of their journals, the least recently used first. */
   readonly #loaded = new Map<SessionTree, number>();
   #loadedBytes = 0;
-  #sweptAt = 0;
   /** Whether the tables are in the order of time. */
   #isSorted = true;
 
@@ -117,7 +113,6 @@ export class Directory implements Refresh {
   }
 
   request(key: string): void {
-    if (this.disk.isWritable) this.sweepRequests();
     this.touched.keys.add(key);
     const folder = this.readPointer(requestFile(key));
     if (folder !== undefined) this.refreshTree(folder);
@@ -127,14 +122,11 @@ export class Directory implements Refresh {
       this.touched.sessions.set(sessionKey(session.scope, session.id), session);
   }
 
-  /** Removes pointers of old requests from time to time. A receipt may be newer than its pointer, so these stay for twice as long. */
+  /** Removes pointers of old requests. A receipt may be newer than its pointer, so these stay for twice as long. */
   sweepRequests(): void {
-    const now = systemClock.now();
-    if (now - this.#sweptAt < sweepEvery) return;
-    this.#sweptAt = now;
+    const before = systemClock.now() - 2 * requestTtl;
     for (const name of this.pointersIn(requestsFolder)) {
-      const { changedAt = now } = this.disk.stat(name) ?? {};
-      if (changedAt < now - 2 * requestTtl) this.disk.unlink(name);
+      if ((this.disk.stat(name)?.changedAt ?? before) < before) this.disk.unlink(name);
     }
   }
 

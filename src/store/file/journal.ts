@@ -92,29 +92,25 @@ export class Journal {
   }
 
   /**
-   * Appends lines, the head line first when the file is new. Call it under the lock, after a refresh. Lines that are not
-   * durable survive the death of the process, but may not survive a power cut.
+   * Appends a line, first the head line. Call it under the lock, after a refresh. A line that is not durable survives the death of the
+   * process, but may not survive a power cut.
    */
-  append(lines: readonly string[], { durable = true }: { readonly durable?: boolean } = {}): void {
-    const data = Buffer.from(`${lines.length === 1 ? lines[0] : lines.join('\n')}\n\n`);
+  append(line: string, { durable = true }: { readonly durable?: boolean } = {}): Place {
+    const data = Buffer.from(`${line}\n\n`);
+    const place = { at: this.#end, length: data.length - end.length };
     const rest = this.#hasEmptyLine ? end : Buffer.alloc(0);
     this.#disk.append(this.name, data, { at: this.#end, size: this.#size, durable, rest });
     if (durable && !this.#isPlaced) {
       this.#disk.note(dirname(this.name));
       this.#isPlaced = true;
     }
-    this.#end += data.length - end.length;
+    this.#end += place.length;
     this.#size = this.#end + end.length;
-    this.#lines += lines.length;
+    this.#lines++;
     this.#tail = tailOf(data.subarray(0, -end.length));
     this.#hasEmptyLine = true;
     this.#hold = this.#disk.hold;
-  }
-
-  /** Removes the file. */
-  remove(): void {
-    this.#disk.unlink(this.name);
-    this.#reset();
+    return place;
   }
 
   /** Forgets what was read, so that the next refresh reads everything. */

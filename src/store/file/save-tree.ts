@@ -28,8 +28,7 @@ import { artifactHash, toDelta, type WrittenState } from './state-delta.ts';
 
 /** Writes the changes that an operation made to the tables. */
 export function saveChanges(directory: Directory): void {
-  const { tables, touched, spend } = directory;
-  spend.save();
+  const { tables, touched } = directory;
   // Deletions are written from the last session to the first, so that one which sub-agents were started in comes after theirs.
   const rewritten = new Set<SessionTree>();
   for (const [key, session] of [...touched.sessions].reverse()) {
@@ -140,7 +139,9 @@ function changeOf(
   });
   const endedAt = tables.endedAt.get(ended?.id ?? '');
   const dead = ended && tables.dead.get(ended.id);
-  const undead = tree.lostLetters(session);
+  const undead = [...touched.snapshots].filter(
+    (run) => tree.dead.has(run) && !tables.dead.has(run),
+  );
   const line = {
     ...(snapshots.length > 0 && { snapshots }),
     ...(dropped.length > 0 && { dropped }),

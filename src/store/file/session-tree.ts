@@ -5,17 +5,17 @@ import { emptyState, type SessionState } from '../../session/session-state.ts';
 import { requestTtl, type Scope } from '../contract/store.ts';
 import { endRun } from '../memory/claim.ts';
 import { keepEvents } from '../memory/events.ts';
+import { createSessionRow } from '../memory/rows.ts';
 import {
-  type DeadRow,
   type RequestRow,
   type SessionRow,
   type SnapshotRow,
   type StoredEvents,
   sessionKey,
+  type Tables,
 } from '../memory/tables.ts';
 import { checkLine, format, parseLine, toLine } from './checked-line.ts';
-import type { Directory } from './directory.ts';
-import { dataLoss } from './disk.ts';
+import { type Disk, dataLoss } from './disk.ts';
 import { FileRow, type StateSource } from './file-row.ts';
 import { Journal, type JournalReader, type Place } from './journal.ts';
 import { journalName, pointerFile, requestFile, runFile, sessionFolder } from './layout.ts';
@@ -48,6 +48,14 @@ export interface SavedSession {
   readonly run: SavedRun | undefined;
 }
 
+/** The dependencies of a tree. */
+interface TreeContext {
+  readonly disk: Disk;
+  readonly tables: Tables;
+  /** Notes that the states of a tree are used. */
+  use(tree: SessionTree): void;
+}
+
 /** The tree of each session. */
 const homes = new WeakMap<SessionRow, SessionTree>();
 
@@ -77,11 +85,11 @@ export class SessionTree implements JournalReader, StateSource {
   readonly rows = new Map<string, FileRow>();
   /** The requests that the journal has, by key. */
   readonly requests = new Map<string, RequestRow>();
+  /** The runs whose dead letters the journal has. */
+  readonly dead = new Set<string>();
   /** The artifacts in the journal, by hash. */
   readonly artifacts = new Map<string, StoredArtifact>();
-  readonly #directory: Directory;
-  /** The dead letters in the journal. */
-  readonly #dead = new Map<string, DeadRow>();
+  readonly #directory: TreeContext;
   #head: TreeHead | undefined;
   #isLoaded: boolean;
   /** Number of bytes of lines that mean nothing once a run has ended. */
@@ -91,7 +99,7 @@ export class SessionTree implements JournalReader, StateSource {
 
   constructor(
     folder: string,
-    directory: Directory,
+    directory: TreeContext,
     { isLoaded = true }: { readonly isLoaded?: boolean } = {},
   ) {
     this.folder = folder;
@@ -134,22 +142,19 @@ export class SessionTree implements JournalReader, StateSource {
     artifacts: ReadonlyMap<string, Artifact> = new Map(),
   ): void {
     if (this.#head === undefined) throw new Error('A tree begins with its head line.');
-    const head = this.journal.exists ? [] : [toLine(this.#head)];
-    const contents = Array.from(artifacts, ([hash, artifact]) => toArtifactLine(hash, artifact));
-    const text = toLine(line);
-    let at = this.journal.size + Buffer.byteLength(head.map((each) => `${each}\n`).join(''));
-    this.journal.append([...head, ...contents, text], { durable: isDurable(session, line) });
-    for (const [number, [hash, artifact]] of [...artifacts].entries()) {
-      const length = Buffer.byteLength(contents[number] ?? '') + 1;
-      this.artifacts.set(hash, { at, length, files: fileHashesIn([artifact]) });
-      at += length;
+    if (!this.journal.exists) this.journal.append(toLine(this.#head));
+    for (const [hash, artifact] of artifacts) {
+      const files = fileHashesIn([artifact]);
+      this.artifacts.set(hash, { ...this.journal.append(toArtifactLine(hash, artifact)), files });
     }
+    const durable = isDurable(session, line);
+    const { length } = this.journal.append(toLine(line), { durable });
     for (const { id, state } of line.snapshots ?? []) {
       const row = this.#directory.tables.snapshots.get(id);
       if (row instanceof FileRow) this.#settleRow(row, state);
     }
     for (const id of line.dropped ?? []) this.rows.delete(id);
-    this.#settle(session, line, text.length);
+    this.#settle(session, line, length);
     this.#directory.use(this);
   }
 
@@ -158,14 +163,6 @@ export class SessionTree implements JournalReader, StateSource {
     const log = this.#directory.tables.events.get(runId);
     const batches = log?.kept.batchesFrom(savedBatches.get(log) ?? 0) ?? [];
     return batches.map((batch) => ({ run: runId, ...batch }));
-  }
-
-  /** The dead letters of a session that the tables no longer have. */
-  lostLetters(session: SessionRow): readonly string[] {
-    const { dead } = this.#directory.tables;
-    const isLost = (letter: DeadRow): boolean =>
-      letter.session === session && !dead.has(letter.runId);
-    return [...this.#dead.values()].filter(isLost).map(({ runId }) => runId);
   }
 
   /** Reads an artifact. */
@@ -270,7 +267,7 @@ export class SessionTree implements JournalReader, StateSource {
     this.#passing = 0;
     this.#checkedFrom = smallestRewritten;
     for (const map of [this.sessions, this.saved, this.rows]) map.clear();
-    for (const map of [this.requests, this.artifacts, this.#dead]) map.clear();
+    for (const each of [this.requests, this.artifacts, this.dead]) each.clear();
   }
 
   head(line: JsonObject): void {
@@ -289,7 +286,7 @@ export class SessionTree implements JournalReader, StateSource {
     const { tables } = this.#directory;
     const line = content as unknown as TreeLine;
     const { id } = line.session;
-    const session = this.sessions.get(id) ?? this.#newSession(scope, id);
+    const session = this.sessions.get(id) ?? createSessionRow(tables, scope, id);
     // A new one has all its fields before its snapshots refer to it.
     const { head, ...fields } = line.session;
     const rowOf = (of: string): SnapshotRow => this.#rowOf(of);
@@ -340,21 +337,6 @@ export class SessionTree implements JournalReader, StateSource {
     if (!isNewer && !isOld) requests.set(key, request);
   }
 
-  #newSession(scope: Scope, id: string): SessionRow {
-    const session: SessionRow = {
-      scope,
-      id,
-      createdAt: 0,
-      updatedAt: 0,
-      head: undefined,
-      listed: [],
-      nextIndex: 0,
-      run: undefined,
-    };
-    this.#directory.tables.sessions.set(sessionKey(scope, id), session);
-    return session;
-  }
-
   #put(session: SessionRow, line: SnapshotLine): void {
     const { id, state } = line;
     const row = this.rows.get(id) ?? new FileRow({ id, session, index: -1 } as SnapshotRow);
@@ -383,7 +365,7 @@ export class SessionTree implements JournalReader, StateSource {
 
   /** Notes that the journal has a session as it is, after a line of so many bytes. */
   #settle(session: SessionRow, line: TreeLine, bytes: number): void {
-    const { events: logs, dead, requests } = this.#directory.tables;
+    const { events: logs, requests } = this.#directory.tables;
     const { head, listed, run } = session;
     this.sessions.set(session.id, session);
     const fields = toSaved(session, sessionFields);
@@ -395,14 +377,11 @@ export class SessionTree implements JournalReader, StateSource {
       if (log !== undefined) savedBatches.set(log, log.kept.count);
       if (line.snapshots !== undefined) this.#passing += body.length;
     }
-    for (const { run: runId } of line.dead ?? []) {
-      const letter = dead.get(runId);
-      if (letter !== undefined) this.#dead.set(runId, letter);
-    }
-    for (const runId of line.undead ?? []) this.#dead.delete(runId);
+    for (const { run: runId } of line.dead ?? []) this.dead.add(runId);
+    for (const runId of line.undead ?? []) this.dead.delete(runId);
     for (const { key } of line.requests ?? []) {
       const request = requests.get(key);
-      if (request !== undefined) this.requests.set(key, request);
+      if (request?.session === session) this.requests.set(key, request);
     }
     const isOver = line.kept === undefined || (line.ended !== undefined && !logs.has(line.ended));
     const isOfRun = line.run !== undefined || line.events !== undefined;
@@ -429,14 +408,10 @@ export class SessionTree implements JournalReader, StateSource {
  */
 function isDurable(
   { run }: SessionRow,
-  { session, snapshots, run: change, ...line }: TreeLine,
+  { session, events: _, run: change = { id: '' }, ...others }: TreeLine,
 ): boolean {
-  if (snapshots !== undefined || Object.keys(session).length > 1) return true;
-  const { events: _, ...others } = line;
-  if (Object.keys(others).length > 0) return true;
-  const isHeartbeat = Object.keys(change ?? {}).every(
-    (key) => key === 'id' || key === 'heartbeatAt',
-  );
+  if (Object.keys(others).length > 0 || Object.keys(session).length > 1) return true;
+  const isHeartbeat = Object.keys(change).every((key) => key === 'id' || key === 'heartbeatAt');
   return run?.request.mode !== 'attached' && !isHeartbeat;
 }
 

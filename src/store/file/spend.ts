@@ -53,8 +53,8 @@ class SpendFile implements JournalReader {
   /** Adds a line. A damaged one fails no turn; `verify` reports it. */
   append(content: Line): void {
     this.journal.refresh();
-    const head = this.journal.exists ? [] : [{ waymark: format }];
-    this.journal.append([...head, content].map(toLine));
+    if (!this.journal.exists) this.journal.append(toLine({ waymark: format }));
+    this.journal.append(toLine(content));
     this.#add(content);
     if (this.journal.size > Math.max(smallestRewritten, 2 * this.#rewrittenSize)) this.#rewrite();
   }
@@ -113,8 +113,6 @@ class SpendFile implements JournalReader {
 export class SpendFiles implements SpendTable {
   readonly #disk: Disk;
   readonly #files = new Map<string, SpendFile>();
-  #unwritten: Line[] = [];
-  #erased: string[] = [];
 
   constructor(disk: Disk) {
     this.#disk = disk;
@@ -123,34 +121,26 @@ export class SpendFiles implements SpendTable {
   add(spend: Spend, day: number): void {
     const { owner = '', agent, sessionId: session, settles } = spend;
     const rows = [...spendRows(spend)];
-    this.#unwritten.push({ owner, agent, session, day, rows, ...(settles && { settles }) });
+    const line = { owner, agent, session, day, rows, ...(settles && { settles }) };
+    this.#file(spendFile(owner)).append(line);
   }
 
   reserve({ owner, agent, session, day, ...reserved }: StoredReservation): void {
-    this.#unwritten.push({ owner, agent, session, day, rows: [], reserved });
+    this.#file(spendFile(owner)).append({ owner, agent, session, day, rows: [], reserved });
   }
 
   eraseOwner(owner: string): void {
-    this.#erased.push(owner);
-  }
-
-  /** Writes what was added since the last call. */
-  save(): void {
-    const [unwritten, erased] = [this.#unwritten, this.#erased];
-    this.#unwritten = [];
-    this.#erased = [];
-    for (const owner of erased) {
-      this.#file(spendFile(owner)).journal.remove();
-      this.#files.delete(spendFile(owner));
-    }
-    for (const content of unwritten) this.#file(spendFile(content.owner)).append(content);
+    this.#disk.remove(spendFile(owner));
+    this.#files.delete(spendFile(owner));
   }
 
   /** The counters of one owner, or of all. */
   read({ owner }: SpendFilter): SpendCounters {
-    if (owner !== undefined) return this.#read(spendFile(owner ?? ''));
+    if (owner !== undefined) return this.#file(spendFile(owner ?? '')).read();
     const all = new SpendCounters();
-    for (const name of this.names()) for (const each of this.#read(name).rows({})) all.addRow(each);
+    for (const name of this.names()) {
+      for (const each of this.#file(name).read().rows({})) all.addRow(each);
+    }
     return all;
   }
 
@@ -162,10 +152,6 @@ export class SpendFiles implements SpendTable {
 
   forget(): void {
     this.#files.clear();
-  }
-
-  #read(name: string): SpendCounters {
-    return this.#file(name).read();
   }
 
   #file(name: string): SpendFile {
