@@ -9,7 +9,7 @@ import { LiveTurn } from '../../src/react/live-turn.ts';
 import { ResponseEncoder } from '../../src/server/openai/encode.ts';
 import { serve } from '../../src/server/serve.ts';
 import type { FeedEvent } from '../../src/server/stream/feed.ts';
-import { createUiEncoder } from '../../src/server/ui-stream/encode.ts';
+import { UiEncoder } from '../../src/server/ui-stream/encode.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { type ScriptStep, scriptedModel } from '../../src/testing/scripted-model.ts';
 import { eventually } from '../support/eventually.ts';
@@ -146,10 +146,11 @@ function feedOf(events: readonly WatchEvent[]): readonly FeedEvent[] {
 }
 
 async function inUseChat(events: readonly WatchEvent[]): Promise<string> {
-  const encode = createUiEncoder();
+  const encoder = new UiEncoder(false);
   const stream = new ReadableStream<UIMessageChunk>({
     start(controller) {
-      for (const chunk of feedOf(events).flatMap(encode)) controller.enqueue(chunk as never);
+      for (const chunk of feedOf(events).flatMap((event) => encoder.encode(event)))
+        controller.enqueue(chunk as never);
       controller.close();
     },
   });

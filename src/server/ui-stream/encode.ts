@@ -6,19 +6,6 @@ import type { FeedEvent } from '../stream/feed.ts';
 import { pendingRequests } from './input.ts';
 import { isDeclined, type UiChunk } from './shapes.ts';
 
-/**
- * Turns the events of one turn into the chunks that `useChat` reads, in the order that it insists on. `continues`: the turn
- * answers interrupts of the page's last message, and its chunks are added to that message.
- */
-export function createUiEncoder({
-  continues = false,
-}: {
-  readonly continues?: boolean;
-} = {}): (event: FeedEvent) => readonly UiChunk[] {
-  const encoder = new UiEncoder(continues);
-  return (event) => encoder.encode(event);
-}
-
 const uiFinishReason: Record<FinishReason, string> = {
   stop: 'stop',
   length: 'length',
@@ -31,7 +18,8 @@ const uiFinishReason: Record<FinishReason, string> = {
   failed: 'error',
 };
 
-class UiEncoder {
+/** Turns the events of one turn into the chunks that `useChat` reads, in the order that it insists on. */
+export class UiEncoder {
   #out: UiChunk[] = [];
   #started = false;
   #inStep = false;
@@ -46,6 +34,7 @@ class UiEncoder {
   #message: number | undefined;
   readonly #continues: boolean;
 
+  /** @param continues The turn answers interrupts of the page's last message, and its chunks are added to that message. */
   constructor(continues: boolean) {
     this.#continues = continues;
   }

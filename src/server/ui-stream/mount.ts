@@ -13,7 +13,7 @@ import {
   withStreamSlot,
 } from '../stream/stream-response.ts';
 import { answerTurn, requestIdOf, underRequestId } from '../stream/turn.ts';
-import { createUiEncoder } from './encode.ts';
+import { UiEncoder } from './encode.ts';
 import { toTurn } from './input.ts';
 import { toUiMessages } from './messages.ts';
 import { uiRequest } from './shapes.ts';
@@ -30,7 +30,7 @@ export function mountUiStream(router: Router): void {
       answerTurn(c, call, {
         init,
         input: underRequestId(input, requestIdOf(c)),
-        stream: uiFormat({ continues: input.resume !== undefined }),
+        stream: uiFormat(input.resume !== undefined),
         resumable: false,
         decorate: viewers.watching,
         respond: (output) => jsonResponse(output),
@@ -45,7 +45,7 @@ export function mountUiStream(router: Router): void {
     if (runId === undefined) return new Response(null, { status: 204 });
     const respond = (slot: StreamSlot): Response => {
       const feed = runFeed(c, call, { runId, reader: slot.signal });
-      return slot.respond(viewers.watching(feed), uiFormat());
+      return slot.respond(viewers.watching(feed), uiFormat(false));
     };
     return await withStreamSlot(c, respond, { own: false });
   });
@@ -65,10 +65,10 @@ export function mountUiStream(router: Router): void {
   });
 }
 
-function uiFormat(options: { readonly continues?: boolean } = {}): StreamFormat<FeedEvent> {
-  const toChunks = createUiEncoder(options);
+function uiFormat(continues: boolean): StreamFormat<FeedEvent> {
+  const encoder = new UiEncoder(continues);
   const encode = (event: FeedEvent): string => {
-    const frames = toChunks(event).map((chunk) => sseJson(chunk));
+    const frames = encoder.encode(event).map((chunk) => sseJson(chunk));
     const isFinal = event.type === 'output' || event.type === 'error';
     return [...frames, ...(isFinal ? [sseEvent({ data: '[DONE]' })] : [])].join('');
   };
