@@ -1,3 +1,4 @@
+import { interruptsAtEnd } from '../api/interrupts.ts';
 import type { AgentTypes, ChunkOf } from '../api/types.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
@@ -6,10 +7,10 @@ import { patchArtifact } from '../protocol/artifacts.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
 import type { ArtifactPatch, Reset } from '../protocol/turn.ts';
-import { type WaitingInterrupt, waitingInterrupts } from './interrupts.ts';
+import type { WaitingInterrupt } from './interrupts.ts';
 import { LiveTurn, SubAgents, steeredId } from './live-turn.ts';
 import { MessageViews } from './message-view.ts';
-import { emptySessionData, type SessionData } from './session-data.ts';
+import { type SessionData, sessionDataOf } from './session-data.ts';
 import { type AgentView, emptyView } from './view.ts';
 
 /** The part of a view that does not follow from the messages. */
@@ -50,7 +51,7 @@ export class Conversation<Types extends AgentTypes> {
     this.#custom = sessionData.custom;
     this.#artifacts = sessionData.artifacts;
     this.#facts = emptyView(facts);
-    this.#interrupts = waitingInterrupts(sessionData.messages);
+    this.#interrupts = interruptsAtEnd(sessionData.messages);
     this.#view = this.#build();
   }
 
@@ -82,7 +83,7 @@ export class Conversation<Types extends AgentTypes> {
     this.#sessionId = sessionData.sessionId;
     this.#live = undefined;
     // Then it still has the answers that were given so far.
-    if (!isReadAgain) this.#interrupts = waitingInterrupts(sessionData.messages);
+    if (!isReadAgain) this.#interrupts = interruptsAtEnd(sessionData.messages);
     this.#revert();
   }
 
@@ -95,7 +96,7 @@ export class Conversation<Types extends AgentTypes> {
   /** Goes to another session, or to none. */
   leave(sessionId: string | undefined): void {
     this.#facts = emptyView();
-    this.settle(emptySessionData(sessionId));
+    this.settle(sessionDataOf({ sessionId: sessionId }));
   }
 
   /** A turn is about to run. */
@@ -115,7 +116,7 @@ export class Conversation<Types extends AgentTypes> {
 
   /** The turn was not saved. Its messages stay visible until the next turn. */
   fail(error: ErrorBody | undefined): void {
-    this.#interrupts = waitingInterrupts(this.sessionData.messages);
+    this.#interrupts = interruptsAtEnd(this.sessionData.messages);
     this.#revert();
     this.set({ phase: 'ready', running: undefined, error });
   }

@@ -11,14 +11,12 @@ import { Conversation } from './conversation.ts';
 import { change, createPublisher, type FlowContext, showFailure } from './flow-context.ts';
 import { allAnswers, answersTo, type GivenAnswers, withAnswers } from './interrupts.ts';
 import {
-  emptySessionData,
   readSent,
   readSession,
   type SessionData,
   type StoreAgent,
+  sessionDataOf,
   sessionDataOfSession,
-  sessionDataOfSnapshot,
-  sessionDataOfState,
   snapshotBefore,
 } from './session-data.ts';
 import { createTimelineActions, readSnapshot, type TimelineActions } from './timeline-actions.ts';
@@ -66,10 +64,11 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
       running: initial?.running,
     });
     const publisher = createPublisher({ clock, throttle, read: () => conversation.view });
-    const timelineSync = new TimelineSync<Types>(agent, timeline, (of, { items, hasEarlier }) => {
+    const timelineSync = new TimelineSync<Types>(agent, timeline, (kept) => {
       // The user may have opened another session meanwhile.
-      if (conversation.view.sessionId !== of) return;
-      change(this.#flowContext, { timeline: items, hasEarlierSnapshots: hasEarlier });
+      if (conversation.view.sessionId !== kept.sessionId) return;
+      const hasEarlierSnapshots = kept.earlier !== undefined;
+      change(this.#flowContext, { timeline: kept.items, hasEarlierSnapshots });
     });
     this.#flowContext = { agent, conversation, publisher, timeline: timelineSync, page };
     this.initialView = publisher.get();
@@ -155,7 +154,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     conversation.settle(
       session
         ? sessionDataOfSession(session, conversation.sessionData)
-        : emptySessionData(sessionId),
+        : sessionDataOf({ sessionId: sessionId }),
     );
     const { title, running } = session ?? {};
     change(this.#flowContext, {
@@ -244,7 +243,9 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     if (from === null) {
       const { state, sessionId } = conversation.sessionData;
       // Without a store there is no session to start again.
-      conversation.settle(emptySessionData(state ? undefined : sessionId), { atHead: false });
+      conversation.settle(sessionDataOf({ sessionId: state ? undefined : sessionId }), {
+        atHead: false,
+      });
       return true;
     }
     try {
@@ -252,7 +253,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
       if (snapshotId === conversation.sessionData.snapshotId) return true;
       const snapshot = await readSnapshot(this.agent, snapshotId, this.#flowContext.page);
       if (flow.aborted) return false;
-      conversation.settle(sessionDataOfSnapshot(snapshot, conversation.sessionData), {
+      conversation.settle(sessionDataOf(snapshot, conversation.sessionData), {
         atHead: false,
       });
       return true;
@@ -338,7 +339,8 @@ function firstSettled<Types extends AgentTypes>({
   sessionId,
 }: AgentStoreOptions<Types>): SessionData<Types> {
   if (initial) return sessionDataOfSession(initial);
-  return state ? sessionDataOfState(state) : emptySessionData(sessionId);
+  if (state) return { ...sessionDataOf({ sessionId: state.sessionId, state }), state };
+  return sessionDataOf({ sessionId: sessionId });
 }
 
 const notRunning: ErrorBody = {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { interruptsAtEnd } from '../api/interrupts.ts';
 import type { Message, ToolRequestPart } from '../protocol/message.ts';
-import { allAnswers, answersTo, waitingInterrupts, withAnswers } from './interrupts.ts';
+import { allAnswers, answersTo, withAnswers } from './interrupts.ts';
 
 const user: Message = { role: 'user', content: [{ text: 'Book it' }] };
 const asking = (
@@ -24,7 +25,7 @@ test('the interrupted requests a conversation ends with wait', () => {
       ],
     },
   ];
-  expect(waitingInterrupts(messages)).toMatchObject([
+  expect(interruptsAtEnd(messages)).toMatchObject([
     { toolName: 'book', ref: '1', input: { what: '1' }, metadata: { price: 4 } },
     { ref: '3', metadata: true, expiresAt: '2026-11-16T12:00:00.000Z' },
   ]);
@@ -36,10 +37,10 @@ test('one that was answered, or followed by something else, does not wait', () =
     role: 'tool',
     content: [{ toolResponse: { name: 'book', ref: '1', output: 0 } }],
   };
-  expect(waitingInterrupts([user, model, answered])).toEqual([]);
-  expect(waitingInterrupts([user, model, user])).toEqual([]);
-  expect(waitingInterrupts([user, { role: 'model', content: [{ text: 'Done' }] }])).toEqual([]);
-  expect(waitingInterrupts([])).toEqual([]);
+  expect(interruptsAtEnd([user, model, answered])).toEqual([]);
+  expect(interruptsAtEnd([user, model, user])).toEqual([]);
+  expect(interruptsAtEnd([user, { role: 'model', content: [{ text: 'Done' }] }])).toEqual([]);
+  expect(interruptsAtEnd([])).toEqual([]);
 });
 
 test('a tool that asked again after a restart waits with what it asks now', () => {
@@ -48,11 +49,11 @@ test('a tool that asked again after a restart waits with what it asks now', () =
     { role: 'model', content: [asking('1', { interrupt: 'sure?' })] },
     { role: 'tool', content: [asking('1', { interrupt: 'really sure?' })] },
   ];
-  expect(waitingInterrupts(messages)).toMatchObject([{ metadata: 'really sure?' }]);
+  expect(interruptsAtEnd(messages)).toMatchObject([{ metadata: 'really sure?' }]);
 });
 
 test('only when all are answered is there something to send', () => {
-  const waiting = waitingInterrupts([user, { role: 'model', content: [asking('1'), asking('2')] }]);
+  const waiting = interruptsAtEnd([user, { role: 'model', content: [asking('1'), asking('2')] }]);
   const [one, two] = waiting;
   if (!one || !two) throw new Error('Two interrupts were expected');
   const first = withAnswers(waiting, [one.respond(null)]);
@@ -62,7 +63,7 @@ test('only when all are answered is there something to send', () => {
 });
 
 test('a function answers those that still wait', () => {
-  const waiting = waitingInterrupts([user, { role: 'model', content: [asking('1'), asking('2')] }]);
+  const waiting = interruptsAtEnd([user, { role: 'model', content: [asking('1'), asking('2')] }]);
   const [one, two] = waiting;
   if (!one || !two) throw new Error('Two interrupts were expected');
   const first = withAnswers(waiting, answersTo(waiting, one.decline()));
@@ -72,14 +73,14 @@ test('a function answers those that still wait', () => {
 });
 
 test('an answer to something that does not wait changes nothing', () => {
-  const [one] = waitingInterrupts([user, { role: 'model', content: [asking('1')] }]);
+  const [one] = interruptsAtEnd([user, { role: 'model', content: [asking('1')] }]);
   if (!one) throw new Error('An interrupt was expected');
-  const others = waitingInterrupts([user, { role: 'model', content: [asking('2')] }]);
+  const others = interruptsAtEnd([user, { role: 'model', content: [asking('2')] }]);
   expect(withAnswers(others, [one.approve()])).toBe(others);
 });
 
 test('S161: an interrupt of false is none, other falsy values are', () => {
   const content = [false, 0, '', null].map((interrupt, at) => asking(`${at}`, { interrupt }));
-  const waiting = waitingInterrupts([user, { role: 'model', content }]);
+  const waiting = interruptsAtEnd([user, { role: 'model', content }]);
   expect(waiting.map(({ metadata }) => metadata)).toEqual([0, '', null]);
 });

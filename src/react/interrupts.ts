@@ -1,16 +1,10 @@
-import { type Interrupt, type InterruptAnswer, interruptsAtEnd } from '../api/interrupts.ts';
-import type { Message } from '../protocol/message.ts';
+import type { Interrupt, InterruptAnswer } from '../api/interrupts.ts';
 import { requestKey } from '../protocol/messages.ts';
 
 /** A tool call that waits for an answer, as `view.interrupts` shows it. */
 export interface WaitingInterrupt extends Interrupt {
   /** Its answer, while other interrupts still wait for theirs. */
   readonly answer?: InterruptAnswer;
-}
-
-/** The interrupts that a conversation ends with, none of them answered. */
-export function waitingInterrupts(messages: readonly Message[]): readonly WaitingInterrupt[] {
-  return interruptsAtEnd(messages);
 }
 
 /** One answer, several, or a function that answers each interrupt that waits. */

@@ -31,46 +31,37 @@ export interface SessionData<Types extends AgentTypes = WireTypes> {
   readonly state?: StateOf<Types>;
 }
 
-/** Nothing saved yet. */
-export function emptySessionData<Types extends AgentTypes>(sessionId?: string): SessionData<Types> {
-  return {
+/** A snapshot, or nothing saved yet, as where a conversation stands. What says the same as `before` stays the same object. */
+export function sessionDataOf<Types extends AgentTypes>(
+  {
     sessionId,
-    snapshotId: undefined,
-    messages: [],
-    from: 0,
-    custom: undefined,
-    artifacts: [],
-  };
-}
-
-/** A state that the client holds, as where a conversation stands. */
-export function sessionDataOfState<Types extends AgentTypes>(
-  state: StateOf<Types>,
+    snapshotId,
+    state = {},
+    messageRange,
+  }: {
+    readonly sessionId: string | undefined;
+    readonly snapshotId?: string | undefined;
+  } & Pick<SnapshotOf<Types>, 'state' | 'messageRange'>,
+  before?: SessionData<Types>,
 ): SessionData<Types> {
+  const { messages = [], custom, artifacts = [] } = state;
+  const { from = 0 } = messageRange ?? {};
+  const place = { sessionId, snapshotId };
+  if (!before) return { ...place, messages, from, custom, artifacts };
   return {
-    sessionId: state.sessionId,
-    snapshotId: undefined,
-    ...contentOf({ state }, undefined),
-    state,
+    ...place,
+    ...joined(before, messages, from),
+    custom: jsonEqual(before.custom as Json, custom as Json) ? before.custom : custom,
+    artifacts: keepSame(before.artifacts, artifacts),
   };
 }
 
 /** A session as where a conversation stands: at its head. */
 export function sessionDataOfSession<Types extends AgentTypes>(
-  session: Pick<SessionOf<Types>, 'sessionId' | 'headId' | 'state' | 'messageRange'>,
+  { headId, ...session }: Pick<SessionOf<Types>, 'sessionId' | 'headId' | 'state' | 'messageRange'>,
   before?: SessionData<Types>,
 ): SessionData<Types> {
-  const { sessionId, headId } = session;
-  return { sessionId, snapshotId: headId, ...contentOf(session, before) };
-}
-
-/** A snapshot as where a conversation stands. */
-export function sessionDataOfSnapshot<Types extends AgentTypes>(
-  snapshot: SnapshotOf<Types>,
-  before?: SessionData<Types>,
-): SessionData<Types> {
-  const { sessionId, snapshotId } = snapshot;
-  return { sessionId, snapshotId, ...contentOf(snapshot, before) };
+  return sessionDataOf({ ...session, snapshotId: headId }, before);
 }
 
 /**
@@ -83,7 +74,7 @@ export async function addTurn<Types extends AgentTypes>(
   page: MessageOptions,
 ): Promise<SessionData<Types>> {
   const { sessionId, snapshotId, state } = output;
-  if (state) return { sessionId, snapshotId, ...contentOf({ state }, before), state };
+  if (state) return { ...sessionDataOf(output, before), state };
   // The server compares whole states for a difference, which a page is there to avoid.
   const grown = page.messages ? undefined : await settleDifference(agent, before, output);
   if (grown) return grown;
@@ -91,7 +82,7 @@ export async function addTurn<Types extends AgentTypes>(
     snapshotId === undefined ? { sessionId } : { snapshotId },
     page,
   );
-  return snapshot ? sessionDataOfSnapshot(snapshot, before) : { ...before, sessionId, snapshotId };
+  return snapshot ? sessionDataOf(snapshot, before) : { ...before, sessionId, snapshotId };
 }
 
 async function settleDifference<Types extends AgentTypes>(
@@ -127,20 +118,6 @@ function marked(messages: readonly Message[], snapshotId: string): readonly Mess
   const last = messages.at(-1);
   if (!last) return messages;
   return [...messages.slice(0, -1), { ...last, metadata: { ...last.metadata, snapshotId } }];
-}
-
-function contentOf<Types extends AgentTypes>(
-  { state = {}, messageRange }: Pick<SnapshotOf<Types>, 'state' | 'messageRange'>,
-  before: SessionData<Types> | undefined,
-): Pick<SessionData<Types>, 'messages' | 'from' | 'custom' | 'artifacts'> {
-  const { messages = [], custom, artifacts = [] } = state;
-  const { from = 0 } = messageRange ?? {};
-  if (!before) return { messages, from, custom, artifacts };
-  return {
-    ...joined(before, messages, from),
-    custom: jsonEqual(before.custom as Json, custom as Json) ? before.custom : custom,
-    artifacts: keepSame(before.artifacts, artifacts),
-  };
 }
 
 /** A page of messages behind the earlier ones that are known, if it continues them. */
@@ -203,13 +180,7 @@ export async function readSession<Types extends AgentTypes>(
   }
   const head = await agent.getSnapshot({ sessionId }, options);
   if (!head) return undefined;
-  const { snapshotId, state, messageRange } = head;
-  return {
-    sessionId,
-    headId: snapshotId,
-    ...(state && { state }),
-    ...(messageRange && { messageRange }),
-  };
+  return { ...head, headId: head.snapshotId };
 }
 
 /** The messages that were sent to an open run, as far as they can be read: the first ones that it has added. */

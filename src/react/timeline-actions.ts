@@ -4,7 +4,7 @@ import { WaymarkError } from '../core/error.ts';
 import type { MessageOptions } from '../protocol/message-page.ts';
 import type { AgentActions } from './agent-store.ts';
 import { attempt, change, type FlowContext } from './flow-context.ts';
-import { type StoreAgent, sessionDataOfSnapshot } from './session-data.ts';
+import { type StoreAgent, sessionDataOf } from './session-data.ts';
 
 /** The part of the actions that is about the past. */
 export type TimelineActions<Types extends AgentTypes> = Pick<
@@ -24,7 +24,7 @@ export function createTimelineActions<Types extends AgentTypes>(
       attempt(flowContext, async () => {
         const { snapshotId } = await agent.restore(ref, options);
         const snapshot = await readSnapshot(agent, snapshotId, page);
-        conversation.settle(sessionDataOfSnapshot(snapshot, conversation.sessionData));
+        conversation.settle(sessionDataOf(snapshot, conversation.sessionData));
         change(flowContext, { past: undefined, finishReason: snapshot.finishReason });
         timeline.update(snapshot.sessionId, 'all');
       }),

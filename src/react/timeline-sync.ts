@@ -5,97 +5,6 @@ import type { StoreAgent } from './session-data.ts';
 /** How many snapshots are read with one request, at most. */
 const maxPageSize = 200;
 
-/** The end of the timeline of a session, or all of it: read from its end in pages, and kept. */
-export class TimelinePages<Types extends AgentTypes> {
-  readonly #agent: StoreAgent<Types>;
-  readonly #sessionId: string;
-  readonly #portion: number;
-  /** By index ascending. */
-  #items: readonly SnapshotOf<Types>[] = [];
-  /** Leads to those before the first of them. */
-  #earlier: string | undefined;
-
-  /** @param portion How many are read at first, and each time when earlier ones are read. */
-  constructor(agent: StoreAgent<Types>, sessionId: string, portion: number) {
-    this.#agent = agent;
-    this.#sessionId = sessionId;
-    this.#portion = portion;
-  }
-
-  get items(): readonly SnapshotOf<Types>[] {
-    return this.#items;
-  }
-
-  get hasEarlier(): boolean {
-    return this.#earlier !== undefined;
-  }
-
-  /** Reads what is there again, or only the end, where a turn adds to it; what did not change stays the same object. */
-  async refresh(what: 'all' | 'end'): Promise<void> {
-    const first = this.#items[0]?.index ?? Number.POSITIVE_INFINITY;
-    const last = this.#items.at(-1)?.index;
-    const read = await this.#read(
-      undefined,
-      what === 'end' && last !== undefined
-        ? { most: 1, upTo: last }
-        : { most: this.#portion, upTo: first },
-    );
-    const start = read.items[0]?.index ?? 0;
-    const kept = what === 'end' ? this.#items.filter(({ index }) => index < start) : [];
-    if (kept.length === 0) this.#earlier = read.next;
-    this.#items = [...kept, ...read.items];
-  }
-
-  /** Reads those before the first that is there. */
-  async readEarlier(): Promise<void> {
-    if (this.#earlier === undefined) return;
-    const want = { most: this.#portion, upTo: Number.POSITIVE_INFINITY };
-    const read = await this.#read(this.#earlier, want);
-    const start = this.#items[0]?.index ?? Number.POSITIVE_INFINITY;
-    this.#items = [...read.items.filter(({ index }) => index < start), ...this.#items];
-    this.#earlier = read.next;
-  }
-
-  /** Replaces a snapshot that has changed (its label, for example). */
-  replace(changed: SnapshotOf<Types>): void {
-    const { state: _, ...snapshot } = changed;
-    this.#items = this.#items.map((item) =>
-      item.snapshotId === snapshot.snapshotId ? snapshot : item,
-    );
-  }
-
-  /** Reads back from a cursor until there are enough, and those from index `upTo` on are among them. */
-  async #read(
-    start: string | undefined,
-    { most, upTo }: { readonly most: number; readonly upTo: number },
-  ): Promise<{ readonly items: SnapshotOf<Types>[]; readonly next: string | undefined }> {
-    const known = new Map(this.#items.map((snapshot) => [snapshot.snapshotId, snapshot]));
-    const items: SnapshotOf<Types>[] = [];
-    let cursor = start;
-    let limit = Math.min(maxPageSize, this.#portion);
-    let isOldestFirst = false;
-    do {
-      const page = await this.#agent.listSnapshots(this.#sessionId, {
-        includeOrphaned: true,
-        newestFirst: true,
-        limit,
-        ...(cursor !== undefined && { cursor }),
-      });
-      const [one, two] = page.items;
-      // A server or store of an earlier version does not know the option: then all of it is read.
-      if (cursor === start && one && two && one.index < two.index) isOldestFirst = true;
-      items.push(...page.items.map((item) => sameAs(known.get(item.snapshotId), item)));
-      cursor = page.next;
-      // Indexes may have gaps, so this is at least as many as are missing.
-      const missing = Math.max(most - items.length, (items.at(-1)?.index ?? 0) - upTo);
-      if (isOldestFirst) limit = maxPageSize;
-      else if (missing <= 0) break;
-      else limit = Math.min(maxPageSize, missing);
-    } while (cursor !== undefined);
-    return { items: isOldestFirst ? items : items.reverse(), next: cursor };
-  }
-}
-
 function sameAs<T>(before: T | undefined, now: T): T {
   return before !== undefined && jsonEqual(before as Json, now as Json) ? before : now;
 }
@@ -103,10 +12,13 @@ function sameAs<T>(before: T | undefined, now: T): T {
 /** Which part of a timeline to read again: all of it, or the end, to which a turn adds. */
 type What = 'all' | 'end';
 
-/** The timeline of one session, and what is being done to bring it up to date. */
+/** The end of the timeline of a session, or all of it, and what is being done to bring it up to date. */
 interface Kept<Types extends AgentTypes> {
   readonly sessionId: string;
-  readonly pages: TimelinePages<Types>;
+  /** By index ascending. */
+  items: readonly SnapshotOf<Types>[];
+  /** Leads to those before the first of them. */
+  earlier?: string | undefined;
   refreshing?: Promise<void> | undefined;
   /** The part that has to be read again after that. */
   next?: What | undefined;
@@ -117,7 +29,8 @@ interface Kept<Types extends AgentTypes> {
 /** Keeps the timeline of the current session up to date once it has been requested. */
 export class TimelineSync<Types extends AgentTypes> {
   readonly #agent: StoreAgent<Types>;
-  readonly #show: (sessionId: string, pages: TimelinePages<Types>) => void;
+  readonly #show: (kept: Kept<Types>) => void;
+  /** How many are read at first, and each time when earlier ones are read. */
   readonly #portion: number;
   #wanted: boolean;
   #kept: Kept<Types> | undefined;
@@ -125,7 +38,7 @@ export class TimelineSync<Types extends AgentTypes> {
   constructor(
     agent: StoreAgent<Types>,
     wanted: boolean | number,
-    show: (sessionId: string, pages: TimelinePages<Types>) => void,
+    show: (kept: Kept<Types>) => void,
   ) {
     this.#agent = agent;
     this.#wanted = wanted !== false;
@@ -154,17 +67,17 @@ export class TimelineSync<Types extends AgentTypes> {
   }
 
   /** A snapshot was changed, by a label. */
-  replace(snapshot: SnapshotOf<Types>): void {
-    const { sessionId } = snapshot;
-    if (this.#kept?.sessionId !== sessionId) return;
-    this.#kept.pages.replace(snapshot);
-    this.#show(sessionId, this.#kept.pages);
+  replace({ state: _, ...snapshot }: SnapshotOf<Types>): void {
+    const kept = this.#kept;
+    if (kept?.sessionId !== snapshot.sessionId) return;
+    kept.items = kept.items.map((item) =>
+      item.snapshotId === snapshot.snapshotId ? snapshot : item,
+    );
+    this.#show(kept);
   }
 
   #keep(sessionId: string): Kept<Types> {
-    if (this.#kept?.sessionId !== sessionId) {
-      this.#kept = { sessionId, pages: new TimelinePages(this.#agent, sessionId, this.#portion) };
-    }
+    if (this.#kept?.sessionId !== sessionId) this.#kept = { sessionId, items: [] };
     return this.#kept;
   }
 
@@ -183,12 +96,70 @@ export class TimelineSync<Types extends AgentTypes> {
       const what = kept.next;
       if (what) {
         kept.next = undefined;
-        await kept.pages.refresh(what);
+        await this.#readAgain(kept, what);
       } else {
         kept.wantsEarlier = false;
-        await kept.pages.readEarlier();
+        await this.#readBefore(kept);
       }
-      this.#show(kept.sessionId, kept.pages);
+      this.#show(kept);
     }
+  }
+
+  /** Reads what is there again, or only the end, where a turn adds to it; what did not change stays the same object. */
+  async #readAgain(kept: Kept<Types>, what: What): Promise<void> {
+    const first = kept.items[0]?.index ?? Number.POSITIVE_INFINITY;
+    const last = kept.items.at(-1)?.index;
+    const read = await this.#read(
+      kept,
+      undefined,
+      what === 'end' && last !== undefined
+        ? { most: 1, upTo: last }
+        : { most: this.#portion, upTo: first },
+    );
+    const start = read.items[0]?.index ?? 0;
+    const before = what === 'end' ? kept.items.filter(({ index }) => index < start) : [];
+    if (before.length === 0) kept.earlier = read.next;
+    kept.items = [...before, ...read.items];
+  }
+
+  async #readBefore(kept: Kept<Types>): Promise<void> {
+    if (kept.earlier === undefined) return;
+    const want = { most: this.#portion, upTo: Number.POSITIVE_INFINITY };
+    const read = await this.#read(kept, kept.earlier, want);
+    const start = kept.items[0]?.index ?? Number.POSITIVE_INFINITY;
+    kept.items = [...read.items.filter(({ index }) => index < start), ...kept.items];
+    kept.earlier = read.next;
+  }
+
+  /** Reads back from a cursor until there are enough, and those from index `upTo` on are among them. */
+  async #read(
+    kept: Kept<Types>,
+    start: string | undefined,
+    { most, upTo }: { readonly most: number; readonly upTo: number },
+  ): Promise<{ readonly items: SnapshotOf<Types>[]; readonly next: string | undefined }> {
+    const known = new Map(kept.items.map((snapshot) => [snapshot.snapshotId, snapshot]));
+    const items: SnapshotOf<Types>[] = [];
+    let cursor = start;
+    let limit = Math.min(maxPageSize, this.#portion);
+    let isOldestFirst = false;
+    do {
+      const page = await this.#agent.listSnapshots(kept.sessionId, {
+        includeOrphaned: true,
+        newestFirst: true,
+        limit,
+        ...(cursor !== undefined && { cursor }),
+      });
+      const [one, two] = page.items;
+      // A server or store of an earlier version does not know the option: then all of it is read.
+      if (cursor === start && one && two && one.index < two.index) isOldestFirst = true;
+      items.push(...page.items.map((item) => sameAs(known.get(item.snapshotId), item)));
+      cursor = page.next;
+      // Indexes may have gaps, so this is at least as many as are missing.
+      const missing = Math.max(most - items.length, (items.at(-1)?.index ?? 0) - upTo);
+      if (isOldestFirst) limit = maxPageSize;
+      else if (missing <= 0) break;
+      else limit = Math.min(maxPageSize, missing);
+    } while (cursor !== undefined);
+    return { items: isOldestFirst ? items : items.reverse(), next: cursor };
   }
 }

@@ -4,7 +4,7 @@ import type { ErrorBody } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Input, Reset } from '../protocol/turn.ts';
 import { type FlowContext, showFailure } from './flow-context.ts';
-import { addTurn, type SessionData, sessionDataOfSnapshot } from './session-data.ts';
+import { addTurn, type SessionData, sessionDataOf } from './session-data.ts';
 
 /** A turn to be run. */
 export interface OwnTurn<Types extends AgentTypes> {
@@ -128,7 +128,7 @@ function endRun<Types extends AgentTypes>(
   if (status === 'succeeded') {
     conversation.settle(
       snapshot.state
-        ? sessionDataOfSnapshot(snapshot, conversation.sessionData)
+        ? sessionDataOf(snapshot, conversation.sessionData)
         : asSeen(flowContext, snapshot),
     );
     conversation.set({ phase: 'ready', running: undefined });

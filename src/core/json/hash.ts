@@ -34,11 +34,6 @@ export function contentHash(value: Json): string {
   return token.startsWith('#') ? token.slice(1) : sha256Hex(token);
 }
 
-/** How many characters a value has as canonical JSON; costs what {@link contentHash} costs. */
-export function canonicalLength(value: Json): number {
-  return noteOf(toJson(value, 'The value to measure')).length;
-}
-
 /** Whether a hash is that of a value, by this definition or by the one before it, which stored hashes may be of. */
 export function isContentHash(value: Json, hash: string): boolean {
   return contentHash(value) === hash || formerContentHash(value) === hash;
@@ -156,7 +151,7 @@ function carryMember(before: Json | undefined, after: Json | undefined): void {
   else if (isLongText(before)) chunkedText(after, before);
 }
 
-/** A group of members of a wide container: its token, and the length of its members as JSON. */
+/** A member of a container, or a group of members of a wide one: its token, and its length as JSON. */
 interface Group {
   readonly token: string;
   readonly length: number;
@@ -171,7 +166,7 @@ interface Carried {
 const carried = new WeakMap<object, Carried>();
 
 // Texts of JSON never begin with `#`, so a hash cannot be taken for a value.
-function noteOf(value: Json): { readonly token: string; readonly length: number } {
+function noteOf(value: Json): Group {
   if (typeof value !== 'object' || value === null) return scalarNote(value);
   const known = hashNote(value);
   if (known !== undefined) return known;
@@ -196,7 +191,7 @@ function arrayNote(items: readonly Json[]): HashNote {
 
 function objectNote(object: JsonObject): HashNote {
   const keys = carried.get(object)?.keys ?? Object.keys(object).sort();
-  const member = (at: number): { token: string; length: number } => {
+  const member = (at: number): Group => {
     const key = keys[at] as string;
     const name = JSON.stringify(key);
     const { token, length } = noteOf(object[key] as Json);
@@ -214,7 +209,7 @@ function containerNote(text: string, { length, ...rest }: Omit<HashNote, 'token'
 /** The tokens of members, those of a wide container in groups of groups. */
 function joined(
   count: number,
-  member: (at: number) => { readonly token: string; readonly length: number },
+  member: (at: number) => Group,
   container: object,
 ): { readonly text: string; readonly length: number; readonly groups?: readonly Group[] } {
   if (count <= wide) {
@@ -242,11 +237,7 @@ function joined(
   return { text: level.join(','), length: length - 1, groups };
 }
 
-function groupOf(
-  from: number,
-  to: number,
-  member: (at: number) => { readonly token: string; readonly length: number },
-): Group {
+function groupOf(from: number, to: number, member: (at: number) => Group): Group {
   const { text, length } = joinRange(from, to, member);
   return { token: `#${sha256Hex(`(${text})`)}`, length };
 }
@@ -254,7 +245,7 @@ function groupOf(
 function joinRange(
   from: number,
   to: number,
-  member: (at: number) => { readonly token: string; readonly length: number },
+  member: (at: number) => Group,
 ): { readonly text: string; readonly length: number } {
   let text = '';
   let length = 0;
