@@ -1,4 +1,5 @@
 import type * as OpenTelemetry from '@opentelemetry/api';
+import { defined } from './json/json.ts';
 import { requireOptional } from './platform.ts';
 
 // The API keeps what is registered in one global, under the same key for every copy of its first major version.
@@ -141,10 +142,6 @@ function instruments(): Instruments | undefined {
     known.set(registeredProvider, found);
   }
   return found;
-}
-
-function defined(labels: Labels): OpenTelemetry.Attributes {
-  return Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== undefined));
 }
 
 function provider(): object | undefined {

@@ -1,5 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
-import type { MediaPart, Part } from './message.ts';
+import type { MediaPart, Part, TextPart } from './message.ts';
 import type { Artifact } from './state.ts';
 import type { ArtifactPatch, Chunk } from './turn.ts';
 
@@ -42,6 +42,10 @@ export function patchArtifact(
   const texts = artifact?.parts.filter((part) => 'text' in part) ?? [];
   const [only] = texts;
   if (artifact === undefined || only?.text.length !== length || texts.length > 1) return undefined;
+  return withText(artifact, only, edits);
+}
+
+function withText(artifact: Artifact, only: TextPart, edits: ArtifactPatch['edits']): Artifact {
   const edited = { ...only, text: spliceText(only.text, edits) };
   return { ...artifact, parts: artifact.parts.map((part) => (part === only ? edited : part)) };
 }
@@ -97,13 +101,8 @@ export function editArtifactText(
   for (const [at, { from }] of places.entries()) {
     if (from < (places[at - 1]?.to ?? 0)) throw invalid('Two edits of an artifact overlap.');
   }
-  const edited = { ...only, text: spliceText(text, places) };
-  const parts = artifact.parts.map((part) => (part === only ? edited : part));
-  const { name = '' } = artifact;
-  return {
-    artifact: { ...artifact, parts },
-    patch: { name, length: text.length, edits: places },
-  };
+  const patch = { name: artifact.name ?? '', length: text.length, edits: places };
+  return { artifact: withText(artifact, only, places), patch };
 }
 
 function placed(text: string, edit: TextEdit): { from: number; to: number; text: string } {

@@ -5,7 +5,7 @@ import { deadRun, run } from './run.ts';
 import { session } from './session.ts';
 import { editNote, snapshot, snapshotStatus } from './snapshot.ts';
 import { artifact } from './state.ts';
-import { init, input, patchOperation, usage } from './turn.ts';
+import { callerTool, init, input, patchOperation, usage } from './turn.ts';
 
 /** Body of `runTurn`. */
 export const turnRequest = v.object({
@@ -72,12 +72,7 @@ export const steerResult = v.object({
 });
 
 export const toolInfo = v.object({
-  /** The name of the tool. */
-  name: v.string(),
-  /** The purpose of the tool. */
-  description: v.optional(v.string()),
-  /** JSON Schema of the arguments. */
-  inputSchema: jsonObject,
+  ...callerTool.entries,
   /** JSON Schema of the result. */
   outputSchema: v.optional(jsonObject),
   /** It never runs: a client always answers it. */

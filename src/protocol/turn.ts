@@ -64,7 +64,7 @@ export const resume = v.object({
   restart: v.optional(v.array(toolRequestPart)),
 });
 
-const callerTool = v.object({
+export const callerTool = v.object({
   /** The name, by which the model calls it. */
   name: v.string(),
   /** The purpose of the tool, for the model. */

@@ -7,17 +7,10 @@ import { textMessage } from '../protocol/parse.ts';
  * text is kept, as the objects around it take 200 bytes more. A list of links has no room to spare, and histories share what
  * they begin with.
  */
-export interface Link {
+export class Link {
   readonly before: Link | undefined;
   readonly role: Role;
-  /** A text may become the message that it was, never the other way round. */
-  content: string | Message;
-}
-
-class OwnLink implements Link {
-  readonly before: Link | undefined;
-  readonly role: Role;
-  content: string | Message;
+  readonly content: string | Message;
 
   constructor(before: Link | undefined, role: Role, content: string | Message) {
     this.before = before;
@@ -27,7 +20,7 @@ class OwnLink implements Link {
 }
 
 /** A history at rest: its last message, how many there are, and the chain over them. */
-export class CompactMessage extends OwnLink {
+export class CompactMessage extends Link {
   readonly length: number;
   /** As a number it takes 48 bytes, its digits take 80. */
   readonly chain: bigint;
@@ -45,16 +38,12 @@ export function compactAfter(
   messages: readonly Message[],
   chain: string,
 ): CompactMessage {
-  const before = linkAfter(base, messages.slice(0, -1));
+  let before: Link | undefined = base;
+  for (const message of messages.slice(0, -1)) {
+    before = new Link(before, message.role, contentOf(message));
+  }
   const length = (base?.length ?? 0) + messages.length;
   return new CompactMessage(before, messages.at(-1) as Message, length, chain);
-}
-
-/** The last of these messages, put to rest behind others. */
-function linkAfter(before: Link | undefined, messages: readonly Message[]): Link | undefined {
-  let end = before;
-  for (const message of messages) end = new OwnLink(end, message.role, contentOf(message));
-  return end;
 }
 
 /** The longest history at rest that this one began as, up to a length. */
@@ -72,11 +61,7 @@ export function expandMessage({ role, content }: Link): Message {
 
 /** The chain up to here in hex, where it is known. */
 export function chainOf(link: Link): string | undefined {
-  return link instanceof CompactMessage ? hexOf(link.chain) : undefined;
-}
-
-function hexOf(chain: bigint): string {
-  return chain.toString(16).padStart(64, '0');
+  return link instanceof CompactMessage ? link.chain.toString(16).padStart(64, '0') : undefined;
 }
 
 /** The stored form of a message: only its text, if it has nothing else. */
