@@ -3,7 +3,7 @@ import type { RunRef } from '../../contract/store.ts';
 import { notHeld } from '../../rules/errors.ts';
 import { fileHoldMs } from '../../rules/file-pieces.ts';
 import { all, first, one, type Plan, run, statement } from '../database/query.ts';
-import { trashBlobs, trashKind } from '../retention/gc-queue.ts';
+import { trash, trashKind } from '../retention/gc-queue.ts';
 import { freeBytes, uuidBytes } from '../values/bytes.ts';
 import type { Cipher } from './cipher.ts';
 import { type FileHead, fileDigest, headText, pieceDigest } from './files.ts';
@@ -136,5 +136,5 @@ export function* releaseUploads(): Plan<void> {
   for (const [list, parts] of byList) yield* run(deleteHolds, list, JSON.stringify(parts));
   const parts = [...new Set(released.map(({ part }) => part))];
   yield* run(deleteCandidates, JSON.stringify(parts));
-  yield* trashBlobs(parts);
+  yield* trash('blob', parts);
 }

@@ -5,7 +5,7 @@ import { checkFree, type HolderRow, holderColumns, isHeld } from '../runs/open-r
 import { eraseSpend } from '../spend.ts';
 import { uuidText } from '../values/bytes.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
-import { trashSessions } from './gc-queue.ts';
+import { trash } from './gc-queue.ts';
 
 /** A session that is to be erased. */
 export interface ErasedRow extends HolderRow {
@@ -133,7 +133,8 @@ export function* eraseOwned(owner: string): Plan<Erased> {
  */
 function* eraseRows(rows: readonly ErasedRow[]): Plan<Erased> {
   if (rows.length === 0) return { sessions: 0, snapshots: 0, hints: [] };
-  const sessions = JSON.stringify(rows.map(({ row_id: rowId }) => rowId));
+  const rowIds = rows.map(({ row_id: rowId }) => rowId);
+  const sessions = JSON.stringify(rowIds);
   yield* run(deleteJournal, sessions);
   yield* run(deleteDead, sessions);
   yield* run(deleteRequests, sessions);
@@ -142,7 +143,7 @@ function* eraseRows(rows: readonly ErasedRow[]): Plan<Erased> {
   for (const { id } of yield* all(deleteRuns, sessions)) {
     hints.push({ kind: 'run', id: uuidText(id) }, { kind: 'events', id: uuidText(id) });
   }
-  yield* trashSessions(sessions);
+  yield* trash('session', rowIds);
   yield* run(deleteSessions, sessions);
   return { sessions: rows.length, snapshots, hints };
 }

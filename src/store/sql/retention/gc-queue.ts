@@ -46,44 +46,36 @@ export function* discard(
   }
 }
 
-// In order: two that note the same rows in another order would wait for each other.
-const insertBranches = statement(
-  'trash_branches',
-  (d) => `
-    INSERT INTO @trash(kind, row_id) SELECT ${trashKind.branch}, row_id FROM @branches
+/** The statement that notes rows of a table, in order: two that note the same rows in another order would wait for each other. */
+const insertAll = (kind: keyof typeof trashKind, table: string) =>
+  statement(
+    `trash_${table}`,
+    (d) => `
+    INSERT INTO @trash(kind, row_id) SELECT ${trashKind[kind]}, row_id FROM @${table}
     WHERE row_id ${d.integers('$1')} ORDER BY row_id ON CONFLICT DO NOTHING`,
-);
-const insertBlobs = statement(
-  'trash_blobs',
-  (d) => `
-    INSERT INTO @trash(kind, row_id) SELECT ${trashKind.blob}, row_id FROM @blobs
-    WHERE row_id ${d.integers('$1')} ORDER BY row_id ON CONFLICT DO NOTHING`,
-);
+  );
+const inserts = {
+  branch: insertAll('branch', 'branches'),
+  blob: insertAll('blob', 'blobs'),
+  session: insertAll('session', 'sessions'),
+};
 
-const insertSessions = statement(
-  'trash_sessions',
-  (d) => `
-    INSERT INTO @trash(kind, row_id) SELECT ${trashKind.session}, row_id FROM @sessions
-    WHERE row_id ${d.integers('$1')} ORDER BY row_id ON CONFLICT DO NOTHING`,
-);
-
-/** Notes sessions, a JSON array of their numbers, that are deleted in the same transaction. */
-export function* trashSessions(sessions: string): Plan<void> {
-  yield* run(insertSessions, sessions);
-}
-
-/** Notes documents that may have become unused. */
-export function* trashBlobs(rows: readonly number[]): Plan<void> {
-  if (rows.length > 0) yield* run(insertBlobs, JSON.stringify(rows));
+/** Notes branches and documents that may have become unused, or sessions that are deleted in the same transaction. */
+export function* trash(kind: keyof typeof inserts, rows: readonly (number | null)[]): Plan<void> {
+  const noted = new Set(rows.filter((rowId) => rowId !== null));
+  if (noted.size > 0) yield* run(inserts[kind], JSON.stringify([...noted]));
 }
 
 /** As {@link discard}, for many rows at once. */
 export function* discardAll(gone: readonly Pointers[]): Plan<void> {
-  const isThere = (rowId: number | null): rowId is number => rowId !== null;
-  const branches = new Set(gone.map((row) => row.branch).filter(isThere));
-  const blobs = new Set(gone.flatMap((row) => [row.custom, row.artifacts]).filter(isThere));
-  if (branches.size > 0) yield* run(insertBranches, JSON.stringify([...branches]));
-  if (blobs.size > 0) yield* run(insertBlobs, JSON.stringify([...blobs]));
+  yield* trash(
+    'branch',
+    gone.map((row) => row.branch),
+  );
+  yield* trash(
+    'blob',
+    gone.flatMap((row) => [row.custom, row.artifacts]),
+  );
 }
 
 /** Removes a checkpoint; a committed snapshot that served as one stays. */

@@ -6,7 +6,7 @@ import type { Dialect } from '../database/dialect.ts';
 import { all, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { messageRowId } from '../history/segments.ts';
 import { keepCutOfFork } from './cuts.ts';
-import { discardAll, type Pointers, trashBlobs, trashKind } from './gc-queue.ts';
+import { discardAll, type Pointers, trash, trashKind } from './gc-queue.ts';
 import { gapsOf, type Reachability, reachabilityHeld } from './gc-reachability.ts';
 
 const collectAlone = statement('collect_alone', (d) => d.collectAlone);
@@ -19,10 +19,6 @@ const selectTrash = statement<{ kind: number; row_id: number; size: number | nul
       WHERE b.row_id = t.row_id AND t.kind = ${trashKind.blob}) AS size
     FROM @trash t WHERE t.kind > ${trashKind.upload} AND t.kind <> $1
     ORDER BY t.kind DESC, t.row_id DESC LIMIT ${d.atOnce.rows}`,
-);
-const insertTrash = statement(
-  'collect_add',
-  'INSERT INTO @trash(kind, row_id) VALUES($1, $2) ON CONFLICT DO NOTHING',
 );
 const deleteTrash = statement(
   'collect_done',
@@ -196,14 +192,17 @@ function* rearrange(need: Reachability): Plan<void> {
 function* dropView(of: number, view: number): Plan<void> {
   const refs = yield* all(deleteViewRefs, view);
   yield* run(deleteView, of, view);
-  for (const { branch } of refs) yield* run(insertTrash, trashKind.branch, branch);
+  yield* trash(
+    'branch',
+    refs.map((ref) => ref.branch),
+  );
 }
 
 /** Nothing on the branch is read together with the parent's rows any more. */
 function* leaveParent(branch: number, { parent, fork }: Reachability): Plan<void> {
   if (parent === null || fork === null) return;
   yield* run(cutParent, branch);
-  yield* run(insertTrash, trashKind.branch, parent);
+  yield* trash('branch', [parent]);
 }
 
 /** Takes an empty branch out of the tree: its children hang on its parent from now on. */
@@ -217,7 +216,7 @@ function* dropBranch(
     yield* run(moveChild, child.row_id, parent, ...through, forkSnapshot);
   }
   yield* run(deleteBranch, branch);
-  if (parent !== null) yield* run(insertTrash, trashKind.branch, parent);
+  yield* trash('branch', [parent]);
 }
 
 // Blobs ------------------------------------------------------------------------------------------
@@ -275,8 +274,7 @@ function* collectBlobs(rows: readonly number[], cipher: Cipher): Plan<boolean> {
     const lists = gone.map((blob) => blob.row_id);
     yield* run(deleteParts, JSON.stringify(parts), JSON.stringify(lists));
   }
-  const before = gone.map((blob) => blob.prev).filter((prev) => prev !== null);
-  yield* trashBlobs([...parts, ...before]);
+  yield* trash('blob', [...parts, ...gone.map((blob) => blob.prev)]);
   return judged.length > 0;
 }
 
