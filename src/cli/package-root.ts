@@ -12,8 +12,6 @@ export function packageRoot(): string {
 
 /** The version of this package. */
 export function version(): string {
-  const manifest: unknown = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
-  const found =
-    typeof manifest === 'object' && manifest && 'version' in manifest ? manifest.version : '';
-  return String(found);
+  const manifest = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
+  return String(manifest.version ?? '');
 }

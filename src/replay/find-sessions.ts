@@ -1,9 +1,10 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { App } from '../app.ts';
 import { WaymarkError } from '../core/error.ts';
+import { defined } from '../core/json/json.ts';
 import type { SessionExport } from '../session/export-session.ts';
 import type { Scope, SessionFilter, Store } from '../store/contract/store.ts';
 
@@ -40,10 +41,11 @@ export interface FoundSession {
 /** Lists the sessions of a source, one after the other; only those that are being replayed are in memory. */
 export async function* findSessions(app: App, source: SessionSource): AsyncGenerator<FoundSession> {
   if (typeof source === 'string') {
-    if (await isPath(source)) yield* exportsAt(source);
+    if (existsSync(source)) yield* exportsAt(source);
     else yield* storedSessions(app, { ids: [source] });
   } else if (isList(source)) for (const each of source) yield* findSessions(app, each);
-  else if (isDocument(source)) yield { name: nameOf(source), read: async () => source };
+  else if ('format' in source)
+    yield { name: source.session?.sessionId ?? 'document', read: async () => source };
   else yield* storedSessions(app, source);
 }
 
@@ -51,19 +53,11 @@ function isList(source: SessionSource): source is readonly string[] | readonly S
   return Array.isArray(source);
 }
 
-function isDocument(source: SessionExport | StoredSessions): source is SessionExport {
-  return 'format' in source;
-}
-
-function nameOf({ session }: SessionExport): string {
-  return session?.sessionId ?? 'document';
-}
-
 async function* storedSessions(app: App, source: StoredSessions): AsyncGenerator<FoundSession> {
   const { store: given = app.store, agent, owner, ids, limit = Infinity, ...filter } = source;
   const store = withExports(given);
   const names = agent === undefined ? app.agents().map(({ name }) => name) : [agent];
-  const scopes = names.map((name) => ({ agent: name, ...(owner !== undefined && { owner }) }));
+  const scopes = names.map((name) => defined({ agent: name, owner }));
   if (agent !== undefined) await checkAgent(app, store, { agent, owner });
   let count = 0;
   if (ids !== undefined) {
@@ -74,10 +68,7 @@ async function* storedSessions(app: App, source: StoredSessions): AsyncGenerator
   for (const scope of scopes) {
     let cursor: string | undefined;
     do {
-      const page = await store.timeline?.listSessions(scope, {
-        ...filter,
-        ...(cursor && { cursor }),
-      });
+      const page = await store.timeline?.listSessions(scope, { ...filter, ...defined({ cursor }) });
       for (const { sessionId } of page?.items ?? []) {
         if (count++ >= limit) return;
         yield { name: sessionId, read: () => read(store, [scope], sessionId) };
@@ -94,8 +85,7 @@ async function checkAgent(
   { agent, owner }: { readonly agent: string; readonly owner: string | undefined },
 ): Promise<void> {
   if (app.agents().some(({ name }) => name === agent)) return;
-  const scope = { agent, ...(owner !== undefined && { owner }) };
-  const page = await store.timeline?.listSessions(scope, { limit: 1 });
+  const page = await store.timeline?.listSessions(defined({ agent, owner }), { limit: 1 });
   if (page === undefined || page.items.length > 0) return;
   // Throws NOT_FOUND and lists the agents.
   app.agent(agent);
@@ -119,14 +109,6 @@ function withExports(store: App['store']): Store {
   throw new WaymarkError(
     'FAILED_PRECONDITION',
     'There is no store with sessions to replay. Give `sessions` a store that can export, such as sqliteStore, or export files.',
-  );
-}
-
-/** Whether a text is the path of a file or folder that exists. */
-async function isPath(text: string): Promise<boolean> {
-  return await stat(text).then(
-    () => true,
-    () => false,
   );
 }
 
@@ -169,12 +151,7 @@ function parse(text: string, name: string): SessionExport {
     // Its shape is checked when it is read.
     return JSON.parse(text) as SessionExport;
   } catch (cause) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      `${name} is not JSON. Expected an exported session.`,
-      {
-        cause,
-      },
-    );
+    const problem = `${name} is not JSON. Expected an exported session.`;
+    throw new WaymarkError('INVALID_ARGUMENT', problem, { cause });
   }
 }

@@ -34,22 +34,10 @@ export interface TurnRun {
   readonly signal: AbortSignal | undefined;
 }
 
-/** The outcome of a turn that was run again. */
-export interface ReplayedSide {
-  readonly side: TurnSide;
-  /** The snapshot that it ended with, if it ended well. */
-  readonly snapshotId: string | undefined;
-  readonly missing: readonly string[];
-  /** The turn called models, and not the one that it was to be run with. */
-  readonly ignoresModel: boolean;
-}
+export type ReplayedSide = Awaited<ReturnType<typeof replayTurn>>;
 
 /** Runs a recorded turn again. A turn that is refused or fails is a result like any other. */
-export async function replayTurn(
-  scratch: Scratch,
-  turn: RecordedTurn,
-  run: TurnRun,
-): Promise<ReplayedSide> {
+export async function replayTurn(scratch: Scratch, turn: RecordedTurn, run: TurnRun) {
   const tools = recordedTools(turn, run.tools);
   const replayed = { turn, modelCalls: 0 };
   const started = performance.now();
@@ -73,8 +61,14 @@ export async function replayTurn(
   };
   const callsModels = tools.models.length > 0 || tokensOf(side) > 0;
   const ignoresModel = run.model !== undefined && callsModels && !tools.models.includes(run.model);
-  const ended = failure === undefined ? snapshotId : undefined;
-  return { side, snapshotId: ended, missing: tools.missing, ignoresModel };
+  return {
+    side,
+    /** The snapshot that it ended with, if it ended well. */
+    snapshotId: failure === undefined ? snapshotId : undefined,
+    missing: tools.missing,
+    /** The turn called models, and not the one that it was to be run with. */
+    ignoresModel,
+  };
 }
 
 async function perform(
@@ -117,23 +111,14 @@ function contentOf(
   };
 }
 
-/** A copy of one session in memory, with the agent that continues it. The store that it came from is not touched. */
-export interface Scratch {
-  readonly agent: AgentInternals;
-  /** The state of a snapshot, also of a failed turn. */
-  stateAt(snapshotId: string): Promise<SessionState | undefined>;
-  /** A copy of a snapshot in a separate session. */
-  fork(snapshotId: string): Promise<string>;
-  /** Runs a turn in the place of a recorded one. */
-  inside<Value>(replayed: ReplayedTurn, tools: RecordedTools, fn: () => Value): Value;
-}
+export type Scratch = Awaited<ReturnType<typeof createScratch>>;
 
-/** Copies a session. */
+/** A copy of one session in memory, with the agent that continues it. The store that it came from is not touched. */
 export async function createScratch(
   app: App,
   { session, document }: RecordedSession,
   changes: PromptChanges,
-): Promise<Scratch> {
+) {
   const store = memoryStore();
   const original = internalsOf(app.agent(session.agent));
   const scope = { agent: session.agent };
@@ -149,18 +134,21 @@ export async function createScratch(
   };
   return {
     agent,
-    async stateAt(snapshotId) {
+    /** The state of a snapshot, also of a failed turn. */
+    async stateAt(snapshotId: string): Promise<SessionState | undefined> {
       const loaded = await store.runs?.load(scope, { snapshotId }).catch(() => undefined);
       if (loaded !== undefined) return loaded.state;
       const { state } = (await store.getSnapshot(scope, { snapshotId })) ?? {};
       return state && fromPlainState(state);
     },
-    async fork(snapshotId) {
+    /** A copy of a snapshot in a separate session. */
+    async fork(snapshotId: string): Promise<string> {
       const target = { sessionId: host.newId(), snapshotId: host.newId() };
       await store.timeline?.fork(scope, snapshotId, target);
       return target.snapshotId;
     },
-    inside: (replayed, tools, fn) =>
+    /** Runs a turn in the place of a recorded one. */
+    inside: <Value>(replayed: ReplayedTurn, tools: RecordedTools, fn: () => Value): Value =>
       replicas.run(replicaFor, () => toolReplay.run(tools, () => replayedTurn.run(replayed, fn))),
   };
 }

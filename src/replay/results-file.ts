@@ -1,5 +1,5 @@
 import { appendFile, open, readFile, truncate } from 'node:fs/promises';
-import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { WaymarkError } from '../core/error.ts';
 import type { SkippedTurn } from './recorded-session.ts';
 import type { TurnReport } from './report.ts';
 
@@ -11,14 +11,8 @@ export type ResultLine =
   /** All turns of a session are done. */
   | { readonly session: string };
 
-/** The results of a replay, written as they come. */
-export interface ResultsFile {
-  readonly earlier: readonly ResultLine[];
-  add(line: ResultLine): Promise<void>;
-}
-
-/** Opens a results file, or begins one. A line that a killed process left unfinished is removed. */
-export async function openResults(path: string, replay: string): Promise<ResultsFile> {
+/** Opens a file with the results of a replay, written as they come, or begins one. A line that a killed process left unfinished is removed. */
+export async function openResults(path: string, replay: string) {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
     throw error;
@@ -39,7 +33,12 @@ export async function openResults(path: string, replay: string): Promise<Results
   if (header === undefined) {
     await (await open(path, 'a')).close();
     await add({ format: 1, replay });
-  } else if (!('replay' in header) || header.replay !== replay) throw otherReplay(path);
+  } else if (!('replay' in header) || header.replay !== replay) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `${path} has the results of another replay: other sessions, changes or options. Use another file, or delete this one.`,
+    );
+  }
   return { earlier: lines.slice(1), add };
 }
 
@@ -47,16 +46,8 @@ function parseLine(line: string, path: string): ResultLine {
   try {
     return JSON.parse(line) as ResultLine;
   } catch (cause) {
-    if (isWaymarkError(cause)) throw cause;
     throw new WaymarkError('INVALID_ARGUMENT', `${path} is not the results file of a replay.`, {
       cause,
     });
   }
-}
-
-function otherReplay(path: string): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
-    `${path} has the results of another replay: other sessions, changes or options. Use another file, or delete this one.`,
-  );
 }

@@ -14,49 +14,45 @@ export const runs = agentsCommand({
     'Open runs are turns with a waiting caller, and background runs. Failed runs are runs whose workers died too often.\nStates: running, queued (waits for a worker), stopping (an abort was requested), expired (its worker is gone; another\none takes over), failed. The worker is shown only with --file.',
   examples: ['runs', 'runs --agent writer --json', 'runs --url http://127.0.0.1:3000'],
   async run({ options, agents }) {
-    const open: RunWithWorker[] = [];
-    const failed: DeadRun[] = [];
+    const items: (OpenRun | FailedRun)[] = [];
+    const failed: FailedRun[] = [];
     for (const agent of agents) {
-      open.push(...((await orNothing(agent.listRuns()))?.items ?? []));
-      failed.push(...((await orNothing(agent.listDeadRuns()))?.items ?? []));
+      const runs = await orNothing(agent.listRuns());
+      for (const run of runs?.items ?? []) items.push({ ...run, state: stateOf(run) });
+      const deadRuns = await orNothing(agent.listDeadRuns());
+      for (const run of deadRuns?.items ?? []) failed.push({ ...run, state: 'failed' });
     }
-    const items = [
-      ...open.map((run) => ({ ...run, state: stateOf(run) })),
-      ...failed.map((run) => ({ ...run, state: 'failed' })),
-    ];
+    items.push(...failed);
     const json = { items };
     if (items.length === 0) return { json, note: emptyList('open or failed runs', options) };
     const hint =
       'To see why a run failed, use "waymark retry"; to start it again, "waymark retry <run>".';
-    return { json, text: runTable(open, failed), note: failed.length > 0 ? hint : undefined };
+    return { json, text: runTable(items), note: failed.length > 0 ? hint : undefined };
   },
 });
 
-function runTable(open: readonly RunWithWorker[], failed: readonly DeadRun[]): string {
+type OpenRun = RunWithWorker & { readonly state: ReturnType<typeof stateOf> };
+type FailedRun = DeadRun & { readonly state: 'failed' };
+
+function runTable(items: readonly (OpenRun | FailedRun)[]): string {
   return table([
     ['RUN', 'STATE', 'AGENT', 'SESSION', 'SINCE', 'MODE', 'WORKER'],
-    ...open.map((run) => [
-      run.snapshotId,
-      stateOf(run),
-      run.agent,
-      oneLine(run.sessionId, 64),
-      when(run.createdAt),
-      [run.mode, run.attempt > 1 ? `attempt ${run.attempt}` : ''].filter(Boolean).join(', '),
-      workerOf(run),
-    ]),
-    ...failed.map(({ snapshotId, agent, sessionId, since, attempts }) => [
-      snapshotId,
-      'failed',
-      agent,
-      oneLine(sessionId, 64),
-      when(since),
-      `after ${count(attempts.length, 'attempt')}`,
-      '-',
-    ]),
+    ...items.map((run) => {
+      const { snapshotId, state, agent, sessionId } = run;
+      const [since, mode, worker] =
+        run.state === 'failed'
+          ? [run.since, `after ${count(run.attempts.length, 'attempt')}`, '-']
+          : [run.createdAt, modeOf(run), workerOf(run)];
+      return [snapshotId, state, agent, oneLine(sessionId, 64), when(since), mode, worker];
+    }),
   ]);
 }
 
-function stateOf(run: RunWithWorker): string {
+function modeOf({ mode, attempt }: RunWithWorker): string {
+  return attempt > 1 ? `${mode}, attempt ${attempt}` : mode;
+}
+
+function stateOf(run: RunWithWorker): 'stopping' | 'queued' | 'expired' | 'running' {
   if (run.stopping) return 'stopping';
   if (isQueued(run)) return 'queued';
   return run.expired ? 'expired' : 'running';

@@ -1,4 +1,5 @@
 import type { PendingInterrupts } from '../../api/agent-api.ts';
+import { defined } from '../../core/json/json.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import { flag, number, option } from '../command.ts';
 import { allPages, findSession, orNothing, readTimeline } from '../source/find.ts';
@@ -26,7 +27,7 @@ export const sessions = agentsCommand({
   },
   async run({ options, terminal, agents }) {
     const { query, failed = false, waiting = false, labelled = false, limit = 20 } = options;
-    const filter = { ...(query !== undefined && { query }), failed, waiting, labelled };
+    const filter = { ...defined({ query }), failed, waiting, labelled };
     const items: SessionInfo[] = [];
     let hasStore = false;
     let hasMore = false;

@@ -32,7 +32,8 @@ function textOf({ state }: Snapshot, name: string): string {
   const text = found && artifactText(found);
   if (text !== undefined) return text.endsWith('\n') ? text : `${text}\n`;
   const names = artifacts.map((each) => each.name ?? '(unnamed)').join(', ') || 'none';
-  throw notThere(name, found === undefined ? `the snapshot has ${names}` : 'it is not text');
+  const reason = found === undefined ? `the snapshot has ${names}` : 'it is not text';
+  throw new WaymarkError('NOT_FOUND', `There is no text artifact "${oneLine(name)}": ${reason}.`);
 }
 
 function snapshotText(snapshot: Snapshot, style: Style): string {
@@ -82,8 +83,4 @@ const whereTheCauseIs =
 
 function section(title: string, lines: readonly string[], style: Style): string {
   return lines.length === 0 ? '' : [style.bold(title), ...lines].join('\n');
-}
-
-function notThere(name: string, reason: string): WaymarkError {
-  return new WaymarkError('NOT_FOUND', `There is no text artifact "${oneLine(name)}": ${reason}.`);
 }

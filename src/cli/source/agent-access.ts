@@ -1,5 +1,6 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { RemoteAgent } from '../../client/remote-agent.ts';
+import { defined } from '../../core/json/json.ts';
 import type { RunInfo } from '../../protocol/run.ts';
 import type { Page } from '../../protocol/session.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
@@ -39,7 +40,7 @@ export function localAgent(
   owner: string | undefined,
   store: Store | SnapshotStore | undefined,
 ): AgentAccess {
-  const whose = owner === undefined ? {} : { owner };
+  const whose = defined({ owner });
   const { name, description, metadata } = agent;
   const owned = Object.entries(calls).map(([call, place]) => [
     call,
@@ -57,7 +58,7 @@ export function localAgent(
     name,
     describe: async () => {
       const { stateSchema: _, ...known } = metadata;
-      return { name, ...(description !== undefined && { description }), metadata: known };
+      return { name, ...defined({ description }), metadata: known };
     },
     streamBidi: ({ onReset: _, artifacts: __, ...options } = {}) =>
       agent.streamBidi({ ...options, ...whose }),

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { WaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type {
   MaintenanceSupport,
@@ -184,7 +185,7 @@ export function scopesOf(
 
 /** The sessions of an agent that belong to an owner, or to none. */
 export function scopeOf(agent: string, owner: string | undefined): Scope {
-  return owner === undefined ? { agent } : { agent, owner };
+  return defined({ agent, owner });
 }
 
 /** The session with this id, or the only one whose id starts with it, in a store. */
