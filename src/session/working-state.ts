@@ -122,7 +122,7 @@ export class WorkingState {
   #closed: string | undefined;
   #listener: StateListener | undefined;
   /** Files that the session has, or had in this turn, besides those of the state. */
-  readonly #files = new Set<string>();
+  #files: Set<string> | undefined;
 
   constructor(state: SessionState) {
     this.#state = state;
@@ -228,7 +228,7 @@ export class WorkingState {
   ): readonly Artifact[] {
     this.#open();
     const parsed = artifacts.map(parseNamed);
-    if (files === 'stored') for (const hash of fileHashesIn(parsed)) this.#files.add(hash);
+    if (files === 'stored') this.#noteFiles(parsed);
     else this.#checkFiles(parsed);
     const next = [...this.#state.artifacts];
     const changed: Artifact[] = [];
@@ -281,14 +281,18 @@ export class WorkingState {
    * access to it.
    */
   #checkFiles(artifacts: readonly Artifact[]): void {
-    const named = fileHashesIn(artifacts).filter((hash) => !this.#files.has(hash));
+    const named = fileHashesIn(artifacts).filter((hash) => !this.#files?.has(hash));
     if (named.length === 0) return;
     const own = fileHashesIn(this.#state.artifacts);
     for (const hash of named) if (!own.includes(hash)) throw unknownFile(hash);
   }
 
+  #noteFiles(artifacts: readonly Artifact[]): void {
+    for (const hash of fileHashesIn(artifacts)) this.#files = (this.#files ?? new Set()).add(hash);
+  }
+
   #setArtifacts(artifacts: readonly Artifact[]): void {
-    for (const hash of fileHashesIn(this.#state.artifacts)) this.#files.add(hash);
+    this.#noteFiles(this.#state.artifacts);
     this.#set({ artifacts: toJson(artifacts, 'artifacts') as unknown as readonly Artifact[] });
   }
 

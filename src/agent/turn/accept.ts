@@ -165,7 +165,6 @@ export function createTurn(
     input,
     continued,
     customSent: false,
-    artifactsSent: new Map(),
     hasTimedOut: false,
     usage: spent?.usage ?? {},
     toolCalls: spent?.toolCalls ?? 0,
@@ -175,7 +174,6 @@ export function createTurn(
     isSteered: false,
     toolIterations: 0,
     snapshotIds: [],
-    toolKeys: new Map(),
   };
 }
 

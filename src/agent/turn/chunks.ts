@@ -195,7 +195,7 @@ export function streamStateChanges(
       const { turn, run } = invocation;
       if (turn === undefined) return;
       // After a takeover, clients may have a later version than the one that is edited.
-      const isKnown = run?.log.attempt === 1 || turn.artifactsSent.has(patch?.name ?? '');
+      const isKnown = run?.log.attempt === 1 || turn.artifactsSent?.has(patch?.name ?? '') === true;
       const artifactPatch = isKnown && (patch?.length ?? 0) > longText ? patch : undefined;
       for (const artifact of artifacts) {
         if (!streamsArtifact(turn, artifact)) continue;
@@ -219,6 +219,7 @@ export function streamStateChanges(
 function streamsArtifact(turn: Turn | undefined, artifact: Artifact): boolean {
   const { name } = artifact;
   if (turn === undefined || name === undefined) return true;
+  turn.artifactsSent ??= new Map();
   const sent = turn.artifactsSent.get(name);
   if (sent !== undefined && isSameArtifact(sent, artifact)) return false;
   turn.artifactsSent.set(name, artifact);

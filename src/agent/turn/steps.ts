@@ -105,8 +105,8 @@ export function idempotencyKeyOf(invocation: InvocationState, tool: string): str
   const origin = turn?.answeredKey ?? run?.runId ?? position.sessionId;
   const { history } = working.state;
   const place = `${origin}\n${history.length - history.countUserMessages()}\n${tool}`;
-  const count = turn?.toolKeys.get(place) ?? 0;
-  turn?.toolKeys.set(place, count + 1);
+  const count = turn?.toolKeys?.get(place) ?? 0;
+  if (turn !== undefined) turn.toolKeys = (turn.toolKeys ?? new Map()).set(place, count + 1);
   return sha256(`${place}\n${count}`);
 }
 

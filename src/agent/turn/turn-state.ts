@@ -19,7 +19,7 @@ export interface Turn {
   /** Whether the custom state has been sent as a whole in this turn. */
   customSent: boolean;
   /** The named artifacts that have been sent in this turn, as they were sent last. */
-  readonly artifactsSent: Map<string, Artifact>;
+  artifactsSent?: Map<string, Artifact>;
   /** The turn function did not return in time after a stop, and the turn ended without it. */
   hasTimedOut: boolean;
   usage: Usage;
@@ -36,7 +36,7 @@ export interface Turn {
   toolIterations: number;
   readonly snapshotIds: string[];
   /** How often each tool was called at each place, for keys that are the same on a second attempt. */
-  readonly toolKeys: Map<string, number>;
+  toolKeys?: Map<string, number>;
   /** Names the client-held state whose interrupt this turn answers. */
   answeredKey?: string;
 }

@@ -392,6 +392,7 @@ export type Defined<Fields> = {
 /** The fields that are not undefined, for data that is stored, sent or compared. */
 export function defined<Fields extends object>(fields: Fields): Defined<Fields> {
   const left: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) left[name] = value;
+  // In a turn this is done a few times; entries would take three times as long.
+  for (const name in fields) if (fields[name] !== undefined) left[name] = fields[name];
   return left as Defined<Fields>;
 }

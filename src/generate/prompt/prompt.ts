@@ -163,7 +163,10 @@ export function createPrompt<
   ): Promise<RenderedPrompt<Output>> => {
     const parsed = schema || defaultInput ? await parseInput(input) : (input as PromptInput<Input>);
     if (isFixed) return { ...settings, before: [], after: [] };
-    const full = { ...env.ambientScope(), ...scope, input: parsed };
+    const { context } = scope ?? {};
+    const here = scope !== undefined && 'state' in scope && context !== undefined;
+    const around = here ? { state: scope.state, context } : { ...env.ambientScope(), ...scope };
+    const full = { ...around, input: parsed };
     const rendered = await renderTemplates({ system, messages, asked }, full, env.engine);
     return { ...settings, ...rendered };
   };
