@@ -1,9 +1,9 @@
 import { agentActions } from './agent/define/agent-actions.ts';
-import { absentSession, checkToolHere } from './agent/define/check-setup.ts';
 import { internalsOf } from './agent/define/create-agent.ts';
 import { createCustomAgent } from './agent/define/custom-agent.ts';
 import type { DefineAgent, DefineCustomAgent, DefineTool } from './agent/define/define.ts';
 import { createPromptAgent, type PromptAgentOptions } from './agent/define/prompt-agent.ts';
+import { absentSession, checkToolHere } from './agent/define/tool-state.ts';
 import { listAllWaiting } from './agent/define/waiting.ts';
 import { createHost } from './agent/persistence/host.ts';
 import type { Agent, CallOptions } from './agent/spec/agent.ts';

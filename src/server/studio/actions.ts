@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { absentSession } from '../../agent/define/check-setup.ts';
+import { absentSession } from '../../agent/define/tool-state.ts';
 import { type TriedTool, tryTool } from '../../agent/define/try-tool.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { raceSignal } from '../../core/async/signal.ts';
