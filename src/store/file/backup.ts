@@ -1,16 +1,14 @@
 import { cpSync, existsSync } from 'node:fs';
 import { copyFile, cp, mkdir, open, readdir, rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { WaymarkError } from '../../core/error.ts';
 import { type BackupReport, checkFree, notThere } from '../backup.ts';
 import type { Directory } from './directory.ts';
 import { attempt } from './disk.ts';
 import { openParts } from './file-store.ts';
 import {
-  filesName,
   formatFile,
   ignoreFile,
-  journalName,
   lockFile,
   pointerFile,
   requestsFolder,
@@ -42,10 +40,7 @@ export async function backupFiles(directory: string, target: string): Promise<Ba
     await transaction.read(() => copy(requestsFolder));
     await transaction.read(() => copy(spendFolder));
     copy(ignoreFile);
-    await syncAll(resolve(target));
-    // The last one: until it is there, the directory is no store.
-    await copyFile(join(directory, formatFile), join(target, formatFile));
-    await syncAll(resolve(target), [formatFile]);
+    await complete(directory, target);
     return { sessions };
   } catch (error) {
     await rm(target, { recursive: true, force: true });
@@ -65,9 +60,7 @@ export async function restoreFiles(source: string, directory: string): Promise<B
       if (name === formatFile || name.startsWith(lockFile)) continue;
       await cp(join(source, name), join(directory, name), { recursive: true });
     }
-    await syncAll(resolve(directory));
-    await copyFile(join(source, formatFile), join(directory, formatFile));
-    await syncAll(resolve(directory), [formatFile]);
+    await complete(source, directory);
   } catch (error) {
     await rm(directory, { recursive: true, force: true });
     throw error;
@@ -83,8 +76,7 @@ function copyTree(directory: Directory, folder: string, copy: Copy): number {
   const tree = directory.tree(folder, { isLoaded: false });
   // A damaged one is copied as it is, for `verify` to report.
   attempt(() => tree.journal.refresh());
-  copy(`${folder}/${filesName}`);
-  copy(`${folder}/${journalName}`);
+  copy(folder);
   for (const { scope, id, run } of tree.sessions.values()) {
     copy(pointerFile(scope, id));
     if (run === undefined) continue;
@@ -96,24 +88,23 @@ function copyTree(directory: Directory, folder: string, copy: Copy): number {
   return size;
 }
 
-/** Waits until files are on the disk: these, or all below a folder. */
-async function syncAll(root: string, names?: readonly string[]): Promise<void> {
-  const found = names ?? (await filesBelow(root));
-  for (const name of found) {
-    const file = await open(join(root, name), 'r+');
-    try {
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-  }
+/** Completes a store: the format comes last, because until it is there, the directory is no store. */
+async function complete(source: string, target: string): Promise<void> {
+  const entries = await readdir(target, { recursive: true, withFileTypes: true }).catch(() => []);
+  const files = entries.filter((entry) => entry.isFile());
+  for (const { parentPath, name } of files) await sync(join(parentPath, name));
+  await copyFile(join(source, formatFile), join(target, formatFile));
+  await sync(join(target, formatFile));
 }
 
-async function filesBelow(root: string): Promise<readonly string[]> {
-  const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => []);
-  return entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
+/** Waits until a file is on the disk. */
+async function sync(path: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 }
 
 async function countSessions(directory: string): Promise<number> {

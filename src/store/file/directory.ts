@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { systemClock } from '../../core/time.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import { requestTtl, type Scope } from '../contract/store.ts';
@@ -187,7 +187,10 @@ export class Directory implements Refresh {
   /** Writes a small file that says in which folder something is. */
   writePointer(name: string, folder: string, durable: boolean): void {
     const data = Buffer.from(`${toLine({ waymark: format, folder })}\n`);
-    this.disk.create(name, data, { durable });
+    // A process may have died that wrote the same.
+    this.disk.unlink(name);
+    this.disk.append(name, data, { durable });
+    if (durable) this.disk.note(dirname(name));
   }
 
   /** The folder that a pointer names; `undefined`: there is none, or its process died while it wrote it. */
@@ -235,7 +238,7 @@ export class Directory implements Refresh {
     const isNew = !this.trees.has(folder);
     if (isNew && this.disk.stat(`${folder}/${journalName}`) === undefined) return undefined;
     const tree = this.refreshTree(folder);
-    if (tree?.isLoaded) this.use(tree);
+    if (tree !== undefined) this.use(tree);
     return tree?.sessions.get(sessionId);
   }
 

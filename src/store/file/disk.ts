@@ -88,38 +88,36 @@ export class Disk {
     return this.#try(folder, (path) => ifThere(() => readdirSync(path).sort()) ?? []);
   }
 
-  /** Writes a small file, and creates its folder if needed. */
-  create(name: string, data: Buffer, { durable }: { readonly durable: boolean }): void {
-    this.#makeRoom(name);
-    if (durable) this.note(dirname(name));
-    this.#write(name, 'w', durable, (fd) => writeAll(fd, data, 0));
-  }
-
   /**
-   * Makes a file of `size` bytes (`undefined`: there is none) its first `at` bytes followed by `data`. When writing fails, as on a full
-   * disk, `rest` follows the first bytes.
+   * Makes a file of `size` bytes (`undefined`: there is none, nor need its folder be there) its first `at` bytes followed by `data`. When
+   * writing fails, as on a full disk, `rest` follows the first bytes.
    */
   append(
     name: string,
     data: Buffer,
     options: {
-      readonly at: number;
-      readonly size: number | undefined;
       readonly durable: boolean;
-      readonly rest: Buffer;
+      readonly at?: number;
+      readonly size?: number | undefined;
+      readonly rest?: Buffer;
     },
   ): void {
-    const { at, size, durable, rest } = options;
-    if (size === undefined) this.#makeRoom(name);
-    this.#write(name, size === undefined ? 'wx' : 'r+', durable, (fd) => {
+    const { at = 0, size, durable, rest = Buffer.alloc(0) } = options;
+    const isNew = size === undefined;
+    if (isNew && this.stat(dirname(name)) === undefined) this.makeFolder(dirname(name));
+    this.#try(name, (path) => {
+      const fd = openUnderLock(path, name, isNew ? 'wx' : 'r+');
       try {
         writeAll(fd, data, at);
+        if (!isNew && size > at + data.length) ftruncateSync(fd, at + data.length);
       } catch (error) {
         ftruncateSync(fd, at);
         tryTo(() => writeAll(fd, rest, at));
         throw error;
+      } finally {
+        closeSync(fd);
+        if (durable) this.note(name);
       }
-      if (size !== undefined && size > at + data.length) ftruncateSync(fd, at + data.length);
     });
   }
 
@@ -230,29 +228,6 @@ export class Disk {
     }
   }
 
-  /** Writes to a file that only this process changes. */
-  #write(
-    name: string,
-    flags: 'w' | 'wx' | 'r+',
-    durable: boolean,
-    write: (fd: number) => void,
-  ): void {
-    this.#try(name, (path) => {
-      let fd: number;
-      try {
-        fd = openSync(path, flags);
-      } catch (error) {
-        throw isThere(error) || isMissing(error) ? changedUnderLock(name) : error;
-      }
-      try {
-        write(fd);
-      } finally {
-        closeSync(fd);
-        if (durable) this.note(name);
-      }
-    });
-  }
-
   /** Puts a file that was written under another name in its place. */
   #replace(name: string, write: (temporary: string) => void): void {
     this.#try(name, (path) => {
@@ -266,10 +241,6 @@ export class Disk {
       }
     });
     this.note(dirname(name));
-  }
-
-  #makeRoom(name: string): void {
-    if (this.stat(dirname(name)) === undefined) this.makeFolder(dirname(name));
   }
 
   // Names are relative and always ours, so nothing has to be resolved.
@@ -297,6 +268,15 @@ function read(fd: number, from: number, length: number): Buffer {
     done += count;
   }
   return buffer.subarray(0, done);
+}
+
+/** Opens a file that only the holder of the lock changes. */
+function openUnderLock(path: string, name: string, flags: 'wx' | 'r+'): number {
+  try {
+    return openSync(path, flags);
+  } catch (error) {
+    throw isThere(error) || isMissing(error) ? changedUnderLock(name) : error;
+  }
 }
 
 function writeAll(fd: number, data: Buffer, at: number): void {

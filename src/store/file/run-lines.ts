@@ -1,6 +1,7 @@
 import type { Artifact } from '../../protocol/state.ts';
 import { emptyState, type SessionState } from '../../session/session-state.ts';
-import { endRun, noCrashes, noMessages } from '../memory/claim.ts';
+import type { RunRequest } from '../contract/store.ts';
+import { endRun, newRun } from '../memory/claim.ts';
 import type { Checkpoint, RunRow, SessionRow, SnapshotRow, Tables } from '../memory/tables.ts';
 import {
   applyChange,
@@ -35,7 +36,11 @@ export function toRunLine(run: RunRow, saved?: SavedRun): RunLine | undefined {
   const checkpoint = run.checkpoint === saved?.checkpoint ? undefined : run.checkpoint;
   const line = {
     id: run.id,
-    ...toChange(run, runFields, saved?.fields ?? toSaved(asNew(run), runFields)),
+    ...toChange(
+      run,
+      runFields,
+      saved?.fields ?? toSaved({ ...blankRun(run), createdAt: 0, start: undefined }, runFields),
+    ),
     ...(checkpoint && { checkpoint: toCheckpointLine(checkpoint, run.base, saved?.checkpoint) }),
     ...(steps.length > 0 && {
       steps: steps.map(([key, value]) => (value === undefined ? { key } : { key, value })),
@@ -71,14 +76,12 @@ export function applyRun(
   context: RunContext,
 ): void {
   if (session.run !== undefined && session.run.id !== id) endRun(tables, session.run);
-  const known = session.run;
-  const run = known ?? newRun(session, id);
+  const start = fields.start === undefined ? undefined : context.rowOf(String(fields.start));
+  const createdAt = Date.parse(String(fields.createdAt));
+  const run = session.run ?? blankRun({ id, session, createdAt, start });
   session.run = run;
   tables.runs.set(id, run);
   applyChange(run, fields, runFields, context.rowOf);
-  // What a new run begins with is left out.
-  if (known === undefined && fields.base === undefined) run.base = run.start;
-  if (known === undefined && fields.heartbeatAt === undefined) run.heartbeatAt = run.createdAt;
   for (const { key, value } of steps) run.steps.set(key, value);
   if (inbox.length > 0) run.inbox = [...run.inbox, ...inbox];
   if (checkpoint !== undefined) run.checkpoint = toCheckpoint(run, checkpoint, context);
@@ -86,28 +89,10 @@ export function applyRun(
 }
 
 /** A run as it is where its first line says nothing else. */
-function asNew({ id, session, createdAt, start }: RunRow): RunRow {
-  return { ...newRun(session, id), heartbeatAt: createdAt, base: start };
-}
-
-function newRun(session: SessionRow, id: string): RunRow {
-  return {
-    id,
-    session,
-    createdAt: 0,
-    turnIndex: 0,
-    start: undefined,
-    base: undefined,
-    attempt: 1,
-    worker: '',
-    ttl: 0,
-    heartbeatAt: 0,
-    request: { mode: 'attached', inputs: [] },
-    stopping: false,
-    crashes: noCrashes,
-    steps: new Map(),
-    inbox: noMessages,
-  };
+function blankRun(run: Pick<RunRow, 'id' | 'session' | 'createdAt' | 'start'>): RunRow {
+  const { id, session, createdAt, start } = run;
+  const request: RunRequest = { mode: 'attached', inputs: [] };
+  return newRun({ id, session, createdAt, start, request, worker: '', ttl: 0, turnIndex: 0 });
 }
 
 /** A checkpoint whose state is made when it is used. */

@@ -91,6 +91,7 @@ export class SessionTree implements JournalReader, StateSource {
   readonly artifacts = new Map<string, StoredArtifact>();
   readonly #directory: TreeContext;
   #head: TreeHead | undefined;
+  /** Whether the states of its snapshots are in memory. */
   #isLoaded: boolean;
   /** Number of bytes of lines that mean nothing once a run has ended. */
   #passing = 0;
@@ -116,11 +117,6 @@ export class SessionTree implements JournalReader, StateSource {
   /** Whose sessions these are; `undefined` for a folder in the wrong place, such as a copy that was made by hand. */
   get scope(): Scope | undefined {
     return this.#head && toScope(this.#head);
-  }
-
-  /** Whether the states of its snapshots are in memory. */
-  get isLoaded(): boolean {
-    return this.#isLoaded;
   }
 
   /** Sets the head line of a tree that has no journal yet. */

@@ -84,7 +84,6 @@ export function timelineSupport(directory: Directory, transaction: Transaction):
     await readAhead(directory, transaction, scopes());
     return run(() => {
       for (const folder of scopes()) directory.refreshScope(folder);
-      directory.refreshRuns();
       return call();
     });
   };

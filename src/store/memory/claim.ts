@@ -106,34 +106,39 @@ function createRun(
   request: ClaimRequest,
   turnIndex: number,
 ): RunRow {
-  const now = tables.clock.now();
-  const run: RunRow = {
-    id: request.runId,
-    session,
+  const { runId: id, worker, ttl } = request;
+  const createdAt = tables.clock.now();
+  const own = { id, session, worker, ttl, createdAt, start, turnIndex };
+  const run = newRun({ ...own, request: toRunRequest(request) });
+  tables.runs.set(run.id, run);
+  session.run = run;
+  return run;
+}
+
+/** A run that has done nothing yet. */
+export function newRun(
+  run: Pick<
+    RunRow,
+    'id' | 'session' | 'request' | 'worker' | 'ttl' | 'createdAt' | 'start' | 'turnIndex'
+  >,
+): RunRow {
+  return {
+    ...run,
     attempt: 1,
-    request: toRunRequest(request),
-    worker: request.worker,
-    ttl: request.ttl,
-    createdAt: now,
-    heartbeatAt: now,
-    start,
-    base: start,
-    turnIndex,
+    heartbeatAt: run.createdAt,
+    base: run.start,
     stopping: false,
     crashes: noCrashes,
     steps: new Map(),
     inbox: noMessages,
   };
-  tables.runs.set(run.id, run);
-  session.run = run;
-  return run;
 }
 
 /** The crashes of a run that has made progress. */
 export const noCrashes: readonly RunCrash[] = [];
 
 /** The inbox of most runs. */
-export const noMessages: readonly SteeringMessage[] = [];
+const noMessages: readonly SteeringMessage[] = [];
 
 /** The stored part of a request. */
 export function toRunRequest({
