@@ -5,46 +5,26 @@ import type { CompactMessage } from '../../session/compact-history.ts';
 import { History } from '../../session/history.ts';
 import { LazyState } from '../../session/lazy-state.ts';
 import { hashState, type SessionState } from '../../session/session-state.ts';
-import type { SessionRow, SnapshotRow } from './tables.ts';
+import type { SnapshotRow } from './tables.ts';
+
+type KeptFields = Omit<SnapshotRow, 'state' | 'stateHash'>;
+
+/** The fields of a row that are kept as they are. */
+const KeptRow: new (fields: KeptFields) => KeptFields = class {
+  constructor(fields: KeptFields) {
+    Object.assign(this, fields);
+  }
+} as never;
 
 /** A snapshot as the memory store keeps it. Most sessions are idle, so its state is at rest and its hash is computed on demand. */
-export class CompactRow implements SnapshotRow {
-  readonly id: string;
-  readonly session: SessionRow;
-  parent: SnapshotRow | undefined;
-  index: number;
-  turnIndex: number;
-  event: SnapshotRow['event'];
-  status: SnapshotRow['status'];
-  readonly createdAt: number;
-  updatedAt: number;
-  declare finishReason?: NonNullable<SnapshotRow['finishReason']>;
-  declare usage?: NonNullable<SnapshotRow['usage']>;
-  declare error?: NonNullable<SnapshotRow['error']>;
-  declare edit?: NonNullable<SnapshotRow['edit']>;
-  declare totals?: NonNullable<SnapshotRow['totals']>;
-  declare label?: string;
-  declare heartbeatAt?: number;
-  declare ttl?: number;
-  declare partialFrom?: number;
+export class CompactRow extends KeptRow implements SnapshotRow {
   #history: CompactMessage | undefined;
   #custom: Json | undefined;
-  #artifacts: readonly Artifact[] | RestingArtifacts;
+  #artifacts: readonly Artifact[] | RestingArtifacts = [];
 
-  constructor({ state, stateHash: _, ...row }: SnapshotRow) {
-    this.id = row.id;
-    this.session = row.session;
-    this.parent = row.parent;
-    this.index = row.index;
-    this.turnIndex = row.turnIndex;
-    this.event = row.event;
-    this.status = row.status;
-    this.createdAt = row.createdAt;
-    this.updatedAt = row.updatedAt;
-    Object.assign(this, row);
-    this.#history = state.history.rest();
-    this.#custom = state.custom;
-    this.#artifacts = restArtifacts(state.artifacts);
+  constructor({ state, stateHash: _, ...fields }: SnapshotRow) {
+    super(fields);
+    this.state = state;
   }
 
   get state(): SessionState {

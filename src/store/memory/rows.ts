@@ -18,7 +18,7 @@ export function createSessionRow(
   sessionId: string,
   { startedBy, forkedFrom, createdAt = tables.clock.now() }: Origin = {},
 ): SessionRow {
-  const plain: SessionRow = {
+  const session: SessionRow = {
     scope: scope.owner === undefined ? { agent: scope.agent } : { ...scope },
     id: sessionId,
     createdAt,
@@ -27,12 +27,9 @@ export function createSessionRow(
     listed: [],
     nextIndex: 0,
     run: undefined,
+    ...(startedBy && { startedBy }),
+    ...(forkedFrom && { forkedFrom }),
   };
-  // Most have no origin, and are as small as a literal without spreading is.
-  const session =
-    startedBy === undefined && forkedFrom === undefined
-      ? plain
-      : { ...plain, ...(startedBy && { startedBy }), ...(forkedFrom && { forkedFrom }) };
   tables.sessions.set(sessionKey(scope, sessionId), session);
   return session;
 }

@@ -268,9 +268,7 @@ export function list(row: SnapshotRow, index: number = row.session.nextIndex): v
   const { session } = row;
   row.index = index;
   session.nextIndex = index + 1;
-  // Most sessions are short, and an array that grows by push keeps room for 16 more items as long as it lives.
-  if (session.listed.length < 16) session.listed = session.listed.concat(row);
-  else session.listed.push(row);
+  session.listed.push(row);
 }
 
 /** The parent of a new snapshot: never a state that is not listed. */
