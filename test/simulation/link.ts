@@ -84,7 +84,6 @@ export function linkDatabase(db: Driver, link: Link): Driver {
     },
     open: () => db.open(),
     read: (plan) => send(link, 'read', () => db.read(plan)),
-    readInSteps: (plan) => send(link, 'read', () => db.readInSteps(plan)),
     write: (plan, options) => send(link, 'write', () => db.write(plan, options)),
     scrub: () => send(link, 'scrub', async () => db.scrub?.()),
     tell: (hints, reach) => {

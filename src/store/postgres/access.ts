@@ -14,7 +14,7 @@ export interface Connections extends Queryable {
 }
 
 /** Reading and writing through connections. */
-export interface Access extends Required<Pick<Driver, 'read' | 'readInSteps' | 'write' | 'check'>> {
+export interface Access extends Required<Pick<Driver, 'read' | 'write' | 'check'>> {
   /** Runs one statement that is a transaction by itself, in one round trip. */
   query<Row>(which: Statement<Row>, values: readonly PostgresValue[]): Promise<readonly Row[]>;
 }
@@ -112,22 +112,6 @@ export function accessTo(options: AccessOptions): Access {
           const isTorn = isWaymarkError(error) && error.status === 'DATA_LOSS';
           if (!isTorn || left <= 1) throw toStoreError(error);
         }
-      }
-    },
-    async readInSteps(plan) {
-      const pool = await opened();
-      const client = await take(pool);
-      let broken: unknown;
-      try {
-        await client.query(begin('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'));
-        const result = await statements.run(client, plan());
-        await client.query('COMMIT');
-        return result;
-      } catch (error) {
-        broken = await rollBack(client, error);
-        throw toStoreError(toReadError(error));
-      } finally {
-        give(client, broken !== undefined);
       }
     },
     async write(plan, how = {}) {

@@ -84,28 +84,6 @@ export class Connection {
     return this.#db.isOpen;
   }
 
-  /** Begins to read one state of the database, which later changes do not touch. */
-  beginRead(): void {
-    if (!this.#db.isTransaction) this.#control.BEGIN.run();
-    this.get('SELECT 1 FROM sqlite_schema LIMIT 1');
-  }
-
-  /** Ends reading one state of the database. */
-  endRead(): void {
-    if (this.#db.isTransaction) this.#control.COMMIT.run();
-  }
-
-  /** Runs a plan and waits after each of its statements. */
-  async runInSteps<Result>(plan: Plan<Result>, wait: () => Promise<void>): Promise<Result> {
-    let step = plan.next([]);
-    while (step.done !== true) {
-      const rows = this.#query(step.value);
-      await wait();
-      step = plan.next(rows);
-    }
-    return step.value;
-  }
-
   /** Runs a plan in a transaction; whatever goes wrong, none stays open. */
   transaction<Result>(begin: 'BEGIN' | 'BEGIN IMMEDIATE', plan: () => Plan<Result>): Result {
     this.#control[begin].run();

@@ -50,8 +50,6 @@ export function sqliteDriver(options: SqliteOptions): Driver {
   let connection: Connection | undefined;
   let longReads = 0;
   let writes = 0;
-  // Opening one takes as long as verifying several sessions, so one is kept.
-  let idleReader: Connection | undefined;
   let id = '';
   let isClosed = false;
   const watch = createChangeWatch(clock, {
@@ -147,22 +145,6 @@ export function sqliteDriver(options: SqliteOptions): Driver {
     }
   };
 
-  const readOneState = async <Result>(file: string, plan: () => Plan<Result>): Promise<Result> => {
-    const reader = idleReader ?? new Connection(file, options);
-    idleReader = undefined;
-    try {
-      await retry(() => reader.beginRead());
-      const result = await reader.runInSteps(plan(), letOthersRun);
-      reader.endRead();
-      if (isClosed || idleReader !== undefined) reader.close();
-      else idleReader = reader;
-      return result;
-    } catch (error) {
-      reader.close();
-      throw error;
-    }
-  };
-
   return {
     dialect: sqliteDialect,
     isLocal: true,
@@ -188,17 +170,6 @@ export function sqliteDriver(options: SqliteOptions): Driver {
       );
       for (const hint of hints) watch.tell(hint);
       return result;
-    },
-    async readInSteps(plan) {
-      const db = connection ?? (await opened());
-      const file = db.file;
-      try {
-        // Nothing else can open a database in memory.
-        if (file === '') return await transaction('BEGIN', plan, 'NORMAL');
-        return await duringLongRead(db, () => readOneState(file, plan));
-      } catch (error) {
-        throw toReadError(toStoreError(error, path));
-      }
     },
     checksAside: true,
     async check(signal) {
@@ -235,8 +206,6 @@ export function sqliteDriver(options: SqliteOptions): Driver {
       isClosed = true;
       await opening?.catch(() => {});
       watch.close();
-      idleReader?.close();
-      idleReader = undefined;
       connection?.close();
       connection = undefined;
     },

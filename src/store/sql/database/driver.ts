@@ -24,8 +24,6 @@ export interface Driver {
   readonly id: string;
   /** Runs a plan that only reads. Its queries may see different states of the database. */
   read<Result>(plan: () => Plan<Result>): Promise<Result>;
-  /** Runs a long plan that only reads, on one state of the database. Other work of the process runs after each query. */
-  readInSteps<Result>(plan: () => Plan<Result>): Promise<Result>;
   /**
    * Runs a plan in one transaction: all of it or nothing. Repeats it after a conflict with another transaction. Rejects with the error that
    * the plan throws, which undoes it. If the connection breaks, so that the outcome is unknown, it rejects with `UNAVAILABLE`
