@@ -30,6 +30,7 @@ export default defineConfig({
     'testing-contract': 'src/testing/contract.ts',
     store: 'src/store/index.ts',
     sqlite: 'src/store/sqlite/index.ts',
+    sql: 'src/sql/index.ts',
     file: 'src/store/file/index.ts',
     postgres: 'src/store/postgres/index.ts',
     'pg-boss': 'src/engine/pg-boss/index.ts',

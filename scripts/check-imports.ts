@@ -46,6 +46,7 @@ const folders: Readonly<Record<string, readonly string[]>> = {
     '.',
   ],
   prices: ['core', 'protocol', 'generate'],
+  sql: ['store'],
   messages: ['core', 'protocol', 'generate'],
   a2a: ['core', 'protocol', 'generate', 'client'],
   client: ['core', 'protocol', 'api'],

@@ -1,7 +1,6 @@
 import { createIds } from '../../src/core/id.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';
-import { createCipher } from '../../src/store/sql/content/cipher.ts';
 import { sqlStore } from '../../src/store/sql/sql-store.ts';
 import { sqliteDriver } from '../../src/store/sqlite/driver.ts';
 import { type Op, SimulatedClient } from './client.ts';
@@ -216,16 +215,14 @@ function openStore(
     const observed = oracle.observe(store);
     return { store, connect: (link) => linkStore(observed, link), close: async () => {} };
   }
-  const cipher = createCipher(undefined, 'binary');
   const options = { durability: 'normal', maxSize: undefined, onQuery: undefined } as const;
   // All processes share one connection, which tells them of changes; there is no other process to poll for.
   const still = { ...clock, every: () => () => {} };
-  const db = sqliteDriver({ ...options, path: ':memory:', clock: still, newId, cipher });
+  const db = sqliteDriver({ ...options, path: ':memory:', clock: still, newId });
   const over = (database: typeof db, own: ReturnType<typeof clockOf>): Store =>
     sqlStore({
       name: 'sqlite',
-      db: database,
-      cipher,
+      driver: database,
       clock: own,
       newId: createIds(own),
       eventsTtl: 60_000,

@@ -79,9 +79,6 @@ export function linkDatabase(db: Driver, link: Link): Driver {
   return {
     dialect: db.dialect,
     ...(db.isLocal !== undefined && { isLocal: db.isLocal }),
-    get id() {
-      return db.id;
-    },
     open: () => db.open(),
     read: (plan) => send(link, 'read', () => db.read(plan)),
     write: (plan, options) => send(link, 'write', () => db.write(plan, options)),

@@ -2,9 +2,7 @@ import type { Client, Pool, PoolClient } from 'pg';
 import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
 import type { Clock } from '../../core/time.ts';
-import type { Cipher } from '../sql/content/cipher.ts';
 import type { Driver, Hint } from '../sql/database/driver.ts';
-import { readMeta } from '../sql/database/meta.ts';
 import { statement } from '../sql/database/query.ts';
 import { accessTo, give, ignore, take } from './access.ts';
 import { postgresDialect } from './dialect.ts';
@@ -27,7 +25,6 @@ export interface PostgresOptions {
   readonly schema: string;
   readonly clock: Clock;
   readonly newId: NewId;
-  readonly cipher: Cipher;
   readonly onQuery: ((name: string) => void) | undefined;
 }
 
@@ -39,12 +36,11 @@ const notify = statement(
 
 /** The tables of one schema in a Postgres database. */
 export function postgresDriver(options: PostgresOptions): Driver {
-  const { schema, clock, cipher, newId, onQuery } = options;
+  const { schema, clock, newId, onQuery } = options;
   const dialect = postgresDialect(schema);
   const statements = new Statements(dialect, schema, onQuery);
   const channel = `waymark ${schema}`.slice(0, 63);
   let opening: Promise<Pool> | undefined;
-  let id = '';
   let isPooled = false;
   let hasFunction = false;
   let isClosed = false;
@@ -62,21 +58,20 @@ export function postgresDriver(options: PostgresOptions): Driver {
     const pool = await options.openPool();
     hearErrorsOf(pool);
     try {
-      id = await prepare(pool);
+      await prepare(pool);
     } catch (error) {
       await letGo(pool);
       throw error;
     }
     return pool;
   };
-  const prepare = async (pool: Pool): Promise<string> => {
+  const prepare = async (pool: Pool): Promise<void> => {
     const client = await take(pool);
     try {
       isPooled = options.pooled ?? (await goesThroughPooler(client));
       if (isPooled) statements.stopNaming();
       await migrate(client, schema, newId);
       hasFunction = await createFunction(client, schema);
-      return await statements.run(client, readMeta(cipher));
     } finally {
       give(client);
     }
@@ -150,15 +145,9 @@ export function postgresDriver(options: PostgresOptions): Driver {
   return {
     ...common,
     ...accessTo({ opened, ...shared }),
-    get id() {
-      return id;
-    },
     forMaintenance: {
       ...common,
       ...accessTo({ opened: openedAside, ...shared, isByIndex: true }),
-      get id() {
-        return id;
-      },
     },
   };
 }

@@ -3,10 +3,9 @@ import { WaymarkError } from '../../core/error.ts';
 import { createIds, type NewId } from '../../core/id.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time.ts';
-import { createCipher, type Encryption } from '../sql/content/cipher.ts';
+import type { Encryption } from '../sql/content/cipher.ts';
 import type { QueryOptions } from '../sql/database/driver.ts';
-import type { StateContext } from '../sql/history/state-rows.ts';
-import { type SqlStore, sqlStore } from '../sql/sql-store.ts';
+import { type SqlStore, storeOver } from '../sql/sql-store.ts';
 import { postgresDriver } from './driver.ts';
 import { createSender } from './send-runs.ts';
 
@@ -59,14 +58,13 @@ const optionNames: OptionNames<PostgresStoreOptions> = {
 
 /** A store in a schema of a Postgres database (14 or later), through the package `pg`. Any number of processes may use it. */
 export function postgresStore(options: PostgresStoreOptions): SqlStore {
-  const { schema = 'waymark', encryption, eventsTtl = 60_000, onQuery } = options;
+  const { schema = 'waymark', encryption, eventsTtl, onQuery } = options;
   const { clock = systemClock, newId = createIds(clock) } = options;
   checkOptions(options, optionNames, 'postgresStore()');
   checkSource(options);
   checkSchema(schema);
-  const cipher = createCipher(encryption, 'text');
   const { pooled, directUrl } = options;
-  const db = postgresDriver({
+  const driver = postgresDriver({
     pooled,
     openDirect: directUrl === undefined ? undefined : () => openDirect(directUrl),
     openPool: () => openPool(options),
@@ -74,11 +72,9 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
     schema,
     clock,
     newId,
-    cipher,
     onQuery,
   });
-  const sender = (context: StateContext) => createSender(db, context);
-  return sqlStore({ name: 'postgres', db, cipher, clock, newId, eventsTtl, sender });
+  return storeOver({ name: 'postgres', driver, encryption, clock, newId, eventsTtl }, createSender);
 }
 
 // An undefined connection string would make `pg` connect to whatever its own environment variables name.

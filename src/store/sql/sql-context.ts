@@ -2,22 +2,25 @@ import type { NewId } from '../../core/id.ts';
 import type { Clock } from '../../core/time.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { QueueHandoff, RunRef, RunRequest } from '../contract/store.ts';
-import type { Cipher } from './content/cipher.ts';
+import type { Cipher, Encryption } from './content/cipher.ts';
 import type { Driver } from './database/driver.ts';
+import type { OpenedDriver } from './database/opened-driver.ts';
 import type { StateContext } from './history/state-rows.ts';
 import type { GcScheduler } from './retention/gc-scheduler.ts';
 
-/** The parts of a store over a database. */
-export interface SqlParts {
+/** Options of a store over a driver. */
+export interface SqlStoreOptions {
+  /** A name for logs and errors. */
   readonly name: string;
-  readonly db: Driver;
-  readonly cipher: Cipher;
-  readonly clock: Clock;
-  readonly newId: NewId;
-  /** Milliseconds for which the events of a run are kept after its end. */
-  readonly eventsTtl: number;
-  /** Detaches runs that are handed over, together with others of the same moment; `undefined` where that does not apply. */
-  readonly sender?: (context: StateContext) => SendRun;
+  readonly driver: Driver;
+  /** Encrypts content with your key. @default none */
+  readonly encryption?: Encryption | undefined;
+  /** Milliseconds for which the events of a run are kept after its end. @default 60000 */
+  readonly eventsTtl?: number | undefined;
+  /** @default the system clock */
+  readonly clock?: Clock | undefined;
+  /** @default time-ordered UUIDs */
+  readonly newId?: NewId | undefined;
 }
 
 /** Detaches a run and hands it over. */
@@ -28,7 +31,12 @@ export type SendRun = (sent: {
 }) => Promise<Snapshot | undefined>;
 
 /** Values that the parts of a store share. */
-export interface SqlContext extends Omit<SqlParts, 'sender'> {
+export interface SqlContext {
+  readonly db: OpenedDriver;
+  readonly cipher: Cipher;
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly eventsTtl: number;
   readonly state: StateContext;
   readonly gcScheduler: GcScheduler;
   /** Runs of this process that have stored files: what their states do not name goes when they end. */

@@ -1,6 +1,9 @@
 import { inGroups } from '../../core/async/groups.ts';
 import type { WaymarkError } from '../../core/error.ts';
+import { createIds } from '../../core/id.ts';
+import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { createSha256, letOthersRun } from '../../core/platform.ts';
+import { systemClock } from '../../core/time.ts';
 import type {
   AbortSupport,
   EventSupport,
@@ -12,8 +15,11 @@ import type {
 } from '../contract/store.ts';
 import { checkedStore } from '../rules/checked-store.ts';
 import { damagedFile, inPieces, neededPieces } from '../rules/file-pieces.ts';
+import { createCipher } from './content/cipher.ts';
 import { type FileHead, pieceMark, readHead, readPiece } from './content/files.ts';
 import { finishUpload, writePiece } from './content/uploads.ts';
+import type { Driver } from './database/driver.ts';
+import { openedDriver } from './database/opened-driver.ts';
 import type { StateContext } from './history/state-rows.ts';
 import { maintenanceSupport } from './maintenance-support.ts';
 import { eraseSession } from './retention/erase.ts';
@@ -29,7 +35,7 @@ import { readSnapshot } from './snapshots/locate.ts';
 import { saveSnapshot } from './snapshots/save-snapshot.ts';
 import { fork, label, restore } from './snapshots/timeline.ts';
 import { spendSupport } from './spend.ts';
-import type { SqlContext, SqlParts } from './sql-context.ts';
+import type { SendRun, SqlContext, SqlStoreOptions } from './sql-context.ts';
 import { hexOf } from './values/bytes.ts';
 
 /** A store whose content can be encrypted again. */
@@ -41,9 +47,31 @@ export interface SqlStore extends Store {
   rotateKeys(options?: MaintenanceOptions): Promise<number>;
 }
 
+const optionNames: OptionNames<SqlStoreOptions> = {
+  name: true,
+  driver: true,
+  encryption: true,
+  eventsTtl: true,
+  clock: true,
+  newId: true,
+};
+
+/** A store in a SQL database, through a driver for it. */
+export function sqlStore(options: SqlStoreOptions): SqlStore {
+  checkOptions(options, optionNames, 'sqlStore()');
+  return storeOver(options);
+}
+
+/** A way to detach runs that are handed over, together with others of the same moment. */
+export type Sender = (db: Driver, state: StateContext) => SendRun;
+
 /** The store over a database: every capability, whichever database it is. */
-export function sqlStore(parts: SqlParts): SqlStore {
-  const { db, cipher } = parts;
+export function storeOver(options: SqlStoreOptions, sender?: Sender): SqlStore {
+  const { name, driver, encryption, eventsTtl = 60_000 } = options;
+  const { clock = systemClock, newId = createIds(clock) } = options;
+  const cipher = createCipher(encryption, driver.dialect.name === 'sqlite' ? 'binary' : 'text');
+  const db = openedDriver(driver, cipher);
+  const parts = { db, cipher, clock, newId, eventsTtl };
   const state: StateContext = {
     get database() {
       return db.id;
@@ -58,11 +86,11 @@ export function sqlStore(parts: SqlParts): SqlStore {
     state,
     gcScheduler,
     uploading: new Set(),
-    send: parts.sender?.(state),
+    send: sender?.(db, state),
   };
   const maintenance = maintenanceSupport(context);
   return checkedStore({
-    name: parts.name,
+    name,
     encrypted: cipher.keyId !== undefined,
     open: () => db.open(),
     async close() {

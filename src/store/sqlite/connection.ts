@@ -1,7 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Clock } from '../../core/time.ts';
 import type { Plan, Query, SqlValue, Statement } from '../sql/database/query.ts';
-import { sqliteDialect } from './dialect.ts';
+import { sqliteText } from './dialect.ts';
 import { addSumFunctions } from './row-sums.ts';
 
 // How long a statement waits for another process with the thread blocked; longer waits are the caller's, with the thread free.
@@ -130,7 +130,7 @@ export class Connection {
 
   // Rows as arrays: the objects that SQLite's binding makes are slow to make and slow to read.
   #prepare(statement: Statement): Prepared {
-    const { sql, takesTime } = translate(statement);
+    const { sql, takesTime } = sqliteText(statement);
     const made = this.#db.prepare(sql);
     made.setReturnArrays(true);
     const columns = made.columns().map(({ name }) => name);
@@ -149,16 +149,4 @@ function toObject(
     object[columns[place] ?? ''] = row[place] ?? null;
   }
   return object;
-}
-
-/** The text of a statement in SQLite's words. The time is a parameter: a function would have to be called back for it. */
-function translate({ text }: Statement): { readonly sql: string; readonly takesTime: boolean } {
-  const general = typeof text === 'string' ? text : text(sqliteDialect);
-  const places = [...general.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place));
-  const timePlace = Math.max(0, ...places) + 1;
-  const sql = general
-    .replace(/@(\w+)/g, '$1')
-    .replace(/\$(\d+)/g, '?$1')
-    .replaceAll(sqliteDialect.now, `?${timePlace}`);
-  return { sql, takesTime: general.includes(sqliteDialect.now) };
 }

@@ -1,4 +1,5 @@
 import type { Dialect } from '../sql/database/dialect.ts';
+import type { Statement } from '../sql/database/query.ts';
 
 /** SQLite's words. One writer at a time holds the whole file, so there is nothing to lock. */
 export const sqliteDialect: Dialect = {
@@ -32,3 +33,21 @@ export const sqliteDialect: Dialect = {
       SELECT group_concat('"' || value || '"*', ' ') FROM json_each(${param})))`,
   hex: (column) => `lower(hex(${column}))`,
 };
+
+/**
+ * The text of a statement in SQLite's words. The time is a parameter, after all others: a function would have to be called back for it.
+ */
+export function sqliteText({ text }: Statement): {
+  readonly sql: string;
+  /** Whether the time is its last parameter. */
+  readonly takesTime: boolean;
+} {
+  const general = typeof text === 'string' ? text : text(sqliteDialect);
+  const places = [...general.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place));
+  const timePlace = Math.max(0, ...places) + 1;
+  const sql = general
+    .replace(/@(\w+)/g, '$1')
+    .replace(/\$(\d+)/g, '?$1')
+    .replaceAll(sqliteDialect.now, `?${timePlace}`);
+  return { sql, takesTime: general.includes(sqliteDialect.now) };
+}

@@ -3,7 +3,6 @@ import type { NewId } from '../../core/id.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import { backoff, type Clock, systemClock } from '../../core/time.ts';
 import { toReadError } from '../rules/errors.ts';
-import type { Cipher } from '../sql/content/cipher.ts';
 import type { Driver, Hint } from '../sql/database/driver.ts';
 import type { Plan } from '../sql/database/query.ts';
 import { limitHeartbeats, limiting } from '../sql/runs/run-writes.ts';
@@ -12,7 +11,8 @@ import { checkStatements, faultsIn } from './check.ts';
 import { Connection, type Synchronous } from './connection.ts';
 import { sqliteDialect } from './dialect.ts';
 import { isBusy, stillBusy, toStoreError } from './errors.ts';
-import { migrate } from './migrate.ts';
+import { formatOf, upgradeSqlite } from './migrate.ts';
+import { steps } from './schema.ts';
 import { runInThread } from './thread.ts';
 
 const busyDelays = { baseMs: 1, maxMs: 20 };
@@ -23,7 +23,6 @@ export interface SqliteOptions {
   readonly maxSize: number | undefined;
   readonly clock: Clock;
   readonly newId: NewId;
-  readonly cipher: Cipher;
   readonly onQuery: ((name: string) => void) | undefined;
 }
 
@@ -50,7 +49,6 @@ export function sqliteDriver(options: SqliteOptions): Driver {
   let connection: Connection | undefined;
   let longReads = 0;
   let writes = 0;
-  let id = '';
   let isClosed = false;
   const watch = createChangeWatch(clock, {
     version: () => connection && dataVersion(connection),
@@ -70,7 +68,7 @@ export function sqliteDriver(options: SqliteOptions): Driver {
     try {
       made = new Connection(options.path, options);
       const own = made;
-      id = await retry(() => prepare(own, options));
+      await retry(() => prepare(own, options));
       connection = own;
     } catch (error) {
       made?.close();
@@ -148,9 +146,6 @@ export function sqliteDriver(options: SqliteOptions): Driver {
   return {
     dialect: sqliteDialect,
     isLocal: true,
-    get id() {
-      return id;
-    },
     open: async () => {
       await opened();
     },
@@ -218,8 +213,8 @@ const busyLog = Object.assign(new Error('The log is being read.'), { errcode: 5 
 // SQLite's number for this mode of `auto_vacuum`.
 const incremental = 2;
 
-/** Sets the connection up and brings the tables up to date. Gives the database's name. */
-function prepare(db: Connection, options: SqliteOptions): string {
+/** Sets the connection up and brings the tables up to date. */
+function prepare(db: Connection, options: SqliteOptions): void {
   // Only takes effect before the first table exists, and writes to the file each time.
   if (db.get('PRAGMA auto_vacuum')?.auto_vacuum !== incremental) {
     db.exec('PRAGMA auto_vacuum = INCREMENTAL');
@@ -229,9 +224,13 @@ function prepare(db: Connection, options: SqliteOptions): string {
   db.exec('PRAGMA secure_delete = ON');
   writeBackEvery(db, writeBackPages);
   db.synchronous = 'FULL';
-  const id = migrate(db, options);
+  // Read first: a database that is up to date is opened without writing.
+  if (db.run(formatOf()) !== steps.length) {
+    const { newId } = options;
+    const path = String(options.path);
+    db.transaction('BEGIN IMMEDIATE', () => upgradeSqlite({ path, newId, steps }));
+  }
   if (options.maxSize !== undefined) limitSize(db, options.maxSize);
-  return id;
 }
 
 /** Lets the connection write its log back as part of a transaction, once it has so many pages; 0: never. */

@@ -1,74 +1,103 @@
 import type { WaymarkError } from '../../core/error.ts';
-import type { NewId } from '../../core/id.ts';
+import { createIds, type NewId } from '../../core/id.ts';
+import { systemClock } from '../../core/time.ts';
 import { storeFault } from '../rules/errors.ts';
-import type { Cipher } from '../sql/content/cipher.ts';
-import { readMeta } from '../sql/database/meta.ts';
-import type { Connection } from './connection.ts';
-import { steps } from './schema.ts';
-
-interface Options {
-  readonly path: string | URL;
-  readonly newId: NewId;
-  readonly cipher: Cipher;
-}
-
-/** Brings the tables to the newest format, one step after the other, and gives the database's name. */
-export function migrate(db: Connection, options: Options): string {
-  const { newId, cipher } = options;
-  const path = String(options.path);
-  // Read first: a database that is up to date is opened without writing.
-  if (formatOf(db) !== steps.length) upgrade(db, path, newId);
-  return db.run(readMeta(cipher));
-}
-
-function upgrade(db: Connection, path: string, newId: NewId): void {
-  db.exec('BEGIN IMMEDIATE');
-  try {
-    const format = formatOf(db);
-    if (format === undefined) create(db, path, newId);
-    const from = format ?? 0;
-    if (from > steps.length) throw tooNew(path, from);
-    for (const step of steps.slice(from)) db.exec(step);
-    db.exec(`UPDATE meta SET format = ${steps.length}`);
-    db.exec('COMMIT');
-  } catch (error) {
-    db.exec('ROLLBACK');
-    throw error;
-  }
-}
+import { all, first, type Plan, run, statement } from '../sql/database/query.ts';
+import { stepsWithoutSums } from './schema.ts';
 
 // "WYMK", in the file's header.
 const applicationId = 1465470283;
 
-/** The format of the tables; `undefined` when there are none of ours. */
-function formatOf(db: Connection): number | undefined {
-  const known = db.get(
-    `SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = 'meta'`,
-  );
-  // Another program may have a table of that name.
-  const columns = db.all(`SELECT name FROM pragma_table_info('meta')`).map(({ name }) => name);
-  if (known === undefined || columns.join() !== 'format,id,sealed') return undefined;
-  const mark = db.get('PRAGMA application_id')?.application_id;
-  if (mark !== 0 && mark !== applicationId) return undefined;
-  const format = db.get('SELECT format FROM meta')?.format;
-  return typeof format === 'number' ? format : undefined;
+/** Where a database is, for errors, and how its tables are made. */
+export interface UpgradeOptions {
+  /** The path or the address of the database. @default '' */
+  readonly path?: string;
+  readonly newId?: NewId;
+  /** @default without checksums, which need functions of the connection */
+  readonly steps?: readonly string[];
 }
 
-function create(db: Connection, path: string, newId: NewId): void {
-  const other = db.get(`SELECT name FROM sqlite_schema WHERE type = 'table' LIMIT 1`);
-  if (other !== undefined) {
-    throw storeFault(
-      'FAILED_PRECONDITION',
-      `The database "${path}" is of another program: it has a table "${other.name}". Give the store a file of its own.`,
-    );
+const selectTable = statement(
+  'upgrade_found',
+  `SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = 'meta'`,
+);
+const selectColumns = statement<{ name: string }>(
+  'upgrade_columns',
+  `SELECT name FROM pragma_table_info('meta')`,
+);
+const selectMark = statement<{ application_id: number }>(
+  'upgrade_mark',
+  'SELECT application_id FROM pragma_application_id',
+);
+const selectFormat = statement<{ format: number }>('upgrade_format', 'SELECT format FROM meta');
+const selectOther = statement<{ name: string }>(
+  'upgrade_other',
+  `SELECT name FROM sqlite_schema WHERE type = 'table' LIMIT 1`,
+);
+const createMeta = statement(
+  'upgrade_create',
+  'CREATE TABLE meta(format INTEGER NOT NULL, id TEXT NOT NULL, sealed TEXT)',
+);
+const insertMeta = statement('upgrade_meta', 'INSERT INTO meta VALUES(0, $1, NULL)');
+const updateFormat = statement('upgrade_done', 'UPDATE meta SET format = $1');
+
+/** Creates the tables of a store in a SQLite database, or brings them to the newest format, one step after the other. */
+export function* upgradeSqlite({
+  path = '',
+  newId = createIds(systemClock),
+  steps = stepsWithoutSums,
+}: UpgradeOptions = {}): Plan<void> {
+  const format = yield* formatOf();
+  if (format === undefined) {
+    const other = yield* first(selectOther);
+    if (other !== undefined) throw notOurs(path, other.name);
+    yield* run(createMeta);
+    yield* run(insertMeta, newId());
   }
-  db.exec('CREATE TABLE meta(format INTEGER NOT NULL, id TEXT NOT NULL, sealed TEXT)');
-  db.exec(`INSERT INTO meta VALUES(0, '${newId()}', NULL)`);
+  const from = format ?? 0;
+  if (from > steps.length) throw tooNew(path, from, steps.length);
+  if (from === steps.length) return;
+  for (const step of steps.slice(from)) {
+    for (const text of statementsOf(step)) yield* run(statement('upgrade_step', text));
+  }
+  yield* run(updateFormat, steps.length);
 }
 
-function tooNew(path: string, format: number): WaymarkError {
+/** The format of the tables; `undefined` when there are none of ours. */
+export function* formatOf(): Plan<number | undefined> {
+  const known = yield* first(selectTable);
+  // Another program may have a table of that name.
+  const columns = (yield* all(selectColumns)).map(({ name }) => name);
+  if (known === undefined || columns.join() !== 'format,id,sealed') return undefined;
+  const mark = (yield* first(selectMark))?.application_id;
+  if (mark !== 0 && mark !== applicationId) return undefined;
+  return (yield* first(selectFormat))?.format;
+}
+
+/** The statements of a step: a trigger ends with END. */
+function statementsOf(step: string): readonly string[] {
+  const found: string[] = [];
+  let text = '';
+  for (const line of step.replace(/--.*$/gm, '').split('\n')) {
+    text += `${line}\n`;
+    const end = /CREATE TRIGGER/.test(text) ? /END;\s*$/ : /;\s*$/;
+    if (!end.test(line)) continue;
+    found.push(text.trim());
+    text = '';
+  }
+  return text.trim() === '' ? found : [...found, text.trim()];
+}
+
+function notOurs(path: string, table: string): WaymarkError {
   return storeFault(
     'FAILED_PRECONDITION',
-    `The database "${path}" has format ${format}, this version of waymark knows ${steps.length}. Update waymark, or give another file.`,
+    `The database "${path}" is of another program: it has a table "${table}". Give the store a file of its own.`,
+  );
+}
+
+function tooNew(path: string, format: number, known: number): WaymarkError {
+  return storeFault(
+    'FAILED_PRECONDITION',
+    `The database "${path}" has format ${format}, this version of waymark knows ${known}. Update waymark, or give another file.`,
   );
 }

@@ -2,6 +2,8 @@ import { renamedColumns } from '../sql/database/renamed-columns.ts';
 import { code } from '../sql/values/codes.ts';
 import { checkedSpend, rowSums, withSums } from './row-sums.ts';
 
+const spendSums = withSums(checkedSpend);
+
 /**
  * The tables, one step a format; steps are only added, never changed. A later step renames some columns of the first: see
  * `renamedColumns`. Tables with a body are rowid tables on purpose:
@@ -199,7 +201,7 @@ export const steps: readonly string[] = [
   // Data of artifacts as bytes, instead of base64.
   'ALTER TABLE blobs ADD COLUMN bytes BLOB;',
   // A checksum for each row of what was spent.
-  withSums(checkedSpend),
+  spendSums,
   // Files in pieces: in `blob_parts`, a negative list is a run that holds a part. An older version would not see that a list of artifacts
   // names a file.
   'PRAGMA application_id = 1465470283;',
@@ -217,3 +219,8 @@ export const steps: readonly string[] = [
     PRIMARY KEY(owner, agent, session, id, currency)) WITHOUT ROWID;
   `,
 ];
+
+/** The same formats in a database whose connections have no functions for checksums. */
+export const stepsWithoutSums: readonly string[] = steps.map((step) =>
+  step === rowSums || step === spendSums ? '' : step,
+);

@@ -1,9 +1,9 @@
 import { createIds, type NewId } from '../../core/id.ts';
 import { checkChoice, checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time.ts';
-import { createCipher, type Encryption } from '../sql/content/cipher.ts';
+import type { Encryption } from '../sql/content/cipher.ts';
 import type { QueryOptions } from '../sql/database/driver.ts';
-import { type SqlStore, sqlStore } from '../sql/sql-store.ts';
+import { type SqlStore, storeOver } from '../sql/sql-store.ts';
 import { sqliteDriver } from './driver.ts';
 
 export interface SqliteStoreOptions extends QueryOptions {
@@ -39,11 +39,10 @@ const optionNames: OptionNames<SqliteStoreOptions> = {
  * `:memory:` keeps the store in memory; a `file:` URL can have SQLite's parameters.
  */
 export function sqliteStore(path: string | URL, options: SqliteStoreOptions = {}): SqlStore {
-  const { durability = 'normal', maxSize, encryption, eventsTtl = 60_000, onQuery } = options;
+  const { durability = 'normal', maxSize, encryption, eventsTtl, onQuery } = options;
   const { clock = systemClock, newId = createIds(clock) } = options;
   checkOptions(options, optionNames, 'sqliteStore()');
   checkChoice(durability, ['normal', 'full'], 'durability of sqliteStore()');
-  const cipher = createCipher(encryption, 'binary');
-  const db = sqliteDriver({ path, durability, maxSize, clock, newId, cipher, onQuery });
-  return sqlStore({ name: 'sqlite', db, cipher, clock, newId, eventsTtl });
+  const driver = sqliteDriver({ path, durability, maxSize, clock, newId, onQuery });
+  return storeOver({ name: 'sqlite', driver, encryption, clock, newId, eventsTtl });
 }

@@ -18,10 +18,8 @@ export interface Driver {
   readonly transactional?: boolean;
   /** The same database through a connection that turns do not use. @default this driver */
   readonly forMaintenance?: Driver;
-  /** Opens the database, and creates or upgrades its tables. Safe to call again; all other calls do it first. */
+  /** Opens the database, and creates or upgrades its tables. A store calls it before all other members, and again if it failed. */
   open(): Promise<void>;
-  /** A random name that the database got when it was created. Only read once it is open. */
-  readonly id: string;
   /** Runs a plan that only reads. Its queries may see different states of the database. */
   read<Result>(plan: () => Plan<Result>): Promise<Result>;
   /**

@@ -14,21 +14,22 @@ const updateSealed = statement('meta_seal', 'UPDATE @meta SET sealed = $1');
 
 /**
  * The database's name. An encrypted one also holds, encrypted, the secret behind its content addresses and hashes: a wrong
- * key, or a missing one, shows here and not in the middle of a turn.
+ * key, or a missing one, shows here and not in the middle of a turn. `undefined` when it must get a secret first: see {@link makeSecret}.
  */
-export function* readMeta(cipher: Cipher): Plan<string> {
-  const found = yield* one(selectMeta);
-  const { id } = found;
+export function* readMeta(cipher: Cipher): Plan<string | undefined> {
+  const { id, sealed } = yield* one(selectMeta);
   cipher.setStore(id, undefined);
-  let { sealed } = found;
-  if (sealed === null && cipher.keyId !== undefined) {
-    const secret = hexOf(randomBytes(new Uint8Array(32)));
-    // What was written before there was a key is not encrypted yet.
-    yield* run(insertSealed, toSealed({ secret, strict: found.used === 0 }, cipher));
-    ({ sealed } = yield* one(selectMeta));
-  }
-  if (sealed !== null) cipher.setStore(id, fromSealed(sealed, cipher));
+  if (sealed === null) return cipher.keyId === undefined ? id : undefined;
+  cipher.setStore(id, fromSealed(sealed, cipher));
   return id;
+}
+
+/** Gives a database that is encrypted from now on its secret. */
+export function* makeSecret(cipher: Cipher): Plan<void> {
+  const { used } = yield* one(selectMeta);
+  const secret = hexOf(randomBytes(new Uint8Array(32)));
+  // What was written before there was a key is not encrypted yet.
+  yield* run(insertSealed, toSealed({ secret, strict: used === 0 }, cipher));
 }
 
 /** Encrypts what stands in the table under the current key; from then on nothing that is not encrypted is accepted. */
