@@ -276,6 +276,34 @@ describe('damage', () => {
     expect(await turn('s', { text: 'on' })).toBeDefined();
   });
 
+  test.each([
+    ['are over', 0],
+    ['are still kept', 60_000],
+  ])('S740: a journal that is mostly events which %s is rewritten now and then', async (_, ttl) => {
+    const options = { durability: 'normal', eventsTtl: ttl } as const;
+    const { claim, commit, events } = files.open(options);
+    const heads = new Set<string>();
+    const sizes: number[] = [];
+    for (let no = 0; no < 100; no++) {
+      const held = await claim('s');
+      const text = `${no} `.repeat(3_000);
+      await events.append(held, [{ attempt: 1, seq: 0, chunk: { status: text } }]);
+      await commit(held, { text: `turn ${no}` });
+      const [head = ''] = (await readFile(journal('s'), 'utf8')).split('\n', 1);
+      heads.add(head);
+      sizes.push((await stat(journal('s'))).size);
+    }
+    expect(heads.size).toBeGreaterThan(1);
+    // At 256 KB, and whenever it has doubled.
+    expect(heads.size).toBeLessThan(ttl === 0 ? 8 : 5);
+    const written = 100 * 3_000;
+    if (ttl === 0) expect(Math.max(...sizes)).toBeLessThan(1.2 * written);
+    else expect(sizes.at(-1)).toBeGreaterThan(2 * written);
+    const again = files.open(options);
+    expect(await again.textsOf({ sessionId: 's' })).toHaveLength(200);
+    expect(await again.maintenance.verify()).toEqual([]);
+  });
+
   test('a pointer to nothing does no harm, and pruning removes it; a damaged one is found', async () => {
     const { turn } = open();
     await turn('s');
