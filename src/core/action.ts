@@ -55,7 +55,6 @@ export interface ActionCall<Chunk = unknown> {
   send(chunk: Chunk): Promise<void>;
 }
 
-/** How an action is run. */
 interface RunOptions<Chunk = unknown> {
   readonly signal?: AbortSignal | undefined;
   readonly context?: ActionContext | undefined;
@@ -124,7 +123,6 @@ export function defineAction<
   return { key, name, descriptor: describe(options), run, stream };
 }
 
-/** The descriptor of an action, with its schemas as JSON Schema. */
 function describe({
   key,
   name,

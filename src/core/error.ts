@@ -79,7 +79,6 @@ Object.defineProperty(WaymarkError.prototype, 'name', { value: 'WaymarkError' })
 
 const statusSet: ReadonlySet<unknown> = new Set(statuses);
 
-/** Whether a value is one of the canonical statuses. */
 export function isStatus(value: unknown): value is Status {
   return statusSet.has(value);
 }
@@ -98,15 +97,13 @@ export function isWaymarkError(error: unknown): error is WaymarkError {
   );
 }
 
-/** Whether a thrown value is a `WaymarkError` with one of these statuses. */
 export function hasStatus(error: unknown, ...expected: readonly Status[]): error is WaymarkError {
   return isWaymarkError(error) && expected.includes(error.status);
 }
 
 /**
- * The boundary between this process and everybody else: what remote clients, stored snapshots and other tools get of
- * something thrown. A WaymarkError gives its status, its public message and its details; anything else may hold any text,
- * so none of it passes.
+ * The error as remote clients, stored snapshots and other tools get it. A WaymarkError gives its status, public message and
+ * details; any other error may contain private text, so none of it passes.
  */
 export function toErrorBody(error: unknown): ErrorBody {
   if (!isWaymarkError(error)) return unknownError(error);
@@ -115,7 +112,7 @@ export function toErrorBody(error: unknown): ErrorBody {
   return details === undefined ? { status, message } : { status, message, details };
 }
 
-// As it is read off a schema of the protocol.
+// The type that a schema of the protocol infers.
 type LooseErrorBody = {
   readonly status: string;
   readonly message: string;
@@ -127,7 +124,6 @@ export function toPublicError(error: LooseErrorBody): LooseErrorBody {
   return isWaymarkError(error) ? toErrorBody(error) : error;
 }
 
-/** The message of a WaymarkError for remote clients. */
 export function publicMessageOf({ message, publicMessage }: WaymarkError): string {
   return typeof publicMessage === 'string' ? publicMessage : message;
 }
@@ -146,7 +142,7 @@ function unknownError(error: unknown): ErrorBody {
 // Errors that were made here only to give something thrown a status.
 const wrappers = new WeakSet<WaymarkError>();
 
-/** Whatever was thrown as a WaymarkError with the same message; what is not one yet becomes its cause. */
+/** A thrown value as a WaymarkError with the same message; any other value becomes its cause. */
 export function toWaymarkError(error: unknown): WaymarkError {
   if (isWaymarkError(error)) return error;
   const { status, message: publicMessage } = unknownError(error);
@@ -191,10 +187,7 @@ function describe(value: unknown): string {
 /** Causes and aggregated errors that are followed; chains may be circular. */
 const maxCauses = 8;
 
-/**
- * Something thrown as text for the owner of the process: type, message and stack, followed by its causes. Never for a
- * remote client.
- */
+/** A thrown value as text for the owner of the process: type, message, stack and causes. Never for a remote client. */
 export function errorText(thrown: unknown): string {
   return textOf(thrown, maxCauses);
 }

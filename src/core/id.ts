@@ -4,7 +4,6 @@ import type { Clock } from './time.ts';
 /** Generates an id. Ids of one generator sort by creation order. */
 export type NewId = () => string;
 
-/** Fills an array with random bytes. */
 type FillRandom = (into: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>;
 
 /** Creates a generator of time-ordered UUIDs (version 7). */

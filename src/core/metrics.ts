@@ -5,15 +5,14 @@ import { requireOptional } from './platform.ts';
 // The API keeps what is registered in one global, under the same key for every copy of its first major version.
 const registered = Symbol.for('opentelemetry.js.api.1');
 
-/** How a gauge is shown. */
 export interface GaugeOptions {
   readonly unit: string;
   readonly description: string;
 }
 
 /**
- * Gauges that are read when metrics are collected. Does nothing when no meter provider has been registered by then.
- * Returns the way to stop.
+ * Gauges that are read when metrics are collected. Does nothing when no meter provider has been registered by then. Returns a
+ * function that stops the collection.
  */
 export function observeGauges<Name extends string>(
   gauges: Readonly<Record<Name, GaugeOptions>>,
@@ -79,7 +78,6 @@ const histograms = {
   },
 } as const;
 
-/** Our own counters. */
 const counters = {
   'waymark.turns': { unit: '{turn}', description: 'Turns that have ended.' },
   'waymark.failures': { unit: '{failure}', description: 'Failures that were reported.' },
@@ -102,7 +100,6 @@ export function hasMetrics(): boolean {
   return provider() !== undefined;
 }
 
-/** Adds a value to a histogram. */
 export function recordValue(name: keyof typeof histograms, value: number, labels: Labels): void {
   const found = instruments();
   if (found === undefined) return;
@@ -116,7 +113,6 @@ export function recordValue(name: keyof typeof histograms, value: number, labels
   histogram.record(value, defined(labels));
 }
 
-/** Adds to a counter. */
 export function count(name: keyof typeof counters, by: number, labels: Labels): void {
   const found = instruments();
   if (found === undefined) return;

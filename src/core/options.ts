@@ -68,7 +68,6 @@ export function checkNumbers<Options extends object>(
   }
 }
 
-/** The kinds of values that an option can have. */
 export type Kind = 'text' | 'number' | 'function' | 'list' | 'object' | 'boolean';
 
 const kindNames: Readonly<Record<Kind, string>> = {

@@ -258,7 +258,6 @@ function isMissing(error: unknown, name: string): boolean {
   );
 }
 
-/** A SHA-256 in the making. */
 export interface Sha256 {
   update(piece: Uint8Array): void;
   /** The digest of all pieces, in lower-case hex. Ends it. */

@@ -7,7 +7,6 @@ export interface Registry<T> {
   register(key: string, value: T): void;
   /** The value under a key; an unknown one is NOT_FOUND and says what exists. `advice` is added unless a similar name exists. */
   lookup(key: string, advice?: () => string | undefined): T;
-  /** The value under a key, if there is one. */
   find(key: string): T | undefined;
   /** All values in the order of their definition; only those whose key starts with the prefix if one is given. */
   list(prefix?: string): readonly T[];
@@ -15,7 +14,6 @@ export interface Registry<T> {
   keys(prefix?: string): readonly string[];
 }
 
-/** A new, empty registry. */
 export function createRegistry<T>(): Registry<T> {
   const entries = new Map<string, T>();
   const keys = (prefix = ''): readonly string[] =>

@@ -132,7 +132,6 @@ export async function waitAtMost(
   }
 }
 
-/** How delays between attempts grow. */
 export interface BackoffOptions {
   /** Milliseconds before the second attempt. */
   readonly baseMs: number;

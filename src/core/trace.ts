@@ -50,12 +50,10 @@ export function addSpanSink(sink: SpanSink): () => void {
   return () => void sinks.delete(sink);
 }
 
-/** Whether there is a listener. */
 export function hasSpanSink(): boolean {
   return sinks.size > 0;
 }
 
-/** Tells the listeners that a session was deleted. */
 export function reportDeletedSession(sessionId: string): void {
   for (const sink of sinks) sink.sessionDeleted?.(sessionId);
 }
@@ -125,7 +123,6 @@ export interface Span {
   context(): TraceContext | undefined;
 }
 
-/** How a span begins. */
 export interface SpanOptions {
   /** @default 'internal' */
   readonly kind?: 'internal' | 'client' | 'server' | 'producer' | 'consumer';
@@ -193,7 +190,6 @@ function alsoIn(open: OpenSpan, span: Span): Span {
   };
 }
 
-/** The active span's place in its trace. */
 export function currentTrace(): TraceContext | undefined {
   const api = tracing();
   const span = api?.trace.getActiveSpan();

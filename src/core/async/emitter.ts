@@ -1,4 +1,3 @@
-/** Listeners that are called together. */
 export interface Emitter<Args extends readonly unknown[] = []> {
   readonly size: number;
   /** Returns a function that unsubscribes. The same function may subscribe twice. */
@@ -36,7 +35,6 @@ export interface KeyedEmitter<Key = string> {
   keys(): readonly Key[];
   /** Calls the listener on each event of the key; returns a function that unsubscribes. */
   subscribe(key: Key, listener: () => void): () => void;
-  /** Calls the listeners of the key. */
   emit(key: Key): void;
   /** Calls all listeners: something may have changed, and it is not known what. */
   emitAll(): void;

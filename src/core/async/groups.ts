@@ -45,7 +45,7 @@ function settle<Result>(
   else resolve(result as Result);
 }
 
-/** Milliseconds after which a call makes those before it. */
+/** Milliseconds after which another call ends the wait. */
 const maxWait = 0.25;
 
 let waiting: (() => void)[] = [];

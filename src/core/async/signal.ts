@@ -5,7 +5,7 @@ export interface LinkedSignal {
   readonly signal: AbortSignal;
   /** Aborts this signal alone; the followed ones are left as they are. */
   abort(reason?: unknown): void;
-  /** Follows the others no longer, and leaves nothing behind. */
+  /** Stops following and removes all listeners. */
   release(): void;
 }
 
@@ -60,7 +60,6 @@ export function abortError(signal: AbortSignal): WaymarkError {
     : new WaymarkError('CANCELLED', 'The operation was cancelled.', { cause: reason });
 }
 
-/** Throws if the signal is aborted. */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw abortError(signal);
 }

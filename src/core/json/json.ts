@@ -96,7 +96,6 @@ export function isJsonArray(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-/** Whether a JSON value is an object and not an array. */
 export function isJsonObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -351,18 +350,15 @@ export function markFrozen<T extends object>(value: T): T {
   return Object.freeze(value);
 }
 
-/** Whether an object was sealed here. */
 function isFrozenJson(value: object): boolean {
   return Mark.has(value);
 }
 
-/** The remembered hash of a sealed object, if it was computed before. */
 export function hashNote(value: object): HashNote | undefined {
   const note = Mark.note(value);
   return typeof note === 'string' ? { token: note, length: note.length } : note;
 }
 
-/** Remembers the hash of a sealed object. */
 export function setHashNote(value: object, note: HashNote): void {
   // Most are short, and the text says all.
   Mark.setNote(value, note.length === note.token.length && !note.groups ? note.token : note);
@@ -373,7 +369,6 @@ export function hasShape(value: object, shape: object): boolean {
   return Mark.shape(value) === shape;
 }
 
-/** Remembers the shape of a sealed object. */
 export function setShape(value: object, shape: object): void {
   Mark.setShape(value, shape);
 }

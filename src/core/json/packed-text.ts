@@ -28,7 +28,6 @@ export function packText(text: string): Uint8Array<ArrayBuffer> | undefined {
   return packed;
 }
 
-/** The text that was packed. */
 export function unpackText(packed: Uint8Array): string {
   const [head = packedMark, start = 0] = packed;
   const added = (head - packedMark) % 4;

@@ -65,7 +65,6 @@ class WorkingCopy {
     this.root = handling.toValue(root, 'The document');
   }
 
-  /** The value that an operation brings. */
   valueOf({ value }: { readonly value: Json }): Json {
     if (value === undefined) throw failed('its value is missing');
     return this.#handling.toValue(value, 'its value');

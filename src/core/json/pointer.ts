@@ -8,12 +8,10 @@ export function parsePointer(pointer: string): readonly string[] | undefined {
   return steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** A JSON Pointer from its steps. */
 export function toPointer(steps: readonly PropertyKey[]): string {
   return steps.map((step) => `/${escapeStep(String(step))}`).join('');
 }
 
-/** One step as it is written in a JSON Pointer. */
 export function escapeStep(step: string): string {
   return step.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -226,7 +226,6 @@ function rememberText(text: string, chunked: ChunkedText): void {
   }
 }
 
-/** Whether a text is long enough to be cut. */
 export function isLongText(value: unknown): value is string {
   return typeof value === 'string' && value.length > longText;
 }

@@ -205,7 +205,6 @@ function checkReferences(schema: Json): void {
   }
 }
 
-/** The error for a JSON Schema that is not valid. */
 export function malformed(path: string, reason: string): WaymarkError {
   const place = path === '' ? '' : ` at ${path}`;
   return new WaymarkError('INVALID_ARGUMENT', `The JSON Schema is not valid${place}: ${reason}.`, {

@@ -30,7 +30,7 @@ export type InferSchemaInput<S, Missing = Json> = S extends StandardSchemaV1
     ? Json
     : Missing;
 
-/** Checks a value at the door; INVALID_ARGUMENT says what is wrong where. A promise only if the schema is asynchronous. */
+/** Validates a value at the boundary; INVALID_ARGUMENT says what is wrong where. A promise only if the schema is asynchronous. */
 export function parse<S extends Schema>(
   schema: S,
   value: unknown,

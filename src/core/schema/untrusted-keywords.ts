@@ -8,13 +8,11 @@ import {
   jsonEqual,
 } from '../json/json.ts';
 
-/** A place in a value. */
 export interface Place {
   readonly parent?: Place;
   readonly step?: string | number;
 }
 
-/** An issue, and where it is. */
 export interface Issue {
   readonly message: string;
   readonly at: Place;

@@ -27,7 +27,6 @@ const budget = { least: 50_000, perValue: 10, most: 1_000_000 } as const;
 /** How many schemas may be evaluated within each other, such as a `$ref` that leads to a `$ref`. */
 const maxNesting = 500;
 
-/** The most issues that are looked for. */
 const maxIssues = 20;
 
 /** A Standard Schema that is also a JSON Schema. */
