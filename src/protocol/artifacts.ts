@@ -9,7 +9,6 @@ import type { ArtifactPatch, Chunk } from './turn.ts';
  */
 const fileUrl = /^waymark-file:([0-9a-f]{64})$/;
 
-/** The facts about a file in a media part. */
 export interface FileFacts {
   /** SHA-256 of the bytes, in lower-case hex. */
   readonly hash: string;
@@ -18,7 +17,6 @@ export interface FileFacts {
   readonly contentType: string;
 }
 
-/** The part of an artifact that names a file. */
 export function filePart({ hash, size, contentType }: FileFacts): MediaPart {
   return { media: { url: `waymark-file:${hash}`, contentType }, metadata: { size } };
 }
@@ -130,10 +128,8 @@ function unclear(find: string, why: string): WaymarkError {
   );
 }
 
-/** The longest name of an artifact. */
 const maxNameLength = 1_024;
 
-/** Refuses the name of an artifact that is too long to be one. */
 export function checkArtifactName(name: string | undefined): void {
   if (name === undefined || name.length <= maxNameLength) return;
   throw invalid(

@@ -20,5 +20,4 @@ export const httpStatus = {
   DEADLINE_EXCEEDED: 504,
 } as const satisfies Record<Status, number>;
 
-/** Any HTTP status that an error is answered with. */
 export type ErrorHttpStatus = (typeof httpStatus)[Status] | 413;

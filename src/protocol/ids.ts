@@ -17,7 +17,6 @@ export function checkId(id: unknown, what: string): asserts id is string {
   );
 }
 
-/** The scope of the ids of an agent and an owner. */
 export function scopeOf(
   { name }: { readonly name: string },
   owner: string | undefined,
@@ -97,7 +96,6 @@ export function isName(name: string): boolean {
   );
 }
 
-/** Refuses a snapshot id that cannot be one, before it is written. */
 export function checkSnapshotId(id: string): void {
   if (isSnapshotId(id)) return;
   throw new WaymarkError(
@@ -106,12 +104,10 @@ export function checkSnapshotId(id: string): void {
   );
 }
 
-/** Refuses a session id that cannot be one, before it is written. */
 export function checkSessionId(id: string): void {
   checkName(id, 'session id');
 }
 
-/** Refuses a scope that no store can keep. */
 export function checkScope(scope: { readonly agent: string; readonly owner?: string }): void {
   checkName(scope.agent, 'agent name');
   if (scope.owner !== undefined) checkName(scope.owner, 'owner');
@@ -121,7 +117,6 @@ function checkName(name: string, what: string): void {
   if (!isName(name)) throw notAName(name, what);
 }
 
-/** The refusal of a session id, an owner or an agent name that cannot be one. */
 export function notAName(name: string, what: string): WaymarkError {
   return new WaymarkError(
     'INVALID_ARGUMENT',
@@ -134,7 +129,6 @@ function quote(id: string): string {
   return JSON.stringify(id.length > 40 ? `${id.slice(0, 40)}…` : id);
 }
 
-/** The id of an event: `attempt.sequence`. */
 export function toEventId({ attempt, seq }: EventPlace): string {
   return `${attempt}.${seq}`;
 }

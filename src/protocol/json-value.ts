@@ -7,7 +7,6 @@ export const jsonValue = v.pipe(
   v.transform((value): Json => toJson(value, 'value')),
 );
 
-/** A JSON object with any keys. */
 export const jsonObject = v.pipe(
   v.custom<JsonObject>(
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),

@@ -15,7 +15,6 @@ export interface MessageOptions {
   readonly messages?: MessagePage;
 }
 
-/** The most messages in one page. */
 const maxPageSize = 1000;
 
 /** Throws `INVALID_ARGUMENT` unless a page can be read. Stores, agents and clients all check pages here. */

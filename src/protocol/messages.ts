@@ -33,7 +33,6 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }
 
-/** The reasoning of a message or chunk. */
 export function reasoningOf({ content }: WithContent): string {
   let text = '';
   for (const part of content) if ('reasoning' in part) text += part.reasoning;
@@ -119,7 +118,6 @@ export function withoutKey<Value extends WithMetadata>(value: Value, key: string
 /** The key of a part's metadata under which the data of its provider is kept. */
 export const providerMetadataKey = 'providerMetadata';
 
-/** A part or message without the data of its provider. */
 export function withoutProviderMetadata<Value extends WithMetadata>(value: Value): Value {
   return withoutKey(value, providerMetadataKey);
 }

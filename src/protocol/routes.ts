@@ -53,7 +53,6 @@ export const routes = {
   listInterrupts: { method: 'GET', path: '/agents/:agent/interrupts', fields: page },
   /** The same of all agents. */
   listAllInterrupts: { method: 'GET', path: '/interrupts' },
-  /** The open runs. */
   listRuns: { method: 'GET', path: '/agents/:agent/runs', fields: page },
   /** Failed runs whose workers died too often. */
   listDeadRuns: { method: 'GET', path: '/agents/:agent/dead-runs', fields: page },

@@ -36,7 +36,6 @@ export type ArtifactRef = v.InferOutput<typeof artifactRef>;
 /** The name in the metadata of a tool response, or of the request that it waits in. */
 const recordName = 'recorded';
 
-/** A part with the record of its call. */
 export function withRecord<P extends ToolRequestPart | ToolResponsePart>(
   part: P,
   record: ToolRecord | undefined,
@@ -58,7 +57,6 @@ export function withoutRecord<P extends Part>(part: P): P {
   return withoutKey(part, recordName);
 }
 
-/** Messages without the records of their tool calls. */
 export function withoutRecords(messages: readonly Message[]): Message[] {
   return messages.map((message) =>
     message.content.some((part) => part.metadata?.[recordName] !== undefined)

@@ -29,7 +29,6 @@ const keys = [
   'cacheWriteTokens',
 ] as const satisfies readonly (keyof Usage)[];
 
-/** The sum of two amounts, by currency. */
 export function addCost(a: Cost, b: Cost): Cost {
   const sum: Record<string, number> = { ...a };
   for (const [currency, micros] of Object.entries(b)) sum[currency] = (sum[currency] ?? 0) + micros;
