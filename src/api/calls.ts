@@ -336,7 +336,6 @@ async function* textStreamOf(turn: BegunTurn): AsyncGenerator<string, void> {
   throwIfFailed(await turn.output);
 }
 
-/** The calls that a handle makes. */
 type RunReads = Pick<AgentApi, 'watch' | 'wait' | 'steer' | 'abort' | 'getSnapshot'>;
 
 /** The handle of a run. Its calls have the options of the caller that it belongs to, such as the owner. */

@@ -10,7 +10,6 @@ import type { AgentStream, FailureOptions, OutputOf, RequestOptions, WireTypes }
 type TurnOptions = ApiInvokeOptions & RequestOptions;
 type ChatCall = ApiCallOptions & RequestOptions;
 
-/** The calls that a chat makes. */
 export interface ChatAgent {
   /** Runs one turn; `follow` gets its output, whether the caller reads the stream, the output or both. */
   stream(input: Input, options: TurnOptions, follow: (output: Output) => void): AgentStream;
@@ -30,7 +29,6 @@ export class AgentChat implements Chat {
   #sessionId: string | undefined;
   #snapshotId: string | undefined;
   #state: Chat['state'];
-  /** The turn that runs now. */
   #turn: AgentStream | undefined;
 
   constructor(agent: ChatAgent, given: ApiInvokeOptions = nothingGiven) {

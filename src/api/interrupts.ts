@@ -50,7 +50,6 @@ export function interruptsAtEnd(messages: readonly Message[]): readonly Interrup
   return pendingInterrupts(messages).map(toInterrupt);
 }
 
-/** The input of a turn that gives these answers. */
 export function toResume(
   answers: InterruptAnswer | readonly InterruptAnswer[] | ResumeInput,
 ): Resume {

@@ -23,7 +23,6 @@ interface AnswerInput extends Omit<Input, 'resume'> {
 /** The input of a turn: the user's text, a message, a full input, or answers to interrupts. */
 export type TurnInput = string | Message | Input | AnswerInput;
 
-/** The input for a text or a message. */
 export function toInput(given: TurnInput): Input {
   if ((given ?? '') === '') {
     throw invalid(
@@ -59,7 +58,6 @@ function invalid(message: string): WaymarkError {
 /** Identifies a snapshot: its id, the snapshot itself, or the output of the turn that saved it. */
 export type SnapshotRef = string | { readonly snapshotId?: string | undefined };
 
-/** The id of a snapshot, an output or an id. */
 export function snapshotIdOf(ref: SnapshotRef): string {
   if (typeof ref !== 'object' || ref === null) return ref;
   // Anything that is not an id is refused where ids are checked.
@@ -70,7 +68,6 @@ export function snapshotIdOf(ref: SnapshotRef): string {
   );
 }
 
-/** The id of a session: of an output, a snapshot, a session, or the id itself. */
 export function sessionIdOf<Id extends string | undefined>(
   ref: Id | { readonly sessionId: string },
 ): Id | string {
@@ -183,7 +180,6 @@ export function describeOutput<Given extends WithMessage>(output: Given): Given 
   return described(output, ofOutput) as Given & OutputAccessors;
 }
 
-/** Adds the accessors to a snapshot or a session. */
 export function describeState<Given extends WithState>(given: Given): Given & StateAccessors {
   return described(given, ofState) as Given & StateAccessors;
 }
@@ -231,7 +227,6 @@ export function isTurnError(error: unknown): error is TurnError {
   return isWaymarkError(error) && error.name === 'TurnError' && 'output' in error;
 }
 
-/** Rejects with a {@link TurnError} if the turn failed. */
 export function throwIfFailed<Result extends Output>(output: Result): Result {
   if (output.finishReason === 'failed') throw new TurnError(output);
   return output;
