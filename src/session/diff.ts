@@ -5,13 +5,11 @@ import type { ArtifactDiff, Diff } from '../protocol/requests.ts';
 import type { Artifact } from '../protocol/state.ts';
 import type { SessionState } from './session-state.ts';
 
-/** A state with the id of its snapshot. */
 export interface NamedState {
   readonly snapshotId: string;
   readonly state: SessionState;
 }
 
-/** The changes from one state to another. */
 export function diffStates(from: NamedState, to: NamedState): Diff {
   const common = from.state.history.commonLength(to.state.history);
   return {
@@ -26,7 +24,7 @@ export function diffStates(from: NamedState, to: NamedState): Diff {
   };
 }
 
-/** A custom state that is not there is as good as `null` to a patch, which has no other word for it. */
+/** A patch has no word for a missing custom state, so it counts as `null`. */
 function customPatch(from: Json | undefined, to: Json | undefined): JsonPatch {
   if (from === undefined && to === undefined) return [];
   if (from === undefined) return [{ op: 'replace', path: '', value: to ?? null }];

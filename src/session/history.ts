@@ -31,7 +31,6 @@ export type HistoryPiece =
   | { readonly kind: 'kept'; readonly from: number; readonly to: number }
   | { readonly kind: 'new'; readonly messages: readonly Message[] };
 
-/** The chain of an empty history. */
 const emptyChain = '';
 
 /**

@@ -5,7 +5,6 @@ import type { TextEdit } from '../protocol/artifacts.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact, State } from '../protocol/state.ts';
 
-/** A type of which nothing can be changed. */
 type DeepReadonly<Value> = Value extends readonly (infer Item)[]
   ? number extends Value['length']
     ? readonly DeepReadonly<Item>[]
@@ -120,7 +119,6 @@ export interface OpenedFile {
   readonly stream: ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
-/** How a session stores and opens files. */
 export interface SessionFiles {
   save(file: NewFile): Promise<Artifact>;
   open(name: string, options?: OpenFileOptions): Promise<OpenedFile>;

@@ -37,7 +37,6 @@ export class ToolEffects {
     this.#owner = owner;
   }
 
-  /** Runs the tool. */
   run<Value>(fn: () => Value): Value {
     return current.run(this, fn);
   }
@@ -100,7 +99,6 @@ function refTo(artifact: Artifact): ArtifactRef {
   return { ...(name !== undefined && { name }), hash: contentHash(value) };
 }
 
-/** Called for each change. */
 export interface StateListener {
   readonly onMessages: (messages: readonly Message[]) => void;
   /** The artifacts that are new or differ from the one they replace, in order; the edit, if that is what they come from. */
@@ -143,23 +141,22 @@ export class WorkingState {
     return this.#patchedFrom;
   }
 
-  /** Tells this one from now on. */
+  /** Replaces the listener. */
   listen(listener: StateListener): void {
     this.#listener = listener;
   }
 
-  /** The content address of the state. */
   hash(): string {
     return hashState(this.#state);
   }
 
-  /** Says that the state as it is has been saved. */
+  /** Notes that the current state has been saved. */
   saved(): void {
     this.#customPatch = [];
     this.#patchedFrom = this.#state.custom;
   }
 
-  /** Goes to another state: one that was loaded, or the last good one after a failure. */
+  /** Switches to another state: one that was loaded, or the last good one after a failure. */
   reset(state: SessionState): void {
     this.#state = state;
     this.#customPatch = [];
