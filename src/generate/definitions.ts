@@ -10,10 +10,8 @@ import type { Resource } from './resource.ts';
 import { runToolOnce } from './tool/run-tool-once.ts';
 import type { Tool } from './tool/tool.ts';
 
-/** The definitions by name, each kind with its own type. */
 export type Definitions = ReturnType<typeof createDefinitions>;
 
-/** No definitions yet. */
 export function createDefinitions() {
   return {
     models: createRegistry<Model>(),

@@ -56,7 +56,6 @@ export interface GenerateSettings<
   readonly use?: readonly Middleware[];
 }
 
-/** The names of these settings. */
 export const generateSettingNames: OptionNames<GenerateSettings> = {
   model: true,
   config: true,
@@ -108,7 +107,6 @@ export interface GenerateOptions<Output extends Schema | undefined = Schema | un
   readonly onChunk?: (chunk: ModelChunk) => void | Promise<void>;
 }
 
-/** The names of these options. */
 export const generateOptionNames: OptionNames<GenerateOptions> = {
   ...generateSettingNames,
   system: true,

@@ -61,7 +61,6 @@ class StreamedCall<Value> extends StartedCall<Value> implements GenerateStream<V
   }
 }
 
-/** A type of which everything may still be missing. */
 type DeepPartial<T> = T extends readonly (infer Item)[]
   ? readonly DeepPartial<Item>[]
   : T extends object

@@ -40,7 +40,6 @@ import { checkExpiry, planResume } from './tool/resume.ts';
 import type { Tool } from './tool/tool.ts';
 import { type ResolvedTools, resolveTools, type ToolSource } from './tool/tool-source.ts';
 
-/** The functions of the app that generate needs. */
 export interface GenerateEnv {
   readonly clock: Clock;
   readonly newId: NewId;
@@ -100,7 +99,6 @@ export class StartedCall<Value> implements GenerateCall<Value> {
   }
 }
 
-/** One generate call: what it was asked, and what it works with. */
 interface Call extends ModelCallScope, ToolScope {
   readonly options: GenerateOptions;
   readonly output: ResolvedOutput;

@@ -54,7 +54,6 @@ import {
   type ToolsScope,
 } from './tool/tool-source.ts';
 
-/** Options of a generator. */
 export interface GeneratorOptions<Extras extends object = object> {
   /** Where everything that is defined is registered as an action. */
   readonly registry: { register(key: string, action: Action): void };
@@ -62,7 +61,6 @@ export interface GeneratorOptions<Extras extends object = object> {
   readonly newId: NewId;
   /** The model of calls that name none. */
   readonly model?: ModelRef | undefined;
-  /** The prices of model calls. */
   readonly price?: Price | undefined;
   /** The additions to the context of each tool call, such as the session; its return type is the type of the tools' context. */
   readonly toolExtras?: ((call: ToolCallInfo) => Extras) | undefined;
@@ -149,7 +147,6 @@ export interface Generator<Extras extends object = object> {
   ): GenerateCall<OutputOf<Output>>;
 }
 
-/** A new generator, with nothing defined yet. */
 export function createGenerator<Extras extends object = object>(
   options: GeneratorOptions<Extras>,
 ): Generator<Extras> {

@@ -32,7 +32,6 @@ interface ModelCallReport {
 
 /** Records what one tool call does to the session around it. */
 export interface ToolRecorder {
-  /** Runs the tool. */
   run<Value>(fn: () => Value): Value;
   /** The effects of the call; `undefined` if it has none. */
   record(): ToolRecord | undefined;
@@ -68,7 +67,6 @@ export interface GenerateHooks {
   readonly onFailure?: (error: unknown, subject: FailureSubject) => void;
 }
 
-/** The subject of a failure. */
 type FailureSubject = {
   readonly model?: string;
   readonly tool?: string;

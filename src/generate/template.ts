@@ -4,7 +4,6 @@ import type { Message, Part, Role } from '../protocol/message.ts';
 /** The content of a message: a text, a part, or several parts. */
 export type Content = string | Part | readonly Part[];
 
-/** Content as the parts of a message. */
 export function toParts(content: Content): Part[] {
   if (typeof content === 'string') return [{ text: content }];
   return 'length' in content ? [...content] : [content];
@@ -67,7 +66,6 @@ export interface TemplateEngine {
   render(source: string, scope: TemplateScope): Promise<readonly Message[]>;
 }
 
-/** The parts that a template gives. */
 export async function renderContent<Input, State>(
   template: Template<Input, State>,
   scope: TemplateScope<Input, State>,
@@ -79,7 +77,6 @@ export async function renderContent<Input, State>(
   return messages.flatMap(({ content }) => content);
 }
 
-/** The messages that a template gives. */
 export async function renderMessages<Input, State>(
   template: MessagesTemplate<Input, State>,
   scope: TemplateScope<Input, State>,

@@ -19,7 +19,6 @@ import type { Compaction } from './request.ts';
 import type { Answer, Progress } from './response.ts';
 import { runModel } from './run-model.ts';
 
-/** The parts of a generate call that a model call needs. */
 export interface ModelCallScope extends AnswerScope {
   readonly newId: NewId;
   readonly use: readonly Middleware[];
@@ -97,7 +96,6 @@ function withRefs(message: Message, newId: NewId): Message {
   return changed ? { ...message, content } : message;
 }
 
-/** The parts of a generate call that the stream of an answer needs. */
 export interface AnswerScope {
   readonly clock: Clock;
   readonly model: Model;
@@ -105,7 +103,6 @@ export interface AnswerScope {
   /** Ends this generate call alone. */
   readonly stop: LinkedSignal;
   readonly progress: Progress;
-  /** Hands a chunk to the reader. */
   emit(chunk: ModelChunk): void | Promise<void>;
 }
 
@@ -168,7 +165,7 @@ class AnswerStream {
     });
   }
 
-  /** Hands out an answer of which nothing was heard before. */
+  /** Emits an answer that was not streamed. */
   async takeWhole({ content }: Message): Promise<void> {
     await this.#scope.emit({ role: 'model', index: this.index, content });
   }

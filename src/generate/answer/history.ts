@@ -20,7 +20,6 @@ export type HistorySelection = (
   scope: HistoryScope,
 ) => readonly Message[] | Promise<readonly Message[]>;
 
-/** Counts the tokens of a message. */
 type TokenCounter = (message: Message) => number;
 
 /** Sends at most the last `count` messages, starting with a user message. If none of them is from the user, it goes further back. */
@@ -210,7 +209,6 @@ export interface SummaryRequest {
   readonly scope: HistoryScope;
 }
 
-/** Makes a summary. */
 type Summarize = (request: SummaryRequest) => Promise<string>;
 
 const task = systemMessage(

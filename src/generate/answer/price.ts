@@ -19,7 +19,6 @@ interface PricedModel {
  */
 export type Price = (model: PricedModel, usage: Usage) => Cost | undefined;
 
-/** The model with the app's price, unless it has its own. */
 export function withPrice(model: Model, price: Price | undefined): Model {
   if (price === undefined || model.price !== undefined) return model;
   const priced = { name: model.name, ...tracedModel(model) };

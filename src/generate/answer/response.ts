@@ -61,7 +61,6 @@ export async function finished(
   return { ...base, output: parsed };
 }
 
-/** The response when a tool waits for an answer from outside. */
 export function interruptedResponse(
   model: string,
   progress: Progress,
@@ -116,8 +115,8 @@ export class Progress implements GenerateProgress {
   }
 
   /**
-   * Everything so far as messages that every provider takes: of an answer that is still coming what can be kept of it,
-   * and for each tool that is still running a response that says so.
+   * Everything so far as messages that every provider accepts: the part of an unfinished answer that can be kept, and for each tool
+   * that is still running a response that says so.
    */
   get messages(): readonly Message[] {
     const messages = this.whole();
@@ -136,7 +135,6 @@ export class Progress implements GenerateProgress {
     return frozen;
   }
 
-  /** Puts another message in the place of the last one. */
   replaceLast(message: Message): Message {
     this.#whole.pop();
     return this.add(message);
@@ -146,7 +144,6 @@ export class Progress implements GenerateProgress {
     this.#usage = addUsage(this.#usage, usage);
   }
 
-  /** Takes note of a piece of the answer that is coming. */
   addChunk({ content }: ModelChunk): void {
     for (const part of content) this.#answer.add(part);
   }
@@ -156,13 +153,11 @@ export class Progress implements GenerateProgress {
     this.#answer.clear();
   }
 
-  /** Tools begin to run. */
   startTools(requests: readonly ToolRequestPart[]): void {
     this.#requests = requests;
     this.#outcomes = [];
   }
 
-  /** A tool has come to an end. */
   endTool(index: number, outcome: ToolOutcome): void {
     this.#outcomes[index] = outcome;
   }

@@ -95,7 +95,6 @@ function badResponse(model: string, cause?: unknown): WaymarkError {
   );
 }
 
-/** The labels of every measurement of a model call. */
 function labelsOf(model: Model): Record<string, string | undefined> {
   const { id, provider } = tracedModel(model);
   return {

@@ -30,7 +30,6 @@ export interface ToolCallInfo {
   readonly ref: string;
 }
 
-/** The parts of a generate call that its tool calls need. */
 export interface ToolScope {
   readonly tools: ReadonlyMap<string, Tool>;
   /** The tool sources whose tools are missing. */
@@ -43,7 +42,6 @@ export interface ToolScope {
   readonly progress: Progress;
   /** The app's additions to the context of its tools. */
   toolExtras(call: ToolCallInfo): object;
-  /** Hands a chunk to the reader. */
   emit(chunk: ModelChunk): void | Promise<void>;
 }
 

@@ -15,8 +15,7 @@ import type { Progress } from './response.ts';
 import { runToolCall, type ToolRun, type ToolScope } from './run-tool-call.ts';
 
 /**
- * Runs tools side by side, a bounded number at a time, and gives what each came to, in order; rejects at once when the
- * signal aborts.
+ * Runs tools concurrently, a bounded number at a time, and gives their outcomes in order; rejects at once when the signal aborts.
  */
 export async function runTools(
   scope: ToolScope,
@@ -98,8 +97,8 @@ async function runOrReplay(scope: ToolScope, run: ToolRun, index: number): Promi
 }
 
 /**
- * Adds what the tools of a model message came to. If one was interrupted, the message itself says so, and keeps the results
- * of the others until the interrupt is answered: it is then given back, and the conversation ends with it.
+ * Adds the results of the tools of a model message. If one was interrupted, the message itself says so and keeps the other results
+ * until the interrupt is answered: it is then returned, and the conversation ends with it.
  */
 export function addResults(
   progress: Progress,
@@ -122,8 +121,8 @@ export function addResults(
 }
 
 /**
- * Adds what came of answering interrupts, as a message behind the one that asked: what is stored stays as it is. A tool
- * that was interrupted again is named there, so that it can be answered next; the message is then given back.
+ * Adds the outcomes of answered interrupts as a message behind the one that asked: stored messages do not change. If a tool was
+ * interrupted again, the new message names it and is returned, so that it can be answered next.
  */
 export function addResumed(
   progress: Progress,

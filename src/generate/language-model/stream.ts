@@ -64,7 +64,7 @@ class Answer {
     this.#model = model;
   }
 
-  /** Takes in a part; gives what of it is news for a reader. */
+  /** Adds a part; returns what is new for a reader. */
   take(part: StreamPart): Part | undefined {
     switch (part.type) {
       case 'text-delta':

@@ -43,7 +43,6 @@ function fitting(what: 'It' | 'Each', schema: unknown): string {
   return schema ? ` ${what} must fit this JSON Schema:\n${JSON.stringify(schema)}` : '';
 }
 
-/** The answer as it is. */
 const textFormat: OutputFormat = {
   name: 'text',
   request: () => undefined,
@@ -52,7 +51,6 @@ const textFormat: OutputFormat = {
   parsePartial: (text) => text,
 };
 
-/** One JSON value. */
 const jsonFormat: OutputFormat = {
   name: 'json',
   request: (schema) => ({
@@ -142,7 +140,6 @@ function readLine(line: string, text: string): Json {
   }
 }
 
-/** One of some given texts, said as it is. */
 const enumFormat: OutputFormat = {
   name: 'enum',
   request: () => ({ format: 'enum' }),
@@ -249,7 +246,6 @@ export function resolveOutput(given: OutputSetting): ResolvedOutput {
   return { format, jsonSchema, schema, instructions };
 }
 
-/** The instructions about the output in the prompt. */
 export function instructionsOf(
   { format, jsonSchema, instructions }: ResolvedOutput,
   constrainsOutput: boolean,

@@ -11,7 +11,6 @@ import type { ModelConfig } from '../model.ts';
 import { historyPlace, type TemplateEngine, type TemplateScope } from '../template.ts';
 import type { PromptOptions } from './prompt.ts';
 
-/** The front matter of a prompt file. */
 interface FrontMatter {
   readonly [field: string]: unknown;
 }
@@ -20,7 +19,6 @@ interface FrontMatter {
 export interface DotpromptEngine extends TemplateEngine {
   /** Makes a text usable in others as `{{> name}}`. */
   definePartial(name: string, source: string): void;
-  /** Takes a prompt file apart. */
   parse(
     source: string,
     what: string,

@@ -114,7 +114,6 @@ type PromptCallOptions = Omit<GenerateOptions, 'system' | 'before' | 'after' | '
   readonly state?: unknown;
 };
 
-/** The functions of the app that a prompt needs. */
 export interface PromptEnv {
   readonly engine: TemplateEngine;
   /** The defaults of `@state` and `context`. */

@@ -240,7 +240,6 @@ function declinedResponse({ toolRequest }: ToolRequestPart, reason: Json): ToolR
   });
 }
 
-/** A response to a request. */
 export function respond(
   { name, ref }: Pick<ToolRequest, 'name' | 'ref'>,
   output: NonNullable<ToolResponsePart['toolResponse']['output']> | null,

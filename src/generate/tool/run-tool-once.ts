@@ -15,7 +15,6 @@ export type ToolAttempt =
   | { readonly output: Json; readonly content: readonly JsonObject[] }
   | { readonly interrupted: Json };
 
-/** How a tool is called outside of a conversation. */
 export interface ToolOnceOptions {
   readonly ref: string;
   readonly signal?: AbortSignal;

@@ -106,8 +106,9 @@ interface ApprovalProgress {
 }
 
 /**
- * For the context of a call: how far its approval was when the call waited, and what keeps how far it gets. It is stored beside
- * what the tool interrupts with: the answer to a question of the tool is no approval, whatever the question contains.
+ * For the context of a call: the progress of its approval when the call waited, and the function that stores further progress. It
+ * is stored beside the data of the tool's interrupt: the answer to a question of the tool is no approval, whatever the question
+ * contains.
  */
 export function approvalProgress(progress: ApprovalProgress): object {
   return { [progressKey]: progress };

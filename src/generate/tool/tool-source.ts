@@ -66,7 +66,6 @@ export interface ResolvedTools {
   readonly sources?: ReadonlyMap<string, ToolSource>;
 }
 
-/** The functions that resolving the entries of `tools` needs. */
 export interface ToolsScope extends Omit<ToolSourceScope, 'report'> {
   resolveTool(ref: string | Tool): Tool;
   /** Refuses a tool that cannot be used here. */
@@ -109,7 +108,6 @@ export function checkToolRefs(refs: unknown, whose: string): void {
   }
 }
 
-/** Whether an entry of `tools` is a source. */
 export function isToolSource(ref: unknown): ref is ToolSource {
   return typeof ref === 'object' && ref !== null && 'list' in ref && typeof ref.list === 'function';
 }
