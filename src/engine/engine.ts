@@ -132,7 +132,6 @@ export interface Engine {
   close?(): Promise<void>;
 }
 
-/** The error of an engine that is used before an app has attached it. */
 export function notAttached(): TypeError {
   return new TypeError('This engine is not attached to an app. Pass it to waymark({ engine }).');
 }

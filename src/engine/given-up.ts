@@ -8,7 +8,6 @@ import type { RunRecord, RunRef } from '../store/contract/store.ts';
 /** Number of crashes after which a run moves to the dead-letter queue. */
 export const defaultAttempts = 3;
 
-/** Rejects an invalid number of attempts. */
 export function checkAttempts(attempts: number): number {
   if (Number.isSafeInteger(attempts) && attempts > 0) return attempts;
   throw new WaymarkError(

@@ -31,7 +31,6 @@ export type PgBossEngineOptions = Source & {
   readonly keepDone?: number;
 };
 
-/** Refuses options that do not exist. */
 export function checkEngineOptions(options: PgBossEngineOptions): void {
   checkOptions(options, optionNames, 'pgBossEngine()', {
     versionGraceMs: 'versionGrace',

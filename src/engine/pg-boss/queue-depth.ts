@@ -2,7 +2,6 @@ import { WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time.ts';
 import { type Queue, runQueue } from './queue.ts';
 
-/** The waiting runs of the queue. */
 interface QueueDepth {
   /** Number of runs that could start now; counted up to the limit. */
   readonly waiting: number;

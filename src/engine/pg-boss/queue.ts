@@ -22,7 +22,6 @@ export interface Queue {
 
 export type FetchedJob = JobWithMetadata<object>;
 
-/** The queues of one database. */
 export function createQueue(
   options: PgBossEngineOptions,
   onError: (error: unknown) => void,

@@ -31,7 +31,6 @@ const scheduled = v.object({
   sessionId: v.optional(v.string()),
 });
 
-/** The schedules of a queue. */
 export function createSchedules(
   queue: Queue,
   agentOf: (name: string) => Agent | undefined,
@@ -84,7 +83,6 @@ export function createSchedules(
       await boss.unschedule(scheduleQueue, key);
     },
     list,
-    /** Starts a run of a schedule now. */
     async runNow(key: string): Promise<void> {
       const found = (await list()).find((each) => each.key === key);
       if (found === undefined) throw new WaymarkError('NOT_FOUND', `No schedule "${key}".`);

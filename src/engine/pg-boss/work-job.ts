@@ -79,7 +79,6 @@ const gatherMs = 20;
 const tries = 5;
 const pauseMs = 1_000;
 
-/** Completes jobs, or returns them to the queue. */
 export function createJobCompletion(
   queue: Queue,
   { clock, onError }: { readonly clock: Clock; readonly onError: (error: unknown) => void },

@@ -43,7 +43,6 @@ export class Worker {
     return this.#active.size;
   }
 
-  /** Starts with this concurrency. */
   start(slots: number): void {
     this.#slots = slots;
     const { engine, heartbeat } = this.#env;
