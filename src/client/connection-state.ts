@@ -3,9 +3,9 @@ import type { Chunk, Init, Output } from '../protocol/turn.ts';
 
 /** The position of a connection: the running turn, the queued inputs, and where a new socket would resume. */
 export class ResumeCursor {
-  /** The last event that came. */
+  /** The id of the last event that arrived. */
   after: string | undefined;
-  /** Where a new line starts. */
+  /** Where a new socket starts. */
   init: Init;
   #turn: { readonly snapshotId: string | undefined } | undefined;
   /** Inputs that were sent and whose turn has not started. */
@@ -17,12 +17,12 @@ export class ResumeCursor {
     this.init = init;
   }
 
-  /** Whether a new line would find what this one left. A client-managed state is known at the end only. */
+  /** Whether a new socket would find what this one left. A client-managed state is known only at the end. */
   get canGoOn(): boolean {
     return !this.#turn && this.#waiting === 0 && this.#serverManaged;
   }
 
-  /** The turn that can be taken up by its events. */
+  /** The running turn, if its events can be followed. */
   get running(): { readonly snapshotId: string; readonly after: string } | undefined {
     const snapshotId = this.#turn?.snapshotId;
     if (snapshotId === undefined || this.after === undefined) return undefined;
@@ -51,13 +51,13 @@ export class ResumeCursor {
     }
   }
 
-  /** A turn that was taken up has ended, seen to its end or not. */
+  /** Notes that a followed turn has ended, whether or not it was followed to its end. */
   ended({ sessionId, snapshotId }: Output): void {
     this.#turn = undefined;
     this.init = snapshotId === undefined ? { sessionId } : { sessionId, snapshotId };
   }
 
-  /** The output with the snapshots that were made on earlier lines as well. */
+  /** The output with the snapshots that were made on earlier sockets. */
   complete(output: Output): Output {
     const { snapshotIds } = output;
     if (!snapshotIds) return output;
@@ -66,12 +66,11 @@ export class ResumeCursor {
   }
 }
 
-/** Frames that were sent and wait for the server's word, told apart by their ref. */
+/** Frames that wait for the server's answer, by their ref. */
 export class PendingFrames {
   readonly #waiting = new Map<number, PromiseWithResolvers<void>>();
   #last = 0;
 
-  /** A new ref, and how its frame is answered. */
   expect(): { readonly ref: number; readonly answered: Promise<void> } {
     const answer = Promise.withResolvers<void>();
     const ref = ++this.#last;
@@ -87,7 +86,7 @@ export class PendingFrames {
     this.#take(ref)?.reject(error);
   }
 
-  /** No word comes any more: all are refused with the error, or without one accepted. */
+  /** Refuses all waiting frames with the error; without one, accepts them. */
   end(error: WaymarkError | undefined): void {
     for (const ref of [...this.#waiting.keys()]) {
       if (error) this.refuse(ref, error);
@@ -102,7 +101,6 @@ export class PendingFrames {
   }
 }
 
-/** Something is sent after the end. */
 export function closed(): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
@@ -110,7 +108,6 @@ export function closed(): WaymarkError {
   );
 }
 
-/** The line was cut, and what was lost with it cannot be told. */
 export function cutOff(): WaymarkError {
   return new WaymarkError(
     'UNAVAILABLE',
@@ -118,7 +115,6 @@ export function cutOff(): WaymarkError {
   );
 }
 
-/** The connection ended by itself, and left something out. */
 export function notRun(): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',

@@ -25,7 +25,7 @@ import { type ClientSocket, cannotConnect, openSocket, whyNot } from './socket.t
 import { isPassing, type Transport } from './transport.ts';
 import { chunksOf, type ReadEvent, StartedRun, toInit } from './turn-stream.ts';
 
-/** Many turns over a WebSocket. One that is cut is taken up: a running turn by its events, the next ones on a new socket. */
+/** Many turns over a WebSocket. After a cut, a running turn continues over HTTP, the next ones on a new socket. */
 export function connect<Types extends AgentTypes>(
   transport: Transport,
   agent: string,
@@ -50,14 +50,14 @@ class SocketConnection<Types extends AgentTypes>
   readonly #output = Promise.withResolvers<Output>();
   readonly #place: ResumeCursor;
   readonly #answers = new PendingFrames();
-  // Ends what follows a turn over HTTP after a cut.
+  // Stops following a turn over HTTP.
   readonly #over = new AbortController();
   #line: ClientSocket | undefined;
   #wasOpen = false;
-  // After a cut, while the rest of a turn comes over HTTP.
+  // After a cut, while the rest of a turn arrives over HTTP.
   #takingUp = false;
   readonly #unsent: ClientFrame[] = [];
-  // Sent, and not begun as far as can be seen: sent again when the line is cut, under the same request ids.
+  // Sent, but not started as far as is known: sent again after a cut, under the same request ids.
   #unstarted: InputFrame[] = [];
   #detaching: DetachFrame | undefined;
   #startedId: string | undefined;
@@ -177,14 +177,13 @@ class SocketConnection<Types extends AgentTypes>
       onClose: (cause) => {
         if (line.ready) this.#cut();
         else if (this.#wasOpen) this.#openAgain(tries, cannotConnect(cause));
-        // A first line that cannot be opened is a mistake, and told at once.
+        // A first socket that cannot be opened is a mistake: report it at once.
         else void whyNot(this.#transport, this.#agent, cause).then((error) => this.#end(error));
       },
     });
     this.#line = line;
   }
 
-  // Unsent frames are not lost.
   #openAgain(tries: number, error: WaymarkError): void {
     const delay = this.#transport.reconnect.delayOf(tries);
     if (delay === undefined || !isPassing(error.status)) this.#end(error);
@@ -221,7 +220,7 @@ class SocketConnection<Types extends AgentTypes>
         this.#end(frame.output);
         return;
       default:
-        // A kind of frame that a later server may send says nothing here.
+        // Ignore the kinds of frames that a later server may send.
         frame satisfies never;
     }
   }
@@ -242,7 +241,7 @@ class SocketConnection<Types extends AgentTypes>
     return this.#unstarted.length > 0 || this.#detaching !== undefined;
   }
 
-  // The server joins what it has had already, by its request id.
+  // By its request id, the server joins what it has already received.
   async #sendAgain(): Promise<void> {
     const detaching = this.#detaching;
     this.#takingUp = true;

@@ -30,14 +30,13 @@ const optionNames: OptionNames<RemoteRunOptions> = {
   throwOnError: true,
 };
 
-/** The agent of that name on the server at the other end. */
 export function createRemoteAgent<Types extends AgentTypes>(
   transport: Transport,
   name: string,
   turnsOver: NonNullable<ClientOptions['transport']>,
 ): RemoteAgent<Types> {
   const stream = turnsOver === 'http' ? streamTurn : streamOverSocket;
-  // The query or body has those of the options that the route names.
+  // Sends only the options that the route names.
   const at = (
     operation: Operation,
     params: Readonly<Record<string, string>> = {},
@@ -52,7 +51,7 @@ export function createRemoteAgent<Types extends AgentTypes>(
   };
   const ask = <T>(...call: Parameters<typeof at>): Promise<T> => transport.json(at(...call));
 
-  // Where nothing is found the agent itself may be unknown, which is a mistake and no answer.
+  // If nothing is found, the agent itself may be unknown, which is an error.
   let known = false;
   const found = async <T>(answer: Promise<T | undefined>): Promise<T | undefined> => {
     const value = await answer;
@@ -67,9 +66,9 @@ export function createRemoteAgent<Types extends AgentTypes>(
   const describe: RemoteAgent['describe'] = (options) => ask('getAgent', {}, options);
 
   const operations: AgentOperations<ApiCallOptions, ApiInvokeOptions> = {
-    // A stream for single turns as well: only a stream tells the id by which a turn is stopped or found again.
     optionNames,
     toJsonSchema: toToolSchema,
+    // Streams single turns as well: only a stream tells the id by which a turn is stopped or found again.
     begin: (input, options, follow) => followed(stream(transport, name, input, options), follow),
     streamBidi: (options) => connect(transport, name, options),
 
@@ -118,7 +117,6 @@ export function createRemoteAgent<Types extends AgentTypes>(
   return { name, describe, ...createCalls(operations) } as RemoteAgent as RemoteAgent<Types>;
 }
 
-/** Passes the output on to `follow` as soon as it is there. */
 function followed(turn: BegunTurn, follow: ((output: Output) => void) | undefined): BegunTurn {
   if (follow === undefined) return turn;
   const output = turn.output.then((value) => {

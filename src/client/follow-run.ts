@@ -13,12 +13,12 @@ import {
   type Transport,
 } from './transport.ts';
 
-/** A run to follow, one that a first request starts or one whose id is known, and where its follower is. */
+/** A run to follow, started by a first request or known by its id, and the follower's position. */
 interface RunLine {
   readonly agent: string;
   readonly artifacts?: ArtifactForm;
   readonly start?: RemoteRequest;
-  /** By it the server knows the whole output, also what is not in the run's snapshot. */
+  /** Lets the server send the whole output, including what the run's snapshot does not contain. */
   readonly requestId?: string | undefined;
   readonly snapshotId?: string | undefined;
   readonly after?: string | undefined;
@@ -53,7 +53,7 @@ export async function* followRun(
       if (event.type === 'output' || event.type === 'error') return;
     }
     throwIfAborted(signal);
-    // A line that was quiet but held for long was a good one.
+    // A connection that was quiet but lasted counts as a success.
     if (transport.clock.now() - opened > steady) tries = 1;
     const delay = transport.reconnect.delayOf(tries);
     const { error, retryAfter = 0 } = failure;
@@ -96,7 +96,6 @@ interface Failure {
 /** The statuses of gateways that have lost the server. */
 const gatewayStatuses: ReadonlySet<number> = new Set([502, 504]);
 
-/** The events of one request, until it ends in whichever way. */
 async function* readLine(
   { fetch, clock, reconnect }: Transport,
   request: RemoteRequest,

@@ -74,7 +74,6 @@ const reconnectNames: OptionNames<ReconnectOptions> = {
   idleTimeout: true,
 };
 
-/** Refuses options that do not exist, and a client without a server. */
 export function checkClientOptions(options: ClientOptions): void {
   checkNames(options, optionNames, 'createClient()');
   if (options.reconnect) {

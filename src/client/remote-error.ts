@@ -1,16 +1,15 @@
 import { isStatus, isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
 
-/** Converts an error body to an error. */
 export function fromErrorBody(body: unknown): WaymarkError | undefined {
   if (typeof body !== 'object' || body === null) return undefined;
   const { status, message, details } = body as Readonly<Record<string, unknown>>;
   if (!isStatus(status) || typeof message !== 'string') return undefined;
-  // It was JSON a moment ago, so what it holds is JSON.
+  // The body was parsed from JSON, so `details` is JSON.
   return new WaymarkError(status, message, { details: details as Json | undefined });
 }
 
-/** The error of a response that is not ok; for one that is not ours (a proxy's, say), with a status derived from HTTP's. */
+/** The error of a response that is not ok. If it is not ours (a proxy's, say), its status follows from HTTP's. */
 export async function responseError(response: Response): Promise<WaymarkError> {
   const text = await response.text().catch(() => '');
   let body: unknown;
@@ -22,7 +21,7 @@ export async function responseError(response: Response): Promise<WaymarkError> {
   return fromErrorBody(body) ?? foreignResponse(response, statusOf(response.status));
 }
 
-// Answers of something else than a Waymark server.
+// Errors that no Waymark server sent.
 const foreign = new WeakSet<object>();
 
 /** The error of a response that no Waymark server sends, such as the page of another site or the answer of a proxy. */

@@ -17,10 +17,7 @@ function newRequestId(): string {
   return autoPrefix + randomBytes(new Uint8Array(16)).join('.');
 }
 
-/**
- * Whether the server would know an input that is sent again. Asked only when an answer was lost, and again while the server
- * cannot be reached.
- */
+/** Whether the server would recognize an input that is sent again. Asked only after an answer was lost. */
 export async function knowsRequests(
   transport: Transport,
   agent: string,

@@ -6,7 +6,7 @@ import type { Input } from '../protocol/turn.ts';
 import { identified } from './request-id.ts';
 import { maxTries, retried, type Transport } from './transport.ts';
 
-/** Asks the server to stop a run, again if need be: a stop must stop. `undefined` for an unknown id. */
+/** Asks the server to stop a run, and retries while it cannot be reached. `undefined` for an unknown id. */
 export async function abortRun(
   transport: Transport,
   params: { readonly agent: string; readonly snapshot: string },
@@ -18,7 +18,7 @@ export async function abortRun(
 
 /** How a caller's signal reaches a turn that runs on a server. */
 export interface TurnStop {
-  /** Aborts when there is no way left but to cut the line. */
+  /** Aborts when the only way left is to cut the connection. */
   readonly cut: AbortSignal;
   /** To be called with the reserved id when the turn has started; without one it cannot be stopped by id. */
   started(snapshotId: string | undefined): void;

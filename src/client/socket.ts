@@ -4,7 +4,7 @@ import type { Init } from '../protocol/turn.ts';
 import type { WebSocketLike } from './options.ts';
 import { createIdleTimeout, type RemoteRequest, type Transport } from './transport.ts';
 
-/** One WebSocket of a connection; a connection whose line is cut may open another. */
+/** One WebSocket of a connection, which may open another after a cut. */
 export interface ClientSocket {
   /** Whether the server has let this line in; before, nothing may be sent. */
   readonly ready: boolean;
@@ -22,7 +22,6 @@ export interface SocketHandlers {
 
 const initRef = 'init';
 
-/** Opens a WebSocket and says where to start. */
 export function openSocket(
   transport: Transport,
   { agent, query }: { readonly agent: string } & Pick<RemoteRequest, 'query'>,
@@ -82,7 +81,6 @@ export function openSocket(
   };
 }
 
-/** Why a line could not be opened. */
 export function cannotConnect(cause: unknown): WaymarkError {
   return isWaymarkError(cause)
     ? cause

@@ -7,7 +7,6 @@ export interface SseMessage {
   readonly id?: string;
 }
 
-/** Takes an SSE stream piece by piece, wherever the pieces were cut. */
 export interface SseParser {
   /** The events that this piece completes. */
   push(bytes: Uint8Array): readonly SseMessage[];

@@ -6,7 +6,6 @@ import { type Operation, routes } from '../protocol/routes.ts';
 import type { ClientOptions, WebSocketLike } from './options.ts';
 import { foreignResponse, isNotFound, responseError } from './remote-error.ts';
 
-/** One request of the native dialect. */
 export interface RemoteRequest {
   readonly operation: Operation;
   /** Values of the path's `:name` parts. */
@@ -17,7 +16,6 @@ export interface RemoteRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The line to one server. */
 export interface Transport {
   readonly clock: Clock;
   readonly reconnect: Reconnect;
@@ -172,7 +170,6 @@ function traceHeaders(): Readonly<Record<string, string>> {
   return tracestate ? { traceparent, tracestate } : { traceparent };
 }
 
-/** When to try again, and when to give up. */
 interface Reconnect {
   /** Milliseconds of silence after which a stream counts as dropped. */
   readonly idleTimeout: number;
@@ -212,7 +209,7 @@ export function isPassing(status: Status): boolean {
 /** How often something is sent whose answer was lost. */
 export const maxTries = 4;
 
-/** Does something on the server, again while it cannot be reached. */
+/** Retries `work` while the server cannot be reached. */
 export async function retried<T>(
   { reconnect, clock }: Transport,
   signal: AbortSignal | undefined,
@@ -231,11 +228,9 @@ export async function retried<T>(
   }
 }
 
-/** Watches a line on which something should come now and then, if only a sign of life. */
 interface IdleTimeout {
-  /** Something came. */
+  /** Notes that data arrived. */
   heard(): void;
-  /** Stops watching. */
   end(): void;
 }
 

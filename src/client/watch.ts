@@ -8,7 +8,6 @@ import type { Transport } from './transport.ts';
 
 const pollDelays = { baseMs: 250, maxMs: 5_000 };
 
-/** A snapshot of an agent on a server. */
 export interface RemoteSnapshot {
   readonly agent: string;
   readonly snapshotId: string;

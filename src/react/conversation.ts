@@ -29,14 +29,14 @@ export type Facts<Types extends AgentTypes> = Omit<
   | 'interrupts'
 >;
 
-/** A conversation as it is known here: what is saved, what runs on top of it, and the view of both. Does no I/O. */
+/** The saved part of a conversation, the turn that runs on top of it, and the view of both. Does no I/O. */
 export class Conversation<Types extends AgentTypes> {
   sessionData: SessionData<Types>;
-  /** Whether that is the session's head, as far as it is known here. */
+  /** Whether `sessionData` is the session's head, as far as is known. */
   atHead = true;
   #live: LiveTurn | undefined;
   #sessionId: string | undefined;
-  // As the running turn has changed them so far.
+  // Including the changes of the running turn so far.
   #custom: Types['custom'] | undefined;
   #artifacts: readonly Artifact[];
   #subAgents = new SubAgents();
@@ -62,7 +62,7 @@ export class Conversation<Types extends AgentTypes> {
     return this.#view;
   }
 
-  /** The messages that are not saved: what was sent, and what came of it. */
+  /** The messages that are not saved: the input, and the answer to it. */
   get unsaved(): readonly Message[] {
     return this.#live?.messages ?? [];
   }
@@ -71,7 +71,7 @@ export class Conversation<Types extends AgentTypes> {
     this.#facts = { ...this.#facts, ...change };
   }
 
-  /** Goes to something saved; what ran on top of what was there before is dropped. */
+  /** Shows something saved, and drops the turn that ran on top of the previous one. */
   settle(
     sessionData: SessionData<Types>,
     { atHead = true }: { readonly atHead?: boolean } = {},
@@ -82,7 +82,7 @@ export class Conversation<Types extends AgentTypes> {
     this.atHead = atHead;
     this.#sessionId = sessionData.sessionId;
     this.#live = undefined;
-    // Then it still has the answers that were given so far.
+    // If so, keep the answers that were given so far.
     if (!isReadAgain) this.#interrupts = interruptsAtEnd(sessionData.messages);
     this.#revert();
   }
@@ -93,13 +93,11 @@ export class Conversation<Types extends AgentTypes> {
     this.sessionData = { ...this.sessionData, messages: [...earlier, ...messages], from };
   }
 
-  /** Goes to another session, or to none. */
   leave(sessionId: string | undefined): void {
     this.#facts = emptyView();
     this.settle(sessionDataOf({ sessionId: sessionId }));
   }
 
-  /** A turn is about to run. */
   begin(sent: readonly Message[]): void {
     this.#live = new LiveTurn(sent);
     this.#revert();
@@ -149,7 +147,7 @@ export class Conversation<Types extends AgentTypes> {
       this.set({ phase: 'running', running: this.#facts.running ?? turnStart.snapshotId });
     }
     if (modelChunk) {
-      // The agent speaks again: those it had asked have answered.
+      // The agent continues, so the sub-agents that it called have answered.
       if (modelChunk.role !== 'tool') this.#subAgents = new SubAgents();
       this.#live.add(modelChunk);
     }
@@ -191,7 +189,6 @@ export class Conversation<Types extends AgentTypes> {
     this.set({ takeovers: this.#facts.takeovers + 1 });
   }
 
-  /** Notes the interrupts with the answers that they have so far. */
   setInterrupts(interrupts: readonly WaitingInterrupt[]): void {
     this.#interrupts = interrupts;
   }

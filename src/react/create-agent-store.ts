@@ -42,7 +42,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
   readonly actions: AgentActions<Types>;
   readonly initialView: AgentView<Types>;
   readonly #flowContext: FlowContext<Types>;
-  // The current flow; aborted when another takes its place.
+  // Aborted when another flow replaces it.
   #flow = new AbortController();
   #loaded: Promise<void> = Promise.resolve();
   // Whether the shown state must be read again before it can be relied on.
@@ -135,7 +135,6 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     return this.#flow.signal;
   }
 
-  // The session as it is now, and what runs in it.
   #load(sessionId: string): Promise<void> {
     const flow = this.#newFlow();
     change(this.#flowContext, { phase: 'loading', error: undefined });
@@ -150,7 +149,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     const session = await readSession(this.agent, sessionId, { ...page, signal: flow });
     if (flow.aborted) return;
     this.#stale = false;
-    // An id that is unknown there becomes a session with the first turn.
+    // A session with an unknown id begins with the first turn.
     conversation.settle(
       session
         ? sessionDataOfSession(session, conversation.sessionData)

@@ -8,7 +8,7 @@ import type { StoreAgent } from './session-data.ts';
 import type { TimelineSync } from './timeline-sync.ts';
 import type { AgentView } from './view.ts';
 
-/** A value that is read at any time and announced not more often than its readers can use. */
+/** A value that can be read at any time, and is announced at a limited rate. */
 export interface Publisher<T> {
   /** The value that was announced last. */
   get(): T;
@@ -64,7 +64,6 @@ export interface FlowContext<Types extends AgentTypes> {
   readonly page: MessageOptions;
 }
 
-/** Changes the view at once. */
 export function change<Types extends AgentTypes>(
   { conversation, publisher }: FlowContext<Types>,
   facts: Partial<Facts<Types>>,
@@ -88,7 +87,7 @@ export async function attempt<Types extends AgentTypes>(
   }
 }
 
-/** Shows what went wrong, and that nothing runs any more. */
+/** Shows an error, and that nothing runs any more. */
 export function showFailure<Types extends AgentTypes>(
   { conversation, publisher }: FlowContext<Types>,
   error: unknown,

@@ -13,7 +13,6 @@ export type GivenAnswers =
   | readonly InterruptAnswer[]
   | ((request: WaitingInterrupt) => InterruptAnswer);
 
-/** The given answers as a list. */
 export function answersTo(
   interrupts: readonly WaitingInterrupt[],
   given: GivenAnswers,

@@ -120,7 +120,6 @@ interface SubAgentChunk {
   readonly status?: unknown;
 }
 
-/** The sub-agents of a running turn, as far as their chunks tell. */
 export class SubAgents {
   /** A new list whenever one of them has said something; the views of the others stay the objects they were. */
   views = none;
@@ -138,7 +137,7 @@ export class SubAgents {
       ref: agentRef,
       messages: messages.of(live.messages, atWork),
       text: textOf(live.answer),
-      // It came over the wire, or could.
+      // Statuses are JSON: they can be sent to clients.
       status: (status as Json | undefined) ?? views[at]?.status,
     });
   }

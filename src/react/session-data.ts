@@ -31,7 +31,7 @@ export interface SessionData<Types extends AgentTypes = WireTypes> {
   readonly state?: StateOf<Types>;
 }
 
-/** A snapshot, or nothing saved yet, as where a conversation stands. What says the same as `before` stays the same object. */
+/** The saved part of a conversation at a snapshot, if there is one. Values equal to those of `before` stay the same objects. */
 export function sessionDataOf<Types extends AgentTypes>(
   {
     sessionId,
@@ -56,7 +56,7 @@ export function sessionDataOf<Types extends AgentTypes>(
   };
 }
 
-/** A session as where a conversation stands: at its head. */
+/** The saved part of a conversation at the head of a session. */
 export function sessionDataOfSession<Types extends AgentTypes>(
   { headId, ...session }: Pick<SessionOf<Types>, 'sessionId' | 'headId' | 'state' | 'messageRange'>,
   before?: SessionData<Types>,
@@ -64,9 +64,7 @@ export function sessionDataOfSession<Types extends AgentTypes>(
   return sessionDataOf({ ...session, snapshotId: headId }, before);
 }
 
-/**
- * The saved part after a turn. Of a long conversation only the difference is fetched; where that cannot be had, all of it.
- */
+/** The saved part after a turn. Fetches only the difference if possible, because conversations can be long. */
 export async function addTurn<Types extends AgentTypes>(
   agent: StoreAgent<Types>,
   before: SessionData<Types>,
@@ -161,7 +159,6 @@ export function snapshotBefore(messages: readonly Message[], index: number): str
   return undefined;
 }
 
-/** The fields of a session that a store needs. */
 export type ReadSession<Types extends AgentTypes> = Pick<
   SessionOf<Types>,
   'sessionId' | 'headId' | 'title' | 'running' | 'state' | 'messageRange'

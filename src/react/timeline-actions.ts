@@ -6,13 +6,11 @@ import type { AgentActions } from './agent-store.ts';
 import { attempt, change, type FlowContext } from './flow-context.ts';
 import { type StoreAgent, sessionDataOf } from './session-data.ts';
 
-/** The part of the actions that is about the past. */
 export type TimelineActions<Types extends AgentTypes> = Pick<
   AgentActions<Types>,
   'restore' | 'fork' | 'label' | 'view' | 'loadTimeline' | 'loadEarlierSnapshots'
 >;
 
-/** The actions on the past of a conversation. */
 export function createTimelineActions<Types extends AgentTypes>(
   flowContext: FlowContext<Types>,
   load: AgentActions<Types>['load'],
@@ -65,7 +63,6 @@ export function createTimelineActions<Types extends AgentTypes>(
   };
 }
 
-/** A snapshot that must be there. */
 export async function readSnapshot<Types extends AgentTypes>(
   agent: StoreAgent<Types>,
   snapshotId: string,

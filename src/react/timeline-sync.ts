@@ -12,17 +12,17 @@ function sameAs<T>(before: T | undefined, now: T): T {
 /** Which part of a timeline to read again: all of it, or the end, to which a turn adds. */
 type What = 'all' | 'end';
 
-/** The end of the timeline of a session, or all of it, and what is being done to bring it up to date. */
+/** The loaded part of a session's timeline, and the state of its refresh. */
 interface Kept<Types extends AgentTypes> {
   readonly sessionId: string;
   /** By index ascending. */
   items: readonly SnapshotOf<Types>[];
-  /** Leads to those before the first of them. */
+  /** The cursor for the snapshots before the first one. */
   earlier?: string | undefined;
   refreshing?: Promise<void> | undefined;
-  /** The part that has to be read again after that. */
+  /** The part to read again after the current refresh. */
   next?: What | undefined;
-  /** Whether the snapshots before the first one have to be read. */
+  /** Whether to read the snapshots before the first one. */
   wantsEarlier?: boolean;
 }
 
@@ -59,7 +59,6 @@ export class TimelineSync<Types extends AgentTypes> {
     this.#refresh(this.#keep(sessionId), what).catch(() => {});
   }
 
-  /** Reads the snapshots before those that are there. */
   async readEarlier(sessionId: string | undefined): Promise<void> {
     if (sessionId !== undefined && this.#kept?.sessionId === sessionId) {
       await this.#refresh(this.#kept, 'earlier');

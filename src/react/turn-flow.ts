@@ -6,12 +6,10 @@ import type { Input, Reset } from '../protocol/turn.ts';
 import { type FlowContext, showFailure } from './flow-context.ts';
 import { addTurn, type SessionData, sessionDataOf } from './session-data.ts';
 
-/** A turn to be run. */
 export interface OwnTurn<Types extends AgentTypes> {
   readonly input: Input;
   /** Where it starts, and its tools. */
   readonly init: ApiInvokeOptions<Types> & RequestOptions;
-  /** The messages to show as sent. */
   readonly sent: readonly Message[];
   readonly stop: AbortSignal;
 }

@@ -82,7 +82,6 @@ export interface AgentView<Types extends AgentTypes = WireTypes> {
   readonly past: SnapshotOf<Types> | undefined;
 }
 
-/** A view of nothing yet. */
 export function emptyView<Types extends AgentTypes>(
   change: Partial<AgentView<Types>> = {},
 ): AgentView<Types> {
