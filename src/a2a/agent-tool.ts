@@ -48,7 +48,6 @@ export function a2aAgentTool(url: string | URL, options: A2aAgentToolOptions): T
   }) as Tool;
 }
 
-/** The reply to a message: a task, or the answer itself. */
 type Sent = { readonly taskId: string } | { readonly message: RemoteMessage };
 
 const isExhausted = (error: unknown): boolean =>
@@ -58,13 +57,11 @@ const isTooLate = (error: unknown): boolean =>
 
 const pollDelays = { baseMs: 500, maxMs: 5_000 };
 
-/** One call of the tool. */
 class RemoteCall {
   readonly #agent: A2aClient;
   readonly #options: ResolvedOptions;
   readonly #context: ToolContext;
   readonly #deadline: number;
-  /** The task of this call, as soon as it is known. */
   #taskId: string | undefined;
 
   constructor(agent: A2aClient, options: ResolvedOptions, context: ToolContext, deadline: number) {

@@ -24,7 +24,6 @@ const codes: Readonly<Record<number, 'NOT_FOUND' | 'INVALID_ARGUMENT' | 'UNIMPLE
 
 const longest = 400;
 
-/** The refusal of a remote agent. */
 function fromRpcError(
   name: string,
   { code, message }: { readonly code: number; readonly message: string },
@@ -35,7 +34,6 @@ function fromRpcError(
   );
 }
 
-/** A remote agent that cannot be reached, or that answers with something else. */
 function unreachable(name: string, why: string, cause?: unknown): WaymarkError {
   return new WaymarkError('UNAVAILABLE', `The remote agent "${name}" ${why}`, {
     ...(cause !== undefined && { cause }),
@@ -48,7 +46,6 @@ export function isPassing(error: unknown): boolean {
   return isWaymarkError(error) && error.status === 'UNAVAILABLE';
 }
 
-/** A message to a remote agent. */
 export interface OutgoingMessage {
   /** Identifies the message: a remote agent that knows it does not act twice. */
   readonly messageId: string;
@@ -61,12 +58,10 @@ export interface OutgoingMessage {
 const maxCardBytes = 1_048_576;
 const cardPath = '.well-known/agent-card.json';
 
-/** The calls of a remote agent that a tool needs. */
 export class A2aClient {
   readonly #options: ResolvedOptions;
   readonly #url: string;
   readonly #isModern: boolean;
-  /** Whether the agent streams its tasks. */
   readonly streaming: boolean;
 
   /** Uses JSON-RPC, 1.0 before 0.3, on the host that the card comes from. */
@@ -111,7 +106,6 @@ export class A2aClient {
     return this.#check(remoteTask, await this.#call(['GetTask', 'tasks/get'], { id }, signal));
   }
 
-  /** Follows a task until its stream ends. */
   async follow(id: string, signal: AbortSignal, stream: TaskStream): Promise<void> {
     const accept = 'text/event-stream';
     const response = await this.#post(
@@ -165,7 +159,6 @@ export class A2aClient {
   }
 }
 
-/** The name of a method in 1.0, and in 0.3. */
 type Method = readonly [modern: string, legacy: string];
 
 async function request(
@@ -212,7 +205,7 @@ function check<Schema extends v.GenericSchema>(
   throw unreachable(name, 'answered with something that is not A2A.');
 }
 
-/** The best interface of a card, with the version of its protocol. */
+/** The JSON-RPC interface of a card: of 1.0, else of 0.3. */
 function interfaceOf(
   card: AgentCard,
   name: string,
@@ -246,7 +239,6 @@ function legacySendParams({ text, data, ...message }: OutgoingMessage): object {
   };
 }
 
-/** The text that an event adds to the answer. */
 function textIn(data: string): string {
   try {
     const { result } = v.parse(rpcResponse, JSON.parse(data));

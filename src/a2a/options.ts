@@ -27,7 +27,6 @@ export interface A2aAgentToolOptions {
   readonly clock?: Clock;
 }
 
-/** The options with their defaults. */
 export type ResolvedOptions = Required<Omit<A2aAgentToolOptions, 'endpoint'>> &
   Pick<A2aAgentToolOptions, 'endpoint'> & { readonly url: URL };
 

@@ -54,7 +54,6 @@ export class TaskStream {
     this.#cancel ??= after(clock, joinMs, () => this.flush());
   }
 
-  /** Passes on the text that has not been passed on yet. */
   flush(): void {
     this.#cancel?.();
     this.#cancel = undefined;

@@ -37,7 +37,6 @@ function partsOf({ artifacts, status, history }: RemoteTask): readonly RemotePar
   return status.message?.parts ?? last?.parts ?? [];
 }
 
-/** The error of a task that came to nothing. */
 export function failureOf(name: string, task: RemoteTask): WaymarkError {
   const state = stateOf(task);
   const text = textOf(task.status.message?.parts ?? []).slice(0, 400);

@@ -72,7 +72,6 @@ async function outputOf(
   return output;
 }
 
-/** Refuses structured content that does not fit the schema that the server has given. */
 async function checkOutput(
   { definition, outputSchema, about }: ServerToolCall,
   result: CallToolResult,

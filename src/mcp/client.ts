@@ -10,7 +10,6 @@ export function loadSdk(): Promise<Sdk> {
   return orExplain(import('@modelcontextprotocol/client'));
 }
 
-/** Its part for servers that run as processes. */
 export function loadStdio(): Promise<Stdio> {
   return orExplain(import('@modelcontextprotocol/client/stdio'));
 }
@@ -30,7 +29,6 @@ async function orExplain<T>(loading: Promise<T>): Promise<T> {
 // Some servers from before 2026 never answer the probe.
 const probeTimeoutMs = 10_000;
 
-/** Messages that a server sends without being asked. */
 export interface ClientEvents {
   onToolsChanged(): void;
   onQuestion(params: ElicitRequest['params']): Promise<ElicitResult>;

@@ -12,7 +12,6 @@ import type { McpServer } from './options.ts';
 import { LegacyQuestions } from './questions.ts';
 import { defaultMaxMessageBytes, type OpenTransport, openTransport } from './transport.ts';
 
-/** A connected client. */
 export interface OpenClient {
   /** Asks the server something. Errors name what it was: `the call to "search"`. */
   ask<T>(
@@ -24,7 +23,6 @@ export interface OpenClient {
   readonly isLegacy: boolean;
   /** The questions of a server of 2025 during calls. */
   readonly questions: LegacyQuestions;
-  /** Limits the lists of tools that the server sends. */
   readonly toolLimit: ToolLimit;
 }
 
@@ -65,12 +63,10 @@ export class McpConnection {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** Whether something is asked of the server now. */
   get isInUse(): boolean {
     return this.#uses > 0;
   }
 
-  /** Whether it is connected now, and why it last was not. */
   status(): Omit<ToolSourceStatus, 'tools'> {
     const lastError = this.#lastFailure && { lastError: this.#lastFailure };
     if (this.#end) return { state: 'connected', ...lastError };
@@ -241,7 +237,7 @@ export class McpConnection {
   }
 }
 
-/** How one connection ends: by whom, and why. */
+/** The end of one connection, and its cause. */
 class Life {
   readonly #server: string;
   readonly #maxBytes: number;

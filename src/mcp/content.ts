@@ -32,7 +32,6 @@ export function fromToolResult(result: CallToolResult, tool: string): ToolResult
   return { output: texts.length === 0 && others.length > 0 ? null : text, content: others };
 }
 
-/** Content that is not text, as a part. */
 function toPart(block: Exclude<ContentBlock, { type: 'text' }>): JsonObject {
   switch (block.type) {
     case 'image':
@@ -61,7 +60,7 @@ function embedded(
   if (mimeType !== undefined && /^(image|audio|video)\/|^application\/pdf$/.test(mimeType)) {
     return media(mimeType, resource.blob);
   }
-  // A model cannot read it. What it is, it should know.
+  // A model cannot read it, but should know what it is.
   const bytes = Math.floor((resource.blob.length * 3) / 4);
   return { data: { resource: defined({ uri, mimeType, bytes }) } };
 }
@@ -70,7 +69,6 @@ function media(contentType: string, base64: string): JsonObject {
   return { media: { url: `data:${contentType};base64,${base64}`, contentType } };
 }
 
-/** The content of a resource of a server, as parts of a message. */
 export async function readContent(
   client: Client,
   uri: string,
@@ -82,7 +80,6 @@ export async function readContent(
   );
 }
 
-/** The messages of a prompt of a server. */
 export function toMessages(messages: readonly PromptMessage[]): readonly Message[] {
   return messages.map(({ role, content }) => ({
     role: role === 'assistant' ? 'model' : 'user',
@@ -92,6 +89,6 @@ export function toMessages(messages: readonly PromptMessage[]): readonly Message
 
 function messagePart(block: ContentBlock): Part {
   if (block.type === 'text') return { text: block.text };
-  // A part with media or data: what tools give back is also what messages hold.
+  // Parts with media or data have the same shape in tool results and in messages.
   return toPart(block) as unknown as Part;
 }

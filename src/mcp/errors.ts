@@ -1,7 +1,6 @@
 import { abortError } from '../core/async/signal.ts';
 import { isWaymarkError, messageOf, type Status, WaymarkError } from '../core/error.ts';
 
-/** The operation that failed. */
 export interface FailedCall {
   readonly server: string;
   /** `the call to "search"`, as it reads in a sentence. */

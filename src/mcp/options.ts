@@ -101,7 +101,6 @@ const urlNames: OptionNames<McpUrl> = {
   fetch: true,
 };
 
-/** Refuses a name or options that cannot work. */
 export function checkMcpOptions(name: string, options: McpServer): void {
   const what = `MCP server "${name}"`;
   if (!/^[A-Za-z][\w-]{0,31}$/.test(name)) {

@@ -9,7 +9,6 @@ import { isJsonObject, type Json, type JsonObject, toJson } from '../core/json/j
 import { parse } from '../core/schema/schema.ts';
 import { untrustedSchema } from '../core/schema/untrusted-schema.ts';
 
-/** A question of a server to the user: what it says, and the schema of the answer. */
 export interface Question {
   readonly message: string;
   readonly schema: JsonObject;
@@ -32,7 +31,6 @@ export interface Elicitation {
   readonly taskId?: string;
 }
 
-/** The data of the interrupt that asks a question. */
 export function interruptData(question: Question, elicitation: Elicitation): Json {
   const { message, schema } = question;
   return toJson({ message, schema, elicitation }, 'A question of an MCP server');
@@ -141,7 +139,6 @@ export class LegacyQuestions {
     this.#retire = events.retire;
   }
 
-  /** Makes a call. */
   async during<T>(call: AskedCall, fn: () => Promise<T>): Promise<T> {
     this.#calls.set(call, 0);
     try {

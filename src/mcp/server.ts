@@ -45,7 +45,6 @@ export class Server {
     }
   }
 
-  /** The content of a resource. */
   async read(uri: string, signal: AbortSignal): Promise<Part[]> {
     const { timeout = 60_000 } = this.#options;
     return await this.#connection.withClient(signal, (open) =>
@@ -55,7 +54,6 @@ export class Server {
     );
   }
 
-  /** The messages of a prompt. */
   async prompt(name: string, input: Readonly<Record<string, string>>): Promise<readonly Message[]> {
     const { timeout = 60_000 } = this.#options;
     const params = { name, arguments: { ...input } };
@@ -66,12 +64,10 @@ export class Server {
     );
   }
 
-  /** Its connection, and its tools as they were last listed. */
   status(): ToolSourceStatus {
     return { ...this.#connection.status(), tools: this.#known?.map(({ tool }) => tool) };
   }
 
-  /** Whether something is asked of the server now. */
   get isInUse(): boolean {
     return this.#connection.isInUse;
   }

@@ -13,7 +13,6 @@ import { isLostRun, type ToolContext } from '../generate/tool/tool-context.ts';
 import { loadSdk } from './client.ts';
 import type { McpConnection, OpenClient } from './connection.ts';
 
-/** A server, as the calls of its tools need it. */
 export interface ToolServer {
   readonly server: string;
   readonly connection: McpConnection;
@@ -25,7 +24,6 @@ export interface ToolServer {
   onUnknownTool(): void;
 }
 
-/** One call of a tool of a server. */
 export interface ServerToolCall {
   readonly definition: McpTool;
   /** The schema of its structured content. */
@@ -190,7 +188,6 @@ export class FollowedTask {
     return whole;
   }
 
-  /** Shows what the server says about a working task. */
   #show({ statusMessage }: TaskState, before: string | undefined): string | undefined {
     if (typeof statusMessage !== 'string' || statusMessage === before) return before;
     void this.#context.stream({ message: statusMessage });

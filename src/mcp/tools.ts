@@ -80,7 +80,6 @@ export async function listTools(
   return { tools: result.tools, ttlMs: typeof ttlMs === 'number' ? ttlMs : undefined };
 }
 
-/** How the tools of a server are named. */
 export interface ToolNaming {
   readonly server: string;
   readonly prefix: string;

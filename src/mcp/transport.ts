@@ -3,7 +3,6 @@ import { boundResponse } from '../core/bound-response.ts';
 import { loadSdk, loadStdio } from './client.ts';
 import type { McpCommand, McpServer, McpUrl } from './options.ts';
 
-/** A transport to a server, and what is known about the process behind it. */
 export interface OpenTransport {
   readonly transport: Transport;
   /** The last text that the process wrote to its standard error. */

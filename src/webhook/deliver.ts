@@ -14,13 +14,10 @@ import { loadNetwork } from './network.ts';
 import type { Webhook, WebhookOptions } from './options.ts';
 import { receiverSecrets, signWebhook } from './sign.ts';
 
-/** The part of a run that a delivery needs. */
 interface DeliveryRun {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** The owner that the webhook is sent for. */
   readonly owner: string | undefined;
-  /** Bounds the open requests of this process. */
   readonly slots: DeliverySlots;
   /** Does something once per run, also when another process continues the run. */
   step<Value>(key: string, fn: () => Promise<Value>): Promise<DatesAsText<Value>>;
@@ -78,7 +75,6 @@ function failed(
   );
 }
 
-/** One request. */
 interface PostRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;

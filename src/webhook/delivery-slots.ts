@@ -3,7 +3,6 @@ import { throwIfAborted } from '../core/async/signal.ts';
 /** Open requests of one process: in all, for one owner, and to one host. */
 const most = { all: 64, owner: 16, host: 8 };
 
-/** Who a delivery is for, and where it goes. */
 interface Delivery {
   readonly owner: string | undefined;
   readonly host: string;

@@ -3,7 +3,6 @@ import { raceSignal } from '../core/async/signal.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import { loadNetwork, type Network } from './network.ts';
 
-/** Which addresses requests may go to. */
 export interface DestinationRules {
   /** Also allows `http` and `https` to this machine, for development and tests. @default false */
   readonly allowLoopback?: boolean | undefined;
@@ -124,7 +123,6 @@ const reserved6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48
 
 const loopback = ['127.0.0.0/8', '::1/128'];
 
-/** Where an address leads. */
 type AddressKind = 'public' | 'loopback' | 'private';
 
 /** Tells public addresses from those that only this machine or its network can reach. Everything unknown is private. */

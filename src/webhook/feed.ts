@@ -11,18 +11,14 @@ import { deliver } from './deliver.ts';
 import type { DeliverySlots } from './delivery-slots.ts';
 import type { Webhook, WebhookOptions } from './options.ts';
 
-/** Who a feed works for. */
 interface FeedRun {
-  /** The owner. */
   readonly owner: string | undefined;
-  /** Aborts when the feed is stopped. */
   readonly signal: AbortSignal;
 }
 
-/** Tells what has to be sent. Called again from the start when another process continues the feed: events must have the same ids. */
+/** Yields the webhooks to send. Called again from the start when another process continues the feed: events must have the same ids. */
 export type FeedSource = (data: Json, run: FeedRun) => AsyncIterable<Webhook>;
 
-/** Webhooks that follow something. */
 export interface WebhookFeed {
   /** The agent that delivers them. Each feed is a session of it, with the feed's id. */
   readonly agent: Agent;

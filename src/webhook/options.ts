@@ -26,7 +26,6 @@ const optionNames: OptionNames<WebhookOptions> = {
   timeout: true,
 };
 
-/** The options with their defaults, checked. */
 export function resolveWebhookOptions(options: WebhookOptions): Required<WebhookOptions> {
   checkOptions(options, optionNames, '`webhooks` of waymark()');
   const { secret, allowLoopback = false, attempts = 10, timeout = 10_000 } = options;

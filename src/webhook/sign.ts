@@ -4,7 +4,6 @@ import { hmacSha256, timingSafeEqual } from '../core/platform.ts';
 /** A secret: `whsec_` and 24 to 64 random bytes as Base64. Several: for rotation. */
 type WebhookSecret = string | readonly string[];
 
-/** The content that a signature covers. */
 interface SignedContent {
   /** The same for every attempt to deliver an event. Receivers ignore an id that they have seen. */
   readonly id: string;
@@ -70,10 +69,8 @@ export function verifyWebhook(
   return { id, timestamp };
 }
 
-/** A receiver of webhooks. */
 export interface Receiver {
   readonly url: string;
-  /** The owner that the webhooks are sent for. */
   readonly owner?: string | undefined;
 }
 

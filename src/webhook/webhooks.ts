@@ -34,7 +34,7 @@ export interface Webhooks {
 
 type DefineFeed = (name: string, source: FeedSource) => WebhookFeed;
 
-/** What only this package may do with the webhooks of an app. */
+/** Makes {@link defineFeed} available to this package only. */
 const feeds = new WeakMap<Webhooks, DefineFeed>();
 
 /** Declares webhooks that follow something; once per name and app. */
