@@ -69,7 +69,6 @@ export type OptionValues<Specs extends OptionSpecs> = {
     : ValueOf<Specs[Name]>;
 };
 
-/** Options of every command. */
 export const commonOptions = {
   help: flag('Show this help', { short: 'h' }),
   debug: flag('Show the stack trace of errors'),
@@ -85,7 +84,6 @@ export interface AnyCall {
   readonly terminal: Terminal;
 }
 
-/** The arguments of one command, parsed. */
 export interface CommandCall<Specs extends OptionSpecs> extends AnyCall {
   readonly options: OptionValues<Specs & typeof commonOptions>;
 }
@@ -129,7 +127,6 @@ export interface Declaration<
   run(call: CommandCall<Specs & More> & Opened): Promise<Outcome>;
 }
 
-/** One command of the command line. */
 export interface Command extends CommandInfo {
   readonly usage: string;
   readonly options: OptionSpecs;
@@ -137,7 +134,6 @@ export interface Command extends CommandInfo {
   run(call: AnyCall): Promise<number | undefined>;
 }
 
-/** Declares a command. */
 export function defineCommand<const Specs extends OptionSpecs = Record<never, never>>(
   command: Declaration<Specs>,
 ): Command {

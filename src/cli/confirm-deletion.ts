@@ -4,7 +4,6 @@ import { flag, type OptionSpecs, type OptionValues } from './command.ts';
 import { UsageError } from './parse-arguments.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Options of every command that deletes. */
 export const deletionOptions = {
   'dry-run': flag('Show what would be deleted, and delete nothing'),
   yes: flag('Delete without asking; required without a terminal', {

@@ -34,7 +34,6 @@ const byStatus: Partial<Record<Status, number>> = {
   CANCELLED: exitCode.interrupted,
 };
 
-/** The exit code of an error. */
 export function exitCodeOf(error: unknown): number {
   return (isWaymarkError(error) && byStatus[error.status]) || exitCode.failed;
 }

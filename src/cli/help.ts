@@ -5,7 +5,6 @@ import type { Style } from './terminal.ts';
 /** The commands in the order and groups of `--help`. */
 export type CommandGroups = readonly (readonly [title: string, commands: readonly Command[]])[];
 
-/** The help of the whole command line. */
 export function generalHelp(groups: CommandGroups, style: Style): string {
   const names = groups.flatMap(([, commands]) => commands.map(({ name }) => name));
   const width = Math.max(...names.map((name) => name.length));
@@ -30,7 +29,6 @@ function exitCodeLines(): string {
     .join('\n');
 }
 
-/** The help of one command. */
 export function commandHelp(command: Command, style: Style): string {
   const { name, summary, usage, about, examples = [], options } = command;
   return [

@@ -10,7 +10,6 @@ export function packageRoot(): string {
   return folder;
 }
 
-/** The version of this package. */
 export function version(): string {
   const manifest = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
   return String(manifest.version ?? '');

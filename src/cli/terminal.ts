@@ -1,9 +1,7 @@
 import { styleText } from 'node:util';
 
-/** The input and output of a command. */
 export type Terminal = ReturnType<typeof createTerminal>;
 
-/** The terminal of a process. */
 export function createTerminal(process: NodeJS.Process) {
   const { stdout, stderr, stdin, env } = process;
   let shown = 0;
@@ -22,7 +20,6 @@ export function createTerminal(process: NodeJS.Process) {
       clear();
       stdout.write(text);
     },
-    /** A line of results. */
     print(line = ''): void {
       clear();
       stdout.write(`${line}\n`);

@@ -87,7 +87,6 @@ function asJson(text: string): Json {
 /** Asks for a line; `undefined` at the end of the input. */
 export type Ask = (prompt: string) => Promise<string | undefined>;
 
-/** The question of an MCP server: what it says, and the schema of the answer. */
 interface Form {
   readonly message: string;
   readonly schema: JsonObject;

@@ -9,7 +9,6 @@ import type { Conversation } from './conversation.ts';
 import { Lines } from './lines.ts';
 import { runSlash, showLast } from './slash-commands.ts';
 
-/** Options of a chat. */
 export interface ChatOptions {
   readonly conversation: Conversation;
   readonly terminal: Terminal;
@@ -41,7 +40,6 @@ export class ChatLoop {
     this.#forget = terminal.onInterrupt(() => this.#interrupt());
   }
 
-  /** A conversation, line by line. */
   async talk(): Promise<number> {
     showLast(await this.#conversation.state(), this.#terminal);
     await this.#orLeft(this.#answerInterrupts());
@@ -53,7 +51,7 @@ export class ChatLoop {
     return this.#isLeaving ? exitCode.interrupted : exitCode.ok;
   }
 
-  /** One message and its answer. In a terminal, interrupts are asked about. */
+  /** Runs one message. In a terminal, asks about its interrupts. */
   async say(text: string, json: boolean): Promise<number> {
     let output = await this.#orLeft(this.#turn(textInput(text), json));
     if (!json && output?.finishReason === 'interrupted' && this.#terminal.interactive) {

@@ -15,7 +15,6 @@ import {
 } from '../source/find.ts';
 import { count } from '../text/format.ts';
 
-/** The session and snapshot that a conversation continues from. */
 interface Place {
   readonly sessionId?: string | undefined;
   readonly snapshotId?: string | undefined;
@@ -77,7 +76,6 @@ export class Conversation {
     }
   }
 
-  /** Moves the running turn to the background. */
   async detach(): Promise<void> {
     await this.#running?.detach();
   }
@@ -138,7 +136,6 @@ export class Conversation {
     this.place = { sessionId: snapshot.sessionId, snapshotId, atSnapshot: true };
   }
 
-  /** The messages so far. */
   async state(): Promise<State | undefined> {
     if (!this.isKept) return this.place.state;
     const { snapshotId } = this.place;

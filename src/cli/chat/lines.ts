@@ -48,7 +48,6 @@ export class Lines {
     return this.#queue[0];
   }
 
-  /** Puts a line back at the front. */
   unread(line: string): void {
     this.#queue.unshift(line);
   }

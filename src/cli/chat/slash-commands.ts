@@ -82,7 +82,6 @@ const commands: readonly SlashCommand[] = [
   },
 ];
 
-/** Runs a slash command. */
 export async function runSlash(
   line: string,
   conversation: Conversation,

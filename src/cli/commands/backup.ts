@@ -4,7 +4,6 @@ import { UsageError } from '../parse-arguments.ts';
 import * as stores from '../source/open-store.ts';
 import { count } from '../text/format.ts';
 
-/** `waymark backup` */
 export const backup = defineCommand({
   name: 'backup',
   summary: 'Copy a whole store while it is in use',
@@ -28,7 +27,6 @@ export const backup = defineCommand({
   },
 });
 
-/** `waymark restore-backup` */
 export const restoreBackup = defineCommand({
   name: 'restore-backup',
   summary: 'Create a store from a backup',
@@ -48,7 +46,6 @@ export const restoreBackup = defineCommand({
   },
 });
 
-/** `waymark migrate` */
 export const migrate = stores.storeCommand({
   name: 'migrate',
   summary: 'Upgrade a store to the format of this version',

@@ -5,7 +5,6 @@ import { findSession, findSnapshot } from '../source/find.ts';
 import { agentsCommand } from '../source/open-agents.ts';
 import { oneLine } from '../text/format.ts';
 
-/** `waymark restore` */
 export const restore = agentsCommand({
   name: 'restore',
   summary: 'Continue a session from an earlier snapshot',
@@ -32,7 +31,6 @@ export const restore = agentsCommand({
   },
 });
 
-/** `waymark fork` */
 export const fork = agentsCommand({
   name: 'fork',
   summary: 'Start a new session from a snapshot',
@@ -66,7 +64,6 @@ function removable(text: 'label' | 'title') {
   };
 }
 
-/** `waymark label` */
 export const label = agentsCommand({
   name: 'label',
   summary: 'Label a snapshot, so that pruning keeps it',
@@ -88,7 +85,6 @@ export const label = agentsCommand({
   },
 });
 
-/** `waymark rename` */
 export const rename = agentsCommand({
   name: 'rename',
   summary: 'Change the title of a session',

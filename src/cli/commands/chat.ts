@@ -6,7 +6,6 @@ import type { AgentAccess } from '../source/agent-access.ts';
 import { agentsOptions, type OpenAgents, openAgents, pickAgent } from '../source/open-agents.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** `waymark chat` */
 export const chat = defineCommand({
   name: 'chat',
   summary: 'Chat with an agent in the terminal',

@@ -10,7 +10,6 @@ import { isPortInUse, port } from '../source/load-server.ts';
 import { interrupted, type Terminal } from '../terminal.ts';
 import { safe } from '../text/format.ts';
 
-/** `waymark dev` */
 export const dev = defineCommand({
   name: 'dev',
   summary: 'Serve an app with Studio, and reload on change',

@@ -9,7 +9,6 @@ import type { Style } from '../terminal.ts';
 import { oneLine, safe, shortJson } from '../text/format.ts';
 import { artifactText, messageLines } from '../text/message-text.ts';
 
-/** `waymark diff` */
 export const diff = agentsCommand({
   name: 'diff',
   summary: 'Show what changed from one snapshot to another',
@@ -25,7 +24,6 @@ export const diff = agentsCommand({
   },
 });
 
-/** A difference as text. */
 function diffText(changes: Diff, before: Snapshot, after: Snapshot, style: Style): string {
   const messages = [
     ...changes.messages.removed.flatMap((each) =>

@@ -15,7 +15,6 @@ import type { Terminal } from '../terminal.ts';
 import { count as counted, progressBar } from '../text/format.ts';
 import { sessionTable } from '../text/session-text.ts';
 
-/** `waymark erase` */
 export const erase = storeCommand({
   name: 'erase',
   summary: 'Delete a session, or all sessions of an owner, permanently',
@@ -65,7 +64,6 @@ export const erase = storeCommand({
 
 const uncounted = '. A Postgres store is not counted beforehand: to list them, use --file.';
 
-/** The sessions to delete. */
 interface Target {
   readonly what: string;
   /** Absent where the agents of the store are not known. */

@@ -24,7 +24,6 @@ import {
 import type { Terminal } from '../terminal.ts';
 import { count } from '../text/format.ts';
 
-/** `waymark export` */
 export const exportCommand = storeCommand({
   name: 'export',
   summary: 'Export sessions, each as one JSON document',
@@ -136,7 +135,6 @@ async function selected(
   return (await Promise.all(lists)).flat();
 }
 
-/** `waymark import` */
 export const importCommand = storeCommand({
   name: 'import',
   summary: 'Import sessions written by "waymark export"',

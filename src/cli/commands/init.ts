@@ -5,7 +5,7 @@ import { defineCommand, flag, jsonOption, option } from '../command.ts';
 import { packageRoot, version } from '../package-root.ts';
 import { didYouMean, UsageError } from '../parse-arguments.ts';
 
-/** The templates: the folders that each consists of, where a later one overrides files of earlier ones, and how its project starts. */
+/** The templates: the folders that each consists of (a later one overrides files of earlier ones), and how its project starts. */
 const templates = {
   default: { layers: ['shared', 'default'], start: 'npm start' },
   hono: { layers: ['shared', 'auth', 'hono'], start: 'npm start' },
@@ -18,10 +18,8 @@ const templates = {
 
 export type Template = keyof typeof templates;
 
-/** The names of the templates. */
 export const templateNames = Object.keys(templates) as readonly Template[];
 
-/** `waymark init` */
 export const init = defineCommand({
   name: 'init',
   summary: 'Create a project',

@@ -13,7 +13,6 @@ const subcommands = new Map<string | undefined, typeof addServer>([
   ['test', testServer],
 ]);
 
-/** `waymark mcp` */
 export const mcp = defineCommand({
   name: 'mcp',
   summary: 'Serve agents to an MCP client over standard input and output',

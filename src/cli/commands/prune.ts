@@ -25,7 +25,6 @@ function durationMs(text: string): number | undefined {
   return count === undefined ? undefined : Number(count) * units[unit as keyof typeof units];
 }
 
-/** `waymark prune` */
 export const prune = storeCommand({
   name: 'prune',
   summary: 'Delete old snapshots',

@@ -64,7 +64,6 @@ const options = {
 
 type Options = OptionValues<typeof options>;
 
-/** `waymark replay` */
 export const replay = defineCommand({
   name: 'replay',
   summary: 'Replay recorded sessions with changes, and report what differs',

@@ -6,7 +6,6 @@ import { agentsCommand } from '../source/open-agents.ts';
 import { count, oneLine, table, when } from '../text/format.ts';
 import { emptyList } from '../text/session-text.ts';
 
-/** `waymark runs` */
 export const runs = agentsCommand({
   name: 'runs',
   summary: 'List open and failed runs',
@@ -67,7 +66,6 @@ function workerOf(run: RunWithWorker): string {
   return run.worker === undefined || isQueued(run) ? '-' : oneLine(run.worker, 48);
 }
 
-/** `waymark abort` */
 export const abort = agentsCommand({
   name: 'abort',
   summary: 'Stop a turn or a background run',
@@ -92,7 +90,6 @@ export const abort = agentsCommand({
   },
 });
 
-/** `waymark retry` */
 export const retry = agentsCommand({
   name: 'retry',
   summary: 'Retry a failed run, or list failed runs',

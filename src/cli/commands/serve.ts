@@ -9,7 +9,6 @@ import { port, startServer } from '../source/load-server.ts';
 import { interrupted } from '../terminal.ts';
 import { count } from '../text/format.ts';
 
-/** `waymark serve` */
 export const serve = defineCommand({
   name: 'serve',
   summary: 'Serve an app in production',

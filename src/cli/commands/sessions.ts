@@ -7,7 +7,6 @@ import { agentOption, agentsCommand } from '../source/open-agents.ts';
 import { oneLine, table, when } from '../text/format.ts';
 import { emptyList, sessionTable, snapshotTexts, timelineTree } from '../text/session-text.ts';
 
-/** `waymark sessions` */
 export const sessions = agentsCommand({
   name: 'sessions',
   summary: 'List sessions, newest first',
@@ -61,7 +60,6 @@ function noStore(agent: string | undefined): string {
     : `Agent "${agent}" has no store, so its sessions are not kept.`;
 }
 
-/** `waymark snapshots` */
 export const snapshots = agentsCommand({
   name: 'snapshots',
   summary: 'Show the snapshots of a session as a tree',
@@ -81,7 +79,6 @@ export const snapshots = agentsCommand({
   },
 });
 
-/** `waymark interrupts` */
 export const interrupts = agentsCommand({
   name: 'interrupts',
   summary: 'List the tool calls that need an approval or an answer',

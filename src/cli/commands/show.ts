@@ -8,7 +8,6 @@ import type { Style } from '../terminal.ts';
 import { oneLine, safe, table, when } from '../text/format.ts';
 import { artifactSummary, artifactText, messageLines, partText } from '../text/message-text.ts';
 
-/** `waymark show` */
 export const show = agentsCommand({
   name: 'show',
   summary: 'Show the conversation, state and artifacts of a snapshot',

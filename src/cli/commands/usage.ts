@@ -7,7 +7,6 @@ import { jsonOption, oneOf, option } from '../command.ts';
 import { storeCommand } from '../source/open-store.ts';
 import { oneLine, table } from '../text/format.ts';
 
-/** `waymark usage` */
 export const usage = storeCommand({
   name: 'usage',
   summary: 'Show tokens and costs by owner, agent, model or day',

@@ -6,7 +6,6 @@ import { storeCommand } from '../source/open-store.ts';
 import { stoppable } from '../terminal.ts';
 import { count, oneLine, progressBar } from '../text/format.ts';
 
-/** `waymark verify` */
 export const verify = storeCommand({
   name: 'verify',
   summary: 'Check a store for damage',

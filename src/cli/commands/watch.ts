@@ -9,7 +9,6 @@ import { stoppable, type Terminal } from '../terminal.ts';
 import { oneLine } from '../text/format.ts';
 import { ChunkPrinter } from '../text/message-text.ts';
 
-/** `waymark watch` */
 export const watch = agentsCommand({
   name: 'watch',
   summary: 'Follow a run to its end',

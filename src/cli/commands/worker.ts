@@ -4,7 +4,6 @@ import { defineCommand, number, option } from '../command.ts';
 import { closeApp, loadApp } from '../source/load-app.ts';
 import { interrupted } from '../terminal.ts';
 
-/** `waymark worker` */
 export const worker = defineCommand({
   name: 'worker',
   summary: 'Process background runs from a queue',

@@ -12,7 +12,6 @@ import { oneLine, safe } from '../text/format.ts';
 /** The port of `waymark dev`, unless it is in use. */
 const defaultPort = 3000;
 
-/** How an app is served. */
 export interface ServeFileOptions {
   readonly path: string;
   readonly cwd: string;
@@ -24,7 +23,6 @@ export interface ServeFileOptions {
   readonly verbose: boolean;
 }
 
-/** The facts on the screen. */
 export interface Served {
   readonly url: string;
   readonly port: number;
@@ -37,7 +35,6 @@ export interface Served {
   readonly modelNote: string | undefined;
 }
 
-/** Loads a file and serves its app. */
 export async function serveFile(options: ServeFileOptions) {
   const { path, cwd, host, port } = options;
   const { app, modelNote } = await loadApp(path, cwd, 'running');
@@ -96,7 +93,6 @@ function errorLine({ msg, error, method, path }: LogEntry): string {
   return [headline, ...describedLines(error)].join('\n');
 }
 
-// The error of a log entry, with its causes.
 function describedLines(error: unknown): string[] {
   if (typeof error !== 'object' || error === null) return [];
   const { stack, message, cause } = error as Readonly<Record<string, unknown>>;

@@ -10,7 +10,6 @@ export type ChildMessage =
   | { readonly type: 'serving'; readonly served: Served }
   | { readonly type: 'failed'; readonly error: ErrorBody; readonly stack: string | undefined };
 
-/** Events of the serving process, for the screen. */
 export interface SuperviseEvents {
   serving(served: Served, isRestart: boolean): void;
   failed(error: ErrorBody, stack: string | undefined): void;
@@ -90,7 +89,6 @@ export function supervise(path: string, args: readonly string[], events: Supervi
   files.add(path);
   start();
   return {
-    /** Kills the serving process. */
     kill: () => void child?.kill('SIGKILL'),
     async close(): Promise<void> {
       isClosed = true;

@@ -185,7 +185,6 @@ const serverEntry = v.union([
 ]);
 const file = v.looseObject({ mcpServers: v.optional(v.record(v.string(), serverEntry), {}) });
 
-/** A server as it is written in a file. */
 type ServerEntry = v.InferOutput<typeof serverEntry>;
 
 /** The servers of a file in the form that MCP clients share: `{ "mcpServers": { name: { command, args } } }`. */

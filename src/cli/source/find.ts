@@ -5,10 +5,8 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import { oneLine, table } from '../text/format.ts';
 import type { AgentAccess } from './agent-access.ts';
 
-/** Options for one page of a list. */
 type PageOptions = { readonly limit: number; readonly cursor?: string };
 
-/** All items of a paged list. */
 export async function allPages<Item>(
   read: (page: PageOptions) => Promise<Page<Item>>,
 ): Promise<Item[]> {
@@ -122,7 +120,6 @@ export async function findSession(agents: readonly AgentAccess[], given: string)
   );
 }
 
-/** Reads the sessions of an agent. */
 export function agentReader(agent: AgentAccess): SessionReader<AgentAccess> {
   return {
     place: agent,
@@ -132,12 +129,10 @@ export function agentReader(agent: AgentAccess): SessionReader<AgentAccess> {
   };
 }
 
-/** The error for an unknown session. */
 export function noSession(given: string, hint: string): WaymarkError {
   return new WaymarkError('NOT_FOUND', `There is no session "${oneLine(given, 80)}". ${hint}`);
 }
 
-/** A snapshot and its agent. */
 interface FoundSnapshot {
   readonly agent: AgentAccess;
   readonly snapshot: Snapshot;

@@ -31,10 +31,8 @@ export const agentsOptions = {
   owner: option('id', 'Use the sessions of this owner [those without an owner]'),
 };
 
-/** The option that names one of several agents. */
 export const agentOption = { agent: option('name', 'Only this agent', { short: 'a' }) };
 
-/** Agents that are open. */
 export interface OpenAgents {
   /** All agents; for {@link agentsCommand} those that `--agent` leaves. */
   readonly agents: readonly AgentAccess[];

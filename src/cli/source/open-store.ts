@@ -39,13 +39,11 @@ export const schemaOption = {
   schema: option('name', 'The schema of a Postgres store [waymark]'),
 };
 
-/** Options that select sessions. */
 export const scopeOptions = {
   agent: option('name', 'Only sessions of this agent', { short: 'a' }),
   owner: option('id', 'Sessions of this owner [those without an owner]'),
 };
 
-/** A store that is open. */
 export interface OpenStore {
   readonly store: Store;
   readonly maintenance: MaintenanceSupport;
@@ -167,7 +165,6 @@ export async function namedStore(spec: string, cwd: string) {
   );
 }
 
-/** The options that say in which scopes of a store to look. */
 interface ScopeFilter {
   readonly agent?: string;
   readonly owner?: string;

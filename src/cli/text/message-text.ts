@@ -16,7 +16,6 @@ export function messageLines({ role, content }: Message, style: Style): string[]
   });
 }
 
-/** A part as text. */
 export function partText(part: Part, style: Style): string {
   if ('text' in part) return safe(part.text);
   if ('reasoning' in part) return style.dim(safe(part.reasoning));

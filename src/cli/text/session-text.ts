@@ -6,7 +6,6 @@ import type { Style } from '../terminal.ts';
 import { oneLine, table, when } from './format.ts';
 import { messageSummary } from './message-text.ts';
 
-/** Sessions as a table. */
 export function sessionTable(items: readonly SessionInfo[], style: Style): string {
   return table([
     ['SESSION', 'AGENT', 'TURNS', 'UPDATED', 'TITLE'],
@@ -22,7 +21,6 @@ export function sessionTable(items: readonly SessionInfo[], style: Style): strin
   ]);
 }
 
-/** The data of a tree. */
 interface TimelineView {
   readonly snapshots: readonly Snapshot[];
   readonly headId?: string | undefined;
