@@ -51,7 +51,6 @@ export interface Unknown {
   readonly artifacts: boolean;
 }
 
-/** The differences between a recorded turn and its replay. */
 export function compareTurns(
   recorded: TurnSide,
   replayed: TurnSide,
@@ -89,7 +88,6 @@ export function spoken({ messages }: Pick<TurnSide, 'messages'>): string {
     .join('\n');
 }
 
-/** The tokens of a side. */
 export function tokensOf({ usage }: Pick<TurnSide, 'usage'>): number {
   return totalTokens(usage ?? {});
 }
@@ -215,7 +213,7 @@ function asked({ name, input }: ToolCall): Json {
   return { name, input };
 }
 
-/** The places where two documents differ. One that is missing is as good as `null`. */
+/** The places where two documents differ. A missing document counts as `null`. */
 function compareJson(
   kind: DivergenceKind,
   path: string,

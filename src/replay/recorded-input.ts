@@ -4,7 +4,6 @@ import { pendingInterrupts, requestKey } from '../protocol/messages.ts';
 import { recordOf } from '../protocol/tool-record.ts';
 import type { Input, Resume } from '../protocol/turn.ts';
 
-/** The input of a turn, and the messages that the turn added after it. */
 export interface RecordedInput {
   readonly input: Input;
   /** The messages after the input. For a resumed turn, its first one has the answers. */

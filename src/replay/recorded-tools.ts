@@ -152,7 +152,6 @@ type ToolMode = 'recorded' | 'live' | ((call: StubbedCall) => unknown);
 /** One mode for all tools, or one for each; `*` is the mode of those that are not named. @default 'recorded' */
 export type ToolModes = 'recorded' | 'live' | Readonly<Record<string, ToolMode>>;
 
-/** The mode of one tool. */
 function modeOf(modes: ToolModes, name: string): ToolMode {
   if (typeof modes === 'string') return modes;
   if (Object.hasOwn(modes, name)) return modes[name] ?? 'recorded';

@@ -18,7 +18,7 @@ import { createScratch, type ReplayedSide, replayTurn, type Scratch } from './re
 import { shownSide, type TurnReport } from './report.ts';
 import { scoreTurn } from './scorers.ts';
 
-/** Without it, a report would say that a model answers as recorded that was never asked. */
+/** Reported so that a model that was never called does not seem to answer as recorded. */
 const modelNotUsed: Divergence = {
   kind: 'model',
   path: '/model',
@@ -30,10 +30,8 @@ const modelNotUsed: Divergence = {
 /** The changes that an agent over a prompt can be replayed with. */
 const promptChanges = ['system', 'config', 'tools'] as const satisfies (keyof PromptChanges)[];
 
-/** A result of a session that is being replayed. */
 export type SessionEvent = { readonly turn: TurnReport } | { readonly skipped: SkippedTurn };
 
-/** How one session is replayed. */
 export interface SessionRun {
   readonly app: App;
   readonly options: ReplayOptions;

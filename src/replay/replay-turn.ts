@@ -23,7 +23,6 @@ import { type RecordedTools, recordedTools, type ToolModes } from './recorded-to
 import { type ReplayedTurn, replayedTurn } from './scripted-model-from.ts';
 import { toolCallsOf } from './tool-calls.ts';
 
-/** How a turn is run again. */
 export interface TurnRun {
   readonly input: Input;
   /** The snapshot to start from; absent for the first turn of a session. */

@@ -87,7 +87,6 @@ export interface ReplayReport {
   readonly stopped?: 'budget' | 'aborted';
 }
 
-/** Sums up the turns of a replay. */
 export function toReport(
   turns: readonly TurnReport[],
   rest: Pick<ReplayReport, 'skipped' | 'sessions' | 'stopped'>,
@@ -125,7 +124,6 @@ function meansOf(turns: readonly TurnReport[]): Record<string, number> {
   return Object.fromEntries([...all].map(([name, values]) => [name, sum(values) / values.length]));
 }
 
-/** A side of a turn, as reports show it. */
 export function shownSide(side: TurnSide): ShownSide {
   const { toolCalls, finishReason, error, time = 0 } = side;
   const { cost } = side.usage ?? {};

@@ -12,7 +12,6 @@ import {
 } from './recorded-session.ts';
 import { recordedTools } from './recorded-tools.ts';
 
-/** Which turns to run again, and what to change. */
 export interface RerunRequest {
   /** The snapshot of the turn, or of the last one of the conversation. */
   readonly snapshotId: string;
@@ -26,7 +25,6 @@ export interface RerunRequest {
   readonly config?: JsonObject;
 }
 
-/** Where the turns were run again. */
 export interface RerunResult {
   /** A separate session: a fork of the state before the turn. */
   readonly sessionId: string;
@@ -36,11 +34,9 @@ export interface RerunResult {
   readonly stopped?: string;
 }
 
-/** Options of {@link rerun}. */
 export interface RerunOptions {
   /** Stops the rerun and deletes its session; the call is then `CANCELLED`. */
   readonly signal?: AbortSignal;
-  /** The owner of the session. */
   readonly owner?: string;
 }
 

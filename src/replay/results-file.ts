@@ -3,7 +3,6 @@ import { WaymarkError } from '../core/error.ts';
 import type { SkippedTurn } from './recorded-session.ts';
 import type { TurnReport } from './report.ts';
 
-/** One line of a results file. */
 export type ResultLine =
   | { readonly format: 1; readonly replay: string }
   | { readonly turn: TurnReport }
