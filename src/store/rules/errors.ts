@@ -5,7 +5,6 @@ import {
   type WaymarkErrorOptions,
 } from '../../core/error.ts';
 
-/** An id that is unknown in its scope. */
 export function notFound(what: 'snapshot' | 'session', id: string): WaymarkError {
   return new WaymarkError(
     'NOT_FOUND',
@@ -13,7 +12,6 @@ export function notFound(what: 'snapshot' | 'session', id: string): WaymarkError
   );
 }
 
-/** A session is being worked on. */
 export function busy(sessionId: string, runId: string): WaymarkError {
   return new WaymarkError(
     'ABORTED',
@@ -35,7 +33,6 @@ export function runningOf(error: unknown): string | undefined {
   return typeof details.running === 'string' ? details.running : undefined;
 }
 
-/** The session's head is not the one that the caller expects. */
 export function headMoved(headId: string | null): WaymarkError {
   return new WaymarkError(
     'ABORTED',
@@ -52,7 +49,6 @@ export function notHeld(runId: string, attempt: number): WaymarkError {
   );
 }
 
-/** An id that a snapshot or a run of the store has already. */
 export function taken(snapshotId: string): WaymarkError {
   return new WaymarkError(
     'ALREADY_EXISTS',
@@ -60,7 +56,6 @@ export function taken(snapshotId: string): WaymarkError {
   );
 }
 
-/** A session id that is in use in its scope. */
 export function sessionExists(sessionId: string): WaymarkError {
   return new WaymarkError(
     'ALREADY_EXISTS',
@@ -68,7 +63,6 @@ export function sessionExists(sessionId: string): WaymarkError {
   );
 }
 
-/** A snapshot that a session cannot continue from. */
 export function notSucceeded(snapshotId: string, status: string): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
@@ -76,7 +70,6 @@ export function notSucceeded(snapshotId: string, status: string): WaymarkError {
   );
 }
 
-/** A turn that is being worked on: there is nothing to restore, fork or label yet. */
 export function stillRunning(snapshotId: string): WaymarkError {
   return precondition(
     `Snapshot "${snapshotId}" is still being worked on. Wait until its run has ended.`,

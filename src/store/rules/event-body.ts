@@ -28,7 +28,6 @@ export function packEvents(events: readonly RunEvent[]): string {
   return JSON.stringify(packed);
 }
 
-/** The events of a body. */
 export function unpackEvents(attempt: number, body: string): RunEvent[] {
   const packed = JSON.parse(body) as readonly Packed[];
   return packed.flatMap(([seq, chunk, texts = []]) => [
@@ -75,7 +74,6 @@ function withText(chunk: Chunk, text: string): Chunk {
   return { modelChunk: { ...chunk.modelChunk, content: [{ text }] } };
 }
 
-/** Whether a field of an object is written. */
 function isWritten(object: object, key: string): boolean {
   return object[key as keyof typeof object] !== undefined;
 }

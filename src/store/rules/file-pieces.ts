@@ -48,7 +48,6 @@ export function* neededPieces(from: number, to: number): Generator<NeededPiece> 
   }
 }
 
-/** A state names a file that the store does not have. */
 export function missingFile(hash: string): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
@@ -57,7 +56,6 @@ export function missingFile(hash: string): WaymarkError {
   );
 }
 
-/** The bytes of a file are not those that were stored. */
 export function damagedFile(hash: string, why: string): WaymarkError {
   return new WaymarkError(
     'DATA_LOSS',

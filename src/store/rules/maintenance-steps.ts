@@ -25,7 +25,6 @@ export function createSteps({ onProgress, signal }: MaintenanceOptions = {}): St
   };
 }
 
-/** The faults of a `verify`. */
 interface Faults {
   readonly found: readonly Fault[];
   /** Adds faults and reports each of them. */

@@ -33,7 +33,6 @@ export function firstPage<Item>(
   return { items, next: JSON.stringify(keyOf(last)) };
 }
 
-/** Refuses a number of items that is none. */
 export function checkLimit(limit: number): void {
   if (Number.isSafeInteger(limit) && limit >= 1) return;
   throw invalid(`The limit ${limit} is not a positive whole number.`);
@@ -44,7 +43,6 @@ function compare([a, textA]: Key, [b, textB]: Key): number {
   return textA === textB ? 0 : textA < textB ? -1 : 1;
 }
 
-/** The key in a cursor that came back. */
 export function parseCursor(cursor: string | undefined): Key | undefined {
   if (cursor === undefined) return undefined;
   try {

@@ -49,7 +49,6 @@ export interface Selection<Id extends string | number = string> {
   readonly dropSession: boolean;
 }
 
-/** Refuses a policy that cannot be meant. */
 export function checkPolicy({ keepLast, olderThan }: RetentionPolicy): void {
   if (keepLast !== undefined && !(Number.isInteger(keepLast) && keepLast >= 0)) {
     throw invalid(`keepLast is ${keepLast}. Expected a whole number of snapshots, 0 or more.`);

@@ -17,12 +17,10 @@ export const maxCustomLength = 16 * 1024 * 1024;
 /** Bytes of a file, unless the agent's `limits` or the caller say otherwise. */
 export const maxFileSize: number = 1024 * 1024 * 1024;
 
-/** A session's title, checked before it is written. */
 export function checkTitle(title: unknown): string {
   return checkText(title, 'title of a session', maxTitleLength);
 }
 
-/** A snapshot's label, checked before it is written. */
 export function checkLabel(label: unknown): string {
   return checkText(label, 'label of a snapshot', maxLabelLength);
 }
@@ -36,7 +34,6 @@ export function checkMetadata(metadata: JsonObject): JsonObject {
   throw tooLong('metadata of a session', length, maxMetadataLength, 'JSON characters');
 }
 
-/** Refuses a custom state that is too large to be kept. */
 export function checkCustomSize(custom: Json, most: number): void {
   const length = jsonLength(custom, most);
   if (length <= most) return;

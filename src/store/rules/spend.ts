@@ -111,7 +111,6 @@ export function toSums(rows: Iterable<SummedRow>): readonly SpendSum[] {
   }));
 }
 
-/** The sum of counters. */
 export function addCounts(a: SpendCounts, b: SpendCounts): SpendCounts {
   const sum: Record<string, number> = {};
   for (const name of spendCounters) sum[name] = a[name] + b[name];
@@ -145,7 +144,6 @@ export interface StoredSpend extends SpendRow {
   readonly day: number;
 }
 
-/** Whether a stored row passes a filter. */
 export function fitsSpend(row: StoredSpend, filter: SpendFilter): boolean {
   const { owner, agent, sessionId, sinceDay } = filter;
   return (
@@ -212,12 +210,12 @@ export function spendKey(row: StoredSpend, by: SpendGroup): string {
   }
 }
 
-/** A day as people write it. */
+/** A day as YYYY-MM-DD. */
 export function dayText(day: number): string {
   return new Date(day * dayLength).toISOString().slice(0, 10);
 }
 
-/** A day that a person has written, as the number of days since 1970-01-01 UTC. */
+/** Parses a day such as 2026-01-31 into the number of days since 1970-01-01 UTC. */
 export function parseDay(text: string): number {
   const time = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
   if (!Number.isNaN(time)) return Math.floor(time / dayLength);

@@ -1,6 +1,5 @@
 import type { SuspectLimit } from '../contract/store.ts';
 
-/** No limit. */
 export const anySuspects: SuspectLimit = {
   limit: Number.MAX_SAFE_INTEGER,
   maxCrashes: 2 ** 31 - 1,
