@@ -54,7 +54,6 @@ function logOf({ events }: Tables, session: SessionRow, runId: string): KeptEven
   return log.kept;
 }
 
-/** The key under which the listeners of a run's events stand. */
 function eventKey(runId: string): string {
   return `events ${runId}`;
 }

@@ -20,7 +20,6 @@ import {
   type Tables,
 } from './tables.ts';
 
-/** The facts for the rules of a commit. */
 export function commitFacts(
   tables: Tables,
   run: RunRow,
@@ -55,7 +54,6 @@ export function commitFacts(
   };
 }
 
-/** The facts for the rules of a claim. */
 export function claimFacts(
   tables: Tables,
   scope: Scope,
@@ -72,7 +70,6 @@ export function claimFacts(
   };
 }
 
-/** Where a session stands. */
 function sessionFact(session: SessionRow, now: number): ClaimFacts<SnapshotRow, RunRow>['session'] {
   return {
     head: session.head === undefined ? null : startFact(session.head),
@@ -81,7 +78,6 @@ function sessionFact(session: SessionRow, now: number): ClaimFacts<SnapshotRow, 
   };
 }
 
-/** The open run of a session. */
 export function holderFact({ run }: SessionRow, now: number): HolderFact<RunRow> | null {
   if (run === undefined) return null;
   limitHeartbeat(run, now);
@@ -93,7 +89,6 @@ function toHolder(run: RunRow): HolderFact<RunRow> {
   return { key: run, runId, mode: run.request.mode, heartbeatAt, ttl };
 }
 
-/** A snapshot that a run starts from. */
 export function startFact(row: SnapshotRow): StartFact<SnapshotRow> {
   return {
     ...snapshotFact(row),
@@ -110,7 +105,6 @@ function snapshotFact(row: SnapshotRow): SnapshotFact<SnapshotRow> {
   return { key: row, isListed: row.index >= 0, parent: row.parent ?? null };
 }
 
-/** A snapshot that a caller names. */
 export function namedFacts(
   tables: Tables,
   scope: Scope,

@@ -137,7 +137,6 @@ async function* read(
   }
 }
 
-/** Files that are stored and read in pieces. */
 export function fileSupport(files: MemoryFiles): FileSupport {
   return {
     write: (holder, data) => files.write(holder, data),

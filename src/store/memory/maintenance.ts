@@ -18,7 +18,6 @@ import { activePath, toMetadata, toSessionInfo } from './reading.ts';
 import { addSnapshot, allRows, createSessionRow, dropSessionRows, turnFieldsOf } from './rows.ts';
 import { findSession, inScope, type SessionRow, type SnapshotRow, type Tables } from './tables.ts';
 
-/** Keeping the store small, whole and portable. */
 export function maintenanceSupport(tables: Tables): MaintenanceSupport {
   return {
     async prune(policy, scope, options) {

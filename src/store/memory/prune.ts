@@ -33,7 +33,6 @@ export function spentFamilies(
   return new Set(refreshed.filter((family) => family.every(mayGo)).flat());
 }
 
-/** Removes the snapshots of a session that a policy does not keep. */
 export function pruneSession(
   tables: Tables,
   session: SessionRow,

@@ -222,7 +222,6 @@ export function loadState(tables: Tables, scope: Scope, lookup: Lookup): LoadedS
   };
 }
 
-/** A session as others see it. */
 export function toSessionInfo(session: SessionRow, now: number): SessionInfo {
   const run = holder(session, now);
   return {
@@ -240,7 +239,6 @@ export function toSessionInfo(session: SessionRow, now: number): SessionInfo {
   };
 }
 
-/** A run as others see it. */
 export function toRunRecord(run: RunRow, now: number): RunRecord {
   return {
     ...run.request,

@@ -48,7 +48,6 @@ export function replaceReceipt(tables: Tables, runId: string, outcome: RequestOu
   }
 }
 
-/** A request as others see it. */
 export function readRequest(tables: Tables, key: string): RequestRecord | undefined {
   forgetOldRequests(tables);
   const found = findRequest(tables, key);
@@ -63,7 +62,6 @@ function put(tables: Tables, key: string, row: RequestRow): void {
   tables.requests.set(key, row);
 }
 
-/** Forgets the keys whose time is over. */
 export function forgetOldRequests({ requests, runs, clock }: Tables): void {
   const before = clock.now() - requestTtl;
   for (const [key, { at, runId }] of requests) {

@@ -11,7 +11,6 @@ interface Origin {
   readonly createdAt?: number;
 }
 
-/** A new empty session. */
 export function createSessionRow(
   tables: Tables,
   scope: Scope,
@@ -50,7 +49,6 @@ type DefaultField = 'index' | 'createdAt' | 'updatedAt';
 /** The optional fields of a snapshot that it has from its turn, and that are read as they were written. */
 const turnFields = ['finishReason', 'error', 'edit', 'usage'] as const;
 
-/** Those of the fields that are set. */
 export function turnFieldsOf(
   row: { readonly [Field in (typeof turnFields)[number]]?: Snapshot[Field] | undefined },
 ): Pick<SnapshotRow, (typeof turnFields)[number]> {

@@ -47,7 +47,6 @@ import {
   type Tables,
 } from './tables.ts';
 
-/** Claims, and the writes under them. */
 export function runSupport(tables: Tables): Required<Omit<RunSupport, 'transactional'>> {
   const now = (): number => tables.clock.now();
   return {
@@ -190,7 +189,6 @@ function handOver(tables: Tables, ref: RunRef): void {
   tables.emitter.emit(run.id);
 }
 
-/** Stopping runs. */
 export function abortSupport(tables: Tables): AbortSupport {
   return {
     abortSnapshot: async (scope, snapshotId) => abort(tables, scope, snapshotId),

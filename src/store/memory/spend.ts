@@ -56,7 +56,6 @@ export class SpendCounters implements SpendTable {
     this.#reservations.delete(owner);
   }
 
-  /** The rows that pass a filter. */
   *rows(filter: SpendFilter): Generator<StoredSpend> {
     const { owner } = filter;
     const owners =
@@ -67,7 +66,6 @@ export class SpendCounters implements SpendTable {
   }
 }
 
-/** Spend by counters in memory. */
 export function spendSupport(
   tables: Pick<Tables, 'spend' | 'clock'>,
   counters: SpendCounters,
@@ -94,12 +92,10 @@ export function spendSupport(
   };
 }
 
-/** The day by the store's clock. */
 function dayOf({ clock }: Pick<Tables, 'clock'>): number {
   return Math.floor(clock.now() / dayLength);
 }
 
-/** Records the spend that a write carries. */
 export function addSpend(tables: Tables, spend: Spend | undefined): void {
   if (spend !== undefined) tables.spend.add(spend, dayOf(tables));
 }

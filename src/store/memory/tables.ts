@@ -22,22 +22,18 @@ import { isHolder } from '../rules/holder.ts';
 import type { StoredReservation } from '../rules/spend.ts';
 import type { KeptEvents } from './kept-events.ts';
 
-/** Where the tables keep what was spent. */
 export interface SpendTable {
   add(spend: Spend, day: number): void;
   reserve(reservation: StoredReservation): void;
   eraseOwner(owner: string): void;
 }
 
-/** Where the tables keep files. */
 export interface FileTable {
   /** Refuses a state that names a file which the store does not have, unless the state before named it already. */
   check(scope: Scope, state: SessionState, before: () => SessionState): void;
   /** The fault of a file; `undefined`: none. */
   problemOf(hash: string): string | undefined;
-  /** Says that a run has ended. */
   runEnded(runId: string): void;
-  /** Says that snapshots were removed, and which. */
   removed(rows: readonly SnapshotRow[]): void;
 }
 
@@ -155,7 +151,6 @@ export interface Refresh {
   request(key: string): void;
 }
 
-/** Everything a memory store holds. */
 export interface Tables {
   /** Absent: the rows are all there is. */
   readonly refresh?: Refresh;
@@ -189,13 +184,11 @@ export function sessionKey(scope: Scope, sessionId: string): string {
   return JSON.stringify([scope.agent, scope.owner ?? null, sessionId]);
 }
 
-/** Whether a session is of this scope. */
 export function inScope(session: SessionRow, scope: Scope | undefined): boolean {
   if (scope === undefined) return true;
   return session.scope.agent === scope.agent && session.scope.owner === scope.owner;
 }
 
-/** The session of this id. */
 export function findSession(
   tables: Tables,
   scope: Scope,
@@ -216,7 +209,6 @@ export function findSnapshot(
   return row !== undefined && inScope(row.session, scope) ? row : undefined;
 }
 
-/** The open run of this id. */
 export function findRun(tables: Tables, scope: Scope, runId: string): RunRow | undefined {
   tables.refresh?.run(runId);
   const run = tables.runs.get(runId);
@@ -237,7 +229,6 @@ export function heldRun(tables: Tables, { runId, attempt }: RunRef): RunRow | un
   return run?.attempt === attempt ? run : undefined;
 }
 
-/** The request under a key. */
 export function findRequest(tables: Tables, key: string): RequestRow | undefined {
   tables.refresh?.request(key);
   return tables.requests.get(key);

@@ -25,7 +25,6 @@ import {
   type Tables,
 } from './tables.ts';
 
-/** Sessions and their trees. */
 export function timelineSupport(tables: Tables): Required<TimelineSupport> {
   const now = (): number => tables.clock.now();
   return {
