@@ -18,7 +18,6 @@ import { importSession } from './sessions/import-session.ts';
 import { clearSearch } from './sessions/search.ts';
 import type { SqlContext } from './sql-context.ts';
 
-/** The methods that keep a store small, whole and portable. */
 export function maintenanceSupport(
   context: SqlContext,
 ): MaintenanceSupport & { rotateKeys(options?: MaintenanceOptions): Promise<number> } {

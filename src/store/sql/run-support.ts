@@ -28,7 +28,6 @@ import { loadState } from './snapshots/locate.ts';
 import type { SqlContext } from './sql-context.ts';
 import { uuidBytes } from './values/bytes.ts';
 
-/** Claims, and the writes under them. */
 export function runSupport(context: SqlContext): RunSupport {
   const { db, state, cipher, gcScheduler, uploading, send } = context;
   // The checkpoints of runs that were taken over here: what grows from one is written as a difference to it.

@@ -61,7 +61,6 @@ const settle = statement('spend_settle', (d) => `DELETE FROM ${whichReservations
 /** The statements that record the spend of a commit. */
 export const spendStatements = [insertSpend, settle];
 
-/** Records the spend that a write carries. */
 export function* addSpend(spend: Spend | undefined): Plan<void> {
   if (spend === undefined) return;
   const { owner = '', agent, sessionId, settles = [] } = spend;
@@ -89,7 +88,6 @@ function* addAtOnce(spend: Spend): Plan<void> {
 const deleteSpend = statement('spend_erase', 'DELETE FROM @spend WHERE owner = $1');
 const deleteReservations = statement('spend_free', 'DELETE FROM @reservations WHERE owner = $1');
 
-/** Forgets what an owner has spent. */
 export function* eraseSpend(owner: string): Plan<void> {
   yield* run(deleteSpend, owner);
   yield* run(deleteReservations, owner);
@@ -138,7 +136,6 @@ function sumStatement(by: SpendGroup | 'total', conditions: readonly string[]): 
   return made;
 }
 
-/** Spend, by the rows of a table. */
 export function spendSupport({ db }: { readonly db: Driver }): SpendSupport {
   const isPostgres = db.dialect.name === 'postgres';
   return {

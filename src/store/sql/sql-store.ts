@@ -116,7 +116,6 @@ export function storeOver(options: SqlStoreOptions, sender?: Sender): SqlStore {
   });
 }
 
-/** Stopping runs. */
 function abortSupport({ db, state, gcScheduler }: SqlContext): AbortSupport {
   return {
     async abortSnapshot(scope, snapshotId) {
@@ -175,7 +174,6 @@ async function appendGroup(
   return group.map((each) => lost.get(each));
 }
 
-/** Sessions and their trees. */
 function timelineSupport({ db, state, gcScheduler }: SqlContext): TimelineSupport {
   return {
     async getSession(scope, sessionId, options = {}) {

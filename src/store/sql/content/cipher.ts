@@ -65,7 +65,7 @@ export interface Cipher {
   setStore(id: string, kept: StoreSecret | undefined): void;
 }
 
-/** A vault for a database that takes bytes in any column (`binary`), or only text. */
+/** A cipher for a database that takes bytes in any column (`binary`), or only text. */
 export function createCipher(encryption: Encryption | undefined, form: 'binary' | 'text'): Cipher {
   if (encryption === undefined) return openVault;
   const given = 'key' in encryption ? [encryption.key] : encryption.keys;
@@ -128,7 +128,7 @@ export function createCipher(encryption: Encryption | undefined, form: 'binary' 
   };
 }
 
-/** Everything as it is. */
+/** No encryption: values are stored as they are. */
 const openVault: Cipher = {
   keyId: undefined,
   encrypt: (text) => text,

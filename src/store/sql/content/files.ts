@@ -38,12 +38,10 @@ const selectPiece = statement<{ bytes: Uint8Array | null }>('file_piece', (d) =>
        FROM @blobs b, generate_series(0, (length(b.bytes) - 1) / ${rowLength}) n WHERE b.hash = $1 ORDER BY n`,
 );
 
-/** The content address of a file's row. */
 export function fileDigest(hash: string, cipher: Cipher): Uint8Array {
   return cipher.digest('file', hash);
 }
 
-/** The content address of a piece. */
 export function pieceDigest(piece: Uint8Array, cipher: Cipher): Uint8Array {
   const sum = createSha256();
   sum.update(piece);
@@ -55,7 +53,6 @@ export function headText({ size, pieces }: FileHead): string {
   return JSON.stringify([{ size, parts: pieces }]);
 }
 
-/** Reads the row of a file; `undefined` when there is none. */
 export function* readHead(hash: string, cipher: Cipher): Plan<FileHead | undefined> {
   const row = yield* first(selectHead, fileDigest(hash, cipher));
   return row && parseHead(hash, cipher.decrypt(row.body, documentPlace));

@@ -9,7 +9,6 @@ export interface Home {
   readonly sessionId: string;
 }
 
-/** The home of a row that was read with its session. */
 export function homeOf(row: {
   readonly owner: string;
   readonly agent: string;
@@ -18,7 +17,6 @@ export function homeOf(row: {
   return { owner: row.owner, agent: row.agent, sessionId: row.session_id };
 }
 
-/** The home of a session that the caller names. */
 export function homeIn({ owner = '', agent }: Scope, sessionId: string): Home {
   return { owner, agent, sessionId };
 }

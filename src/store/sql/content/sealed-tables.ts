@@ -14,7 +14,6 @@ import {
   snapshotPlace,
 } from './places.ts';
 
-/** A row of such a table. */
 export type SealedRow = Readonly<Record<string, SqlValue>>;
 
 /** A table with content: the order in which its rows are read, and the place of each column. */
@@ -41,7 +40,6 @@ const noBytes = new Uint8Array();
 const home = (row: SealedRow): Home => homeOf(row as unknown as Parameters<typeof homeOf>[0]);
 const bytes = (row: SealedRow, column: string): Uint8Array => row[column] as Uint8Array;
 
-/** All tables with content. */
 export const sealedTables: readonly SealedTable[] = [
   { name: 'messages', keys: { id: -1 }, places: { body: () => messagePlace } },
   {
@@ -120,7 +118,6 @@ export function selectAfter(table: SealedTable): string {
     ORDER BY ${key.join(', ')}`;
 }
 
-/** The key of a row. */
 export function keyOf({ keys }: SealedTable, row: SealedRow): readonly SqlValue[] {
   return Object.keys(keys).map((key) => row[key] ?? null);
 }

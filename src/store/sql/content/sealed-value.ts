@@ -4,7 +4,6 @@ import { randomBytes } from '../../../core/platform.ts';
 import type { SqlValue } from '../database/query.ts';
 import { freeBytes, hexOf } from '../values/bytes.ts';
 
-/** A key for content, and its name. */
 export interface ContentKey {
   readonly id: string;
   readonly secret: KeyObject;

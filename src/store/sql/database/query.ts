@@ -24,7 +24,6 @@ export interface Statement<Row = unknown> {
   readonly row?: Row;
 }
 
-/** A statement with its parameters. */
 export interface Query {
   readonly statement: Statement;
   readonly values: readonly SqlValue[];
@@ -77,7 +76,6 @@ export function* expect<Row>(which: Statement<Row>, ...values: readonly SqlValue
   return row;
 }
 
-/** All rows of a query. */
 export function* all<Row>(
   which: Statement<Row>,
   ...values: readonly SqlValue[]
@@ -86,7 +84,6 @@ export function* all<Row>(
   return (yield { statement: which, values }) as readonly Row[];
 }
 
-/** The first row of a query, if there is one. */
 export function* first<Row>(
   which: Statement<Row>,
   ...values: readonly SqlValue[]

@@ -36,13 +36,11 @@ const insertMessage = statement(
   `INSERT INTO @messages(id, body) VALUES(CAST($1 AS BIGINT) * ${rowsPerBranch} + CAST($2 AS BIGINT), $3)`,
 );
 
-/** The statements that write the messages of a state. */
 export const stateStatements = {
   frequent: [insertMessage],
   others: [insertBranch, insertView, insertViewRef],
 };
 
-/** Where a state is to be put. */
 export interface StatePosition {
   readonly session: number;
   /** The snapshot that was placed last in the session. */
@@ -57,7 +55,6 @@ export interface StatePosition {
   readonly mayGoOn: boolean;
 }
 
-/** Where a state was put. */
 export interface StoredState {
   readonly view: View;
   readonly viewRowId: number | null;

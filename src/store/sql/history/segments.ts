@@ -3,7 +3,6 @@ import type { HistoryPiece } from '../../../session/history.ts';
 /** Rows of a branch have ids `branch * rowsPerBranch + row`: one integer, so that a range of rows is a range of ids. */
 export const rowsPerBranch = 2 ** 22;
 
-/** The id of a row. */
 export function messageRowId(branch: number, row: number): number {
   return branch * rowsPerBranch + row;
 }
@@ -20,7 +19,6 @@ export interface View {
   readonly to: number;
 }
 
-/** All ranges of a view. */
 export function segmentsOf({ before, branch, from, to }: View): readonly Segment[] {
   const own: Segment = [messageRowId(branch, from), messageRowId(branch, to)];
   return to > from ? [...before, own] : before;

@@ -134,7 +134,6 @@ export class StateReader {
     return (yield* readState(place, this.#context)).state;
   }
 
-  /** The artifacts of a row. */
   *artifactsOf({ artifacts: rowId }: PlacedRow): Plan<readonly Artifact[]> {
     if (rowId === null) return emptyState.artifacts;
     if (this.#artifacts?.rowId !== rowId) {

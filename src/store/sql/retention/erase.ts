@@ -7,7 +7,6 @@ import { uuidText } from '../values/bytes.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
 import { trash } from './gc-queue.ts';
 
-/** A session that is to be erased. */
 export interface ErasedRow extends HolderRow {
   readonly row_id: number;
   readonly owner: string;
@@ -73,7 +72,6 @@ const deleteSessions = statement(
   (d) => `DELETE FROM @sessions WHERE row_id ${d.integers('$1')}`,
 );
 
-/** The result of an erasure. */
 export interface Erased {
   readonly sessions: number;
   readonly snapshots: number;

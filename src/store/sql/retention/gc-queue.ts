@@ -31,7 +31,6 @@ const deleteBare = statement('trash_bare', `DELETE FROM @snapshots WHERE ${bare}
 const noteAny = statement('trash_note', noteRow('row_id = $1'));
 const deleteAny = statement('trash_row', 'DELETE FROM @snapshots WHERE row_id = $1');
 
-/** The statements that remove a snapshot. */
 export const dropStatements = [noteBare, deleteBare, noteAny, deleteAny];
 
 /** Notes the branch and documents of a row in the transaction that removes it, so that nothing is forgotten in a crash. */
@@ -85,7 +84,6 @@ export function* dropCheckpoint(rowId: number | null, kept?: Pointers): Plan<voi
   yield* run(deleteBare, rowId);
 }
 
-/** Removes a snapshot. */
 export function* dropSnapshot(rowId: number, kept?: Pointers): Plan<void> {
   yield* run(noteAny, rowId, ...keptValues(kept));
   yield* run(deleteAny, rowId);

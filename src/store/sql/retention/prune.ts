@@ -104,7 +104,6 @@ interface LookedAt {
   readonly rows: readonly SnapshotRow[];
 }
 
-/** Looks at some sessions. */
 function* lookAtSessions(sessions: readonly number[]): Plan<readonly LookedAt[]> {
   const found = yield* all(selectSessions, JSON.stringify(sessions));
   const bySession = new Map<number, SnapshotRow[]>(found.map((each) => [each.row_id, []]));
@@ -127,7 +126,6 @@ interface PrunePlan extends SpentSession {
   readonly spent: boolean;
 }
 
-/** Decides which rows of a session go. */
 function planPrune({ session, rows }: LookedAt, policy: RetentionPolicy): PrunePlan {
   const { head, start, base, own_snapshot: own } = session;
   const retained = {

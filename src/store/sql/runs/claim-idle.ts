@@ -81,7 +81,6 @@ const insertIdleRun = guard<{ session: number }>(
     ON CONFLICT DO NOTHING RETURNING session`,
 );
 
-/** The statements of {@link claimIdle}. */
 export const claimStatements = {
   frequent: [lockSession, insertMissing, lockMade, idleAtHead, insertIdleRun],
   others: [idleAt, ...keyStatements],

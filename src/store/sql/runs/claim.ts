@@ -83,7 +83,6 @@ export function* checkUnused(snapshotId: string): Plan<void> {
   if (yield* isUsed(uuidBytes(snapshotId))) throw taken(snapshotId);
 }
 
-/** A new empty session. */
 export function* createSession(
   scope: Scope,
   sessionId: string,

@@ -42,7 +42,6 @@ import { writeRest } from './inbox.ts';
 import { noCrashes } from './open-run.ts';
 import { endRequests } from './requests.ts';
 
-/** When a snapshot was created and written. */
 interface SnapshotTimes {
   readonly created_at: number;
   readonly updated_at: number;

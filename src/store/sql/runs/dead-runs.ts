@@ -45,7 +45,6 @@ const deleteDead = statement<{ run: Uint8Array }>(
    RETURNING run`,
 );
 
-/** The statements that keep a run that is given up. */
 export const deadStatements = [insertDead];
 
 /** Keeps what is needed to start a run again that is given up. */

@@ -40,7 +40,6 @@ export function* removeRun({ id, session, has_steps, has_events }: EndingRun): P
   if (has_events === 1) yield* run(insertEnd, id, session);
 }
 
-/** The statements that end a run. */
 export const endStatements = { frequent: [deleteRun], others: [deleteSteps, insertEnd] };
 
 /** The run after these events were appended to it. */

@@ -53,7 +53,6 @@ const selectEvents = statement<{ attempt: number; seq: number; last: number; bod
    ORDER BY attempt, seq LIMIT $4`,
 );
 
-/** How events are stored. */
 type EventContext = Pick<StateContext, 'cipher'>;
 
 /** Appends to the events of a run that is held. Those that are there already are left out. */
@@ -91,7 +90,6 @@ function packed(
   });
 }
 
-/** Events to append to those of a run. */
 export interface AppendedEvents {
   readonly run: RunRef;
   readonly events: readonly RunEvent[];
@@ -120,7 +118,6 @@ const insertHeld = statement<{ seq: number }>(
     ${d.lock('r')} ON CONFLICT DO NOTHING RETURNING seq`,
 );
 
-/** The statements that append events. */
 export const eventStatements = [insertEvents, insertHeld];
 
 /** Appends to the events of runs that are held, where that takes one row. Gives those that were written. */

@@ -195,5 +195,4 @@ export function* leaveInbox(session: number, taken: number, cipher: Cipher): Pla
   if (rest?.left !== undefined) yield* writeRest(rest.left, cipher);
 }
 
-/** The statements that leave an inbox. */
 export const inboxStatements = [deleteInbox, insertMessage];

@@ -160,7 +160,6 @@ export function* addRequests(
   }
 }
 
-/** The statements that keep what a run came to. */
 export const requestStatements = [updateRequest];
 
 /** Keeps what a run came to under its keys. */

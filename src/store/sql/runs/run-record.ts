@@ -78,7 +78,6 @@ export function* runsOf(sessions: readonly number[]): Plan<readonly RunRow[]> {
   return yield* all(selectBySessions, JSON.stringify(sessions));
 }
 
-/** A run as others see it. */
 export function toRecord(row: RunRow, cipher: Cipher): RunRecord {
   const request = openJson(row.request, requestPlace(homeOf(row), row.id), cipher) as Omit<
     RunRequest,

@@ -68,7 +68,6 @@ export function* sessionsWithWords(
   return new Set(rows.map((row) => row.row_id));
 }
 
-/** Empties the index. */
 export function* clearSearch(): Plan<void> {
   yield* run(deleteAll);
 }

@@ -80,7 +80,6 @@ export const nameUntitled = statement(
   'UPDATE @sessions SET title = $2 WHERE row_id = $1 AND title IS NULL',
 );
 
-/** A title as it is stored. */
 export function sealTitle(title: string, home: Home, cipher: Cipher): SqlValue {
   return cipher.encrypt(JSON.stringify(title), sessionPlace('title', home));
 }

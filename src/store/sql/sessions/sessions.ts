@@ -89,12 +89,10 @@ const touch = statement(
   (d) => `UPDATE @sessions SET updated_at = ${d.now} WHERE row_id = $1`,
 );
 
-/** The row of a session. */
 export function* findSession(scope: Scope, sessionId: string): Plan<SessionRow | undefined> {
   return yield* first(selectSession, ...scopeKey(scope), sessionKey(sessionId));
 }
 
-/** The record of a session. */
 export function* getSession(
   scope: Scope,
   sessionId: string,
@@ -187,7 +185,6 @@ function matches(
   return matchesQuery(query, { id: row.id, title, metadata, text: () => '' });
 }
 
-/** Changes a session's title and metadata. */
 export function* updateSession(
   scope: Scope,
   sessionId: string,
@@ -222,7 +219,6 @@ export function* updateSession(
   return toSessionInfo(after ?? row, cipher);
 }
 
-/** A value as it is stored. */
 export function sealed(value: JsonObject | string | null, place: string, cipher: Cipher): SqlValue {
   return value === null ? null : cipher.encrypt(JSON.stringify(value), place);
 }

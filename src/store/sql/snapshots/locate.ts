@@ -103,7 +103,6 @@ const locateByRowId = statement<LocatedRow>('locate_by_row_id', (d) =>
   ),
 );
 
-/** The row with this number. */
 export function* findByRowId(rowId: number): Plan<LocatedRow | undefined> {
   return yield* first(locateByRowId, rowId);
 }
@@ -190,7 +189,6 @@ function* readSnapshotPage(
   return { ...metadataOf(row, context), ...toPlainPage(read, messages, { ...read, marks }) };
 }
 
-/** A state to continue from. */
 export function* loadState(
   scope: Scope,
   lookup: Lookup,
@@ -204,7 +202,6 @@ export function* loadState(
   return { snapshotId, state: read.state, ref, snapshot: metadataOf(row, context) };
 }
 
-/** A state to continue from, with its row. */
 export interface ReadBase extends StateBase {
   readonly row: LocatedRow;
 }

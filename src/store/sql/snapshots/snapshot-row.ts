@@ -140,7 +140,6 @@ export function statusOf(
     : 'pending';
 }
 
-/** Whether nothing has been heard for as long as counts. */
 export function isStale(heartbeat: number, ttl: number, now: number): boolean {
   return now - heartbeat >= ttl;
 }

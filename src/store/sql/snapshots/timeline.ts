@@ -87,7 +87,7 @@ const updateFork = statement(
   'UPDATE @sessions SET head = $2, branch_end = $2, next_index = 1, forked_from = $3 WHERE row_id = $1',
 );
 
-/** A snapshot that has been written; a turn that is being worked on cannot be gone back to or named yet. */
+/** A snapshot that has been written; a turn that is being worked on cannot be restored or labelled yet. */
 function* written(scope: Scope, snapshotId: string): Plan<WrittenRow> {
   if (!isSnapshotId(snapshotId)) throw notFound('snapshot', snapshotId);
   const values = [uuidBytes(snapshotId), ...scopeKey(scope)] as const;
@@ -142,7 +142,7 @@ export function* restore(
   return yield* reread(scope, snapshotId, context);
 }
 
-/** Names a snapshot. A name is for something that stays, so one that was not listed is listed. */
+/** Labels a snapshot. A label is for something that stays, so an unlisted snapshot is listed. */
 export function* label(
   scope: Scope,
   snapshotId: string,

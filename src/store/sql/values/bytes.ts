@@ -41,12 +41,10 @@ export function uuidFromHex(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** Bytes as hexadecimal text. */
 export function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
 }
 
-/** Hexadecimal text as bytes. */
 export function fromHex(hex: string): Uint8Array {
   return Buffer.from(hex, 'hex');
 }

@@ -15,7 +15,6 @@ export function sessionKey(sessionId: string): string {
   return isName(sessionId) ? sessionId : '';
 }
 
-/** A scope from its columns. */
 export function toScope(owner: string, agent: string): Scope {
   return owner === '' ? { agent } : { agent, owner };
 }
