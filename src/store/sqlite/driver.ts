@@ -41,7 +41,6 @@ const writeBack = 'PRAGMA wal_checkpoint(PASSIVE)';
 // Transactions during a long read after which the log is too long for a turn to write it back.
 const manyWrites = 50;
 
-/** The database in one file. */
 export function sqliteDriver(options: SqliteOptions): Driver {
   const { clock, durability } = options;
   const path = String(options.path);

@@ -57,7 +57,6 @@ export function toStoreError(error: unknown, path: string): unknown {
   return storeFault(status, `The database "${path}" ${what}${reason}`, { cause: error });
 }
 
-/** The error after waiting too long for another writer. */
 export function stillBusy(path: string, waited: number, cause: unknown): WaymarkError {
   return storeFault(
     'UNAVAILABLE',
