@@ -13,7 +13,6 @@ export interface Connections extends Queryable {
   connect(): Promise<PoolClient>;
 }
 
-/** Reading and writing through connections. */
 export interface Access extends Required<Pick<Driver, 'read' | 'write' | 'check'>> {
   /** Runs one statement that is a transaction by itself, in one round trip. */
   query<Row>(which: Statement<Row>, values: readonly PostgresValue[]): Promise<readonly Row[]>;
@@ -43,7 +42,6 @@ interface AccessOptions {
   tell(hints: readonly Hint[], reach?: 'process'): void;
 }
 
-/** Access to the tables of a schema. */
 export function accessTo(options: AccessOptions): Access {
   const { opened, statements, schema, isByIndex = false } = options;
   const begin = (kind: string, ...settings: readonly string[]): string =>
@@ -148,7 +146,6 @@ export async function take(pool: Connections): Promise<PoolClient> {
   return client;
 }
 
-/** Gives a connection back. */
 export function give(client: PoolClient, isBroken = false): void {
   client.off('error', ignore);
   client.release(isBroken);

@@ -72,7 +72,6 @@ export function qualify(text: string, schema: string): string {
   return text.replace(/@(\w+)/g, `${quoteName(schema)}.$1`);
 }
 
-/** A name as SQL writes it. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

@@ -34,7 +34,6 @@ const notify = statement(
   `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`,
 );
 
-/** The tables of one schema in a Postgres database. */
 export function postgresDriver(options: PostgresOptions): Driver {
   const { schema, clock, newId, onQuery } = options;
   const dialect = postgresDialect(schema);

@@ -138,7 +138,6 @@ export class Listener {
   }
 }
 
-/** Hints as the payload of a notification. */
 export function toPayload(hints: readonly Hint[], sender: string): string {
   return [senderWord(sender), ...hints.map(({ kind, id }) => `${kind}:${id}`)].join(' ');
 }

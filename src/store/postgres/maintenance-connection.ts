@@ -56,7 +56,6 @@ export class MaintenanceConnection {
     return Object.assign(client, { release });
   }
 
-  /** Runs one statement. */
   async query(config: QueryConfig): Promise<QueryResult> {
     const client = await this.connect();
     try {

@@ -43,7 +43,6 @@ export async function upgradeTables(
   await client.query(qualify(`UPDATE @meta SET format = ${steps.length}`, schema));
 }
 
-/** The newest format. */
 export const newest: number = steps.length;
 
 /** Makes the tables of a format, which may be an older one, without a row. */

@@ -184,7 +184,6 @@ function toBackupError(error: unknown, source: string): unknown {
   return reason === 'Z_BUF_ERROR' ? cutOff(source, error) : error;
 }
 
-/** The error for a file that is something else. */
 function noBackup(path: string, cause?: unknown): WaymarkError {
   return new WaymarkError(
     'INVALID_ARGUMENT',
@@ -193,7 +192,6 @@ function noBackup(path: string, cause?: unknown): WaymarkError {
   );
 }
 
-/** The error for a file without its end. */
 function cutOff(path: string, cause?: unknown): WaymarkError {
   return new WaymarkError(
     'DATA_LOSS',

@@ -45,7 +45,6 @@ export class Statements {
     this.#isNaming = false;
   }
 
-  /** Runs one statement and gives its rows. */
   async query<Row>(
     on: Queryable,
     statement: Statement<Row>,
