@@ -295,7 +295,6 @@ async function describe(
   });
 }
 
-/** The schema of a structured output as JSON Schema. */
 function outputSchemaOf(output: GenerateSettings['output']): JsonObject | undefined {
   const { schema } = output === undefined ? {} : outputOptionsOf(output);
   if (!schema) return undefined;
@@ -364,7 +363,6 @@ const notForAgents = [
   'after',
 ] as const;
 
-/** Refuses options that a prompt agent does not have. */
 function checkPromptAgentOptions(options: PromptAgentOptions): void {
   const refused = notForAgents.find((key) => key in options);
   if (refused !== undefined) {

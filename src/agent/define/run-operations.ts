@@ -47,7 +47,6 @@ export type RunOperations = Pick<
   | 'retryRun'
 >;
 
-/** Implements {@link RunOperations} over the agent's store. */
 export function runOperations(spec: AgentSpec, host: AgentHost, self: () => Agent): RunOperations {
   const runs = spec.store?.runs;
   const watching = (runId: string, { owner, signal }: CallOptions) => {

@@ -64,7 +64,6 @@ interface AppHost {
   drain(grace: number): Promise<void>;
 }
 
-/** Creates the host of an app's agents. */
 export function createHost(
   options: HostOptions,
   { clock, newId }: { readonly clock: Clock; readonly newId: NewId },
@@ -236,8 +235,8 @@ export interface CachedState {
 }
 
 /**
- * The states of sessions that were just used. An entry is right when its snapshot is still the one that a claim says to go
- * on from, so it needs no invalidation, and it is right across processes.
+ * The states of recently used sessions. An entry is right when its snapshot is still the one that a claim says to continue from, so
+ * it needs no invalidation, and it is right across processes.
  */
 interface SessionCache {
   get(scope: Scope, sessionId: string): CachedState | undefined;

@@ -28,7 +28,6 @@ export function storedReceipt(receipt: Receipt): Json {
   return JSON.parse(JSON.stringify(receipt));
 }
 
-/** The receipt of a request, as it was stored. */
 export function receiptOf({ receipt }: RequestRecord): StoredReceipt | undefined {
   return receipt === undefined ? undefined : parseShape(receiptShape, receipt, 'receipt');
 }

@@ -59,7 +59,6 @@ export async function* watchRun(
   else if (last === undefined) throw await unknown(watching);
 }
 
-/** Waits until the run has ended, and gives its snapshot. */
 export async function waitForRun(watching: Watching): Promise<Snapshot> {
   const { spec, scope, runId } = watching;
   const { runs } = spec.store ?? {};

@@ -35,7 +35,6 @@ export interface Dispatcher {
   retry?(scope: Scope, runId: string): Promise<RetryResult>;
 }
 
-/** The error of retrying a run that is not in the dead-letter queue. */
 export function noDeadRun(runId: string): WaymarkError {
   return new WaymarkError(
     'NOT_FOUND',

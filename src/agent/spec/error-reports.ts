@@ -155,7 +155,6 @@ function isMarked(error: unknown): boolean {
   return typeof error === 'object' && error !== null && reportedOnce.has(error);
 }
 
-/** An error and its causes. */
 export function causesOf(error: unknown): readonly unknown[] {
   const chain = [error];
   for (let last = error; last instanceof Error && chain.length < maxCauses; ) {

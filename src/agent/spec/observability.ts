@@ -33,7 +33,6 @@ export interface TelemetryOptions {
   readonly userId?: boolean;
 }
 
-/** The options with their defaults. */
 export function telemetryOptions({ content, userId }: TelemetryOptions = {}): TelemetryOptions {
   const { env } = globalThis.process ?? {};
   const isOn = env?.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT === 'true';

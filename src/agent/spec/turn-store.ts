@@ -15,7 +15,6 @@ import type {
   StateBase,
 } from '../../store/contract/store.ts';
 
-/** A turn's request to its store. */
 export interface TurnRequest extends Omit<ClaimRequest, 'ttl' | 'worker'> {
   /** The state that was loaded before the claim, so that it need not be loaded again. */
   readonly loaded?: StateBase;
@@ -51,7 +50,6 @@ export interface TurnStore {
   load(scope: Scope, lookup: Lookup): Promise<LoadedState | undefined>;
   /** Accepts a turn. */
   begin(scope: Scope, request: TurnRequest): Promise<TurnBase>;
-  /** Saves a snapshot. */
   commit(scope: Scope, turnBase: TurnBase, write: CommitWrite): Promise<Committed>;
   /** Ends a turn without a snapshot; the events are written with it. */
   release(

@@ -174,7 +174,6 @@ function plainText(chunk: ModelChunk): ModelChunk | undefined {
 /** Characters of an artifact's text up to which it is streamed and stored as a whole when it is edited. */
 const longText = 4096;
 
-/** The parts of an invocation that chunks are made of. */
 interface Streamed {
   readonly chunkSink: ChunkSink;
   readonly working: WorkingState;

@@ -36,7 +36,7 @@ interface Limited {
   readonly request: { readonly parent?: Limited | undefined };
 }
 
-/** The most that may be used of a turn, a session or an owner. */
+/** The most that a turn, a session or an owner may use. */
 type Most = { readonly tokens?: number; readonly cost?: Cost };
 
 /** Stops the turn when its time is up. Returns a function that cancels this. */
@@ -116,7 +116,7 @@ export function hasLastingBudget(invocation: Limited): boolean {
   return isLimited(invocation, ({ session, owner }) => isBudget(session) || owner !== undefined);
 }
 
-/** Whether the limits of the agent, or of one that it works for, are such. */
+/** Whether the limits of the agent, or of one that it works for, pass the test. */
 function isLimited(invocation: Limited, fits: (limits: AgentLimits) => boolean): boolean {
   for (let at: Limited | undefined = invocation; at; at = at.request.parent) {
     if (fits(at.spec.limits)) return true;

@@ -35,17 +35,17 @@ export function hasSteering({ spec, run }: InvocationState): boolean {
   return run !== undefined && mayBeSteered({ spec }, run) && takesInbox({ spec });
 }
 
-/** How long a hint is waited for that is just being looked up. A store that takes longer may be away. */
+/** Longest wait in milliseconds for the lookup of a hint. A store that takes longer may be away. */
 const maxLookupMs = 100;
 
-/** Takes what has come for a turn that takes its whole inbox. */
+/** Takes the messages for a turn that takes its whole inbox. */
 export async function takeSteering(invocation: InvocationState): Promise<readonly Message[]> {
   const looking = invocation.run?.steering.looking;
   if (looking !== undefined) await waitAtMost(invocation.host.clock, maxLookupMs, looking);
   return hasSteering(invocation) ? await takeMessages(invocation) : [];
 }
 
-/** Takes what has come for the turn of a custom handler. The handler has asked, so the store is asked. */
+/** Takes the messages for the turn of a custom handler, which has asked for them: the store is read even without a hint. */
 export async function takeForHandler(invocation: InvocationState): Promise<readonly Message[]> {
   if (invocation.run !== undefined) invocation.run.steering.isHinted = true;
   return await takeMessages(invocation);
@@ -134,7 +134,7 @@ function keyOf(
   return `${runId ?? current} ${id}`;
 }
 
-/** How many messages of its inbox a turn has that ends without the rest of them. */
+/** The number of inbox messages that a turn has taken, when it ends without the rest. */
 export function leavingInbox(
   invocation: InvocationState,
   { steering }: ActiveRun,
