@@ -5,14 +5,12 @@ import type { RequestContext } from '../http/server-context.ts';
 import type { PushFeed } from './push-feed.ts';
 import type { Version } from './shapes.ts';
 
-/** The context that all requests share. */
 export interface A2aServer {
   readonly options: A2aServerOptions;
   /** Absent where the app sends no webhooks. */
   readonly push: PushFeed | undefined;
 }
 
-/** One request of a client. */
 export interface A2aRequest extends A2aServer {
   readonly agent: Agent;
   readonly version: Version;
@@ -20,13 +18,10 @@ export interface A2aRequest extends A2aServer {
   readonly method: string;
   /** In the shape of 1.0. */
   readonly params: Fields;
-  /** The HTTP request that it came in. */
   readonly c: RequestContext;
-  /** More headers of the response. */
   readonly headers: Record<string, string>;
 }
 
-/** The agents that are offered. */
 export function offeredAgents(c: RequestContext, { agents }: A2aServerOptions): readonly Agent[] {
   const { app } = c.get('server');
   return app

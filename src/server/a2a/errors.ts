@@ -3,7 +3,6 @@ import { httpStatus } from '../../protocol/http-status.ts';
 import { errorHeaders, jsonResponse, short, toWireError } from '../http/answer.ts';
 import { codeOf, type Fields, RpcError, rpcCodes, toRpcError } from '../http/json-rpc.ts';
 
-/** Error codes of JSON-RPC and of A2A. */
 export const codes = {
   ...rpcCodes,
   taskNotFound: -32_001,
@@ -40,7 +39,6 @@ const unsupported: ReadonlySet<Status> = new Set([
   'UNIMPLEMENTED',
 ]);
 
-/** An error of the server in the form of the protocol. */
 export function fromErrorBody({ status, message }: ErrorBody): RpcError {
   const code = unsupported.has(status) ? codes.unsupported : codeOf(status);
   return a2aError(code, message, { status });
@@ -51,7 +49,6 @@ export function unknownTask(taskId: string): RpcError {
   return a2aError(codes.taskNotFound, `There is no task ${short(taskId)} here.`);
 }
 
-/** An error of the HTTP+JSON binding. */
 export function httpRefusal(error: unknown): Response {
   const shown = toRpcError(error, fromErrorBody);
   return jsonResponse(errorBody(shown), {
@@ -70,7 +67,6 @@ function statusOf({ code, status, httpStatus: given }: RpcError): number {
   return status === 'UNIMPLEMENTED' ? 400 : httpStatus[status];
 }
 
-/** The body of an error. */
 export function errorBody(error: RpcError): Fields {
   const { message } = error;
   const code = statusOf(error);

@@ -3,11 +3,9 @@ import { paramOf, type RequestContext } from '../http/server-context.ts';
 
 /** A route of the HTTP+JSON binding, below `/a2a/:agent`. */
 export interface HttpRoute {
-  /** The HTTP methods; most have one. */
   readonly http: readonly ('GET' | 'POST' | 'DELETE')[];
   /** `:task:cancel` is the parameter `task`, followed by `:cancel`. */
   readonly path: string;
-  /** Parameters of the query, with what they are. */
   readonly query?: Readonly<Record<string, 'string' | 'integer' | 'boolean'>>;
   readonly hasBody?: boolean;
   /** The params of the method, besides the body and the query. */
@@ -60,7 +58,6 @@ export const httpRoutes: Readonly<Record<string, HttpRoute>> = {
   },
 };
 
-/** The path as the router takes it. */
 export function routerPath({ path }: HttpRoute): string {
   return `/a2a/:agent${path.replace(/:task:(\w+)$/, ':task{[^/]+:$1}')}`;
 }

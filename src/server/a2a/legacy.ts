@@ -97,7 +97,6 @@ export function toLegacyResult(method: string, result: Fields): unknown {
 
 const finalStates = ['completed', 'failed', 'canceled', 'rejected', 'input-required'];
 
-/** An event of a stream of 1.0 in the shape of 0.3. */
 export function toLegacyEvent({ task, statusUpdate, artifactUpdate }: Fields): Fields {
   if (isFields(task)) return toLegacyTask(task);
   if (isFields(artifactUpdate)) {
@@ -114,7 +113,6 @@ export function toLegacyEvent({ task, statusUpdate, artifactUpdate }: Fields): F
   };
 }
 
-/** A task of 1.0 in the shape of 0.3. */
 export function toLegacyTask({ status, artifacts, history, ...task }: Fields): Fields {
   return {
     kind: 'task',

@@ -90,7 +90,6 @@ function cardOf(
     hasPush,
     options: { version = '1', card = {} },
   }: {
-    /** Where the agent answers. */
     readonly url: string;
     readonly hasPush: boolean;
     readonly options: A2aServerOptions;

@@ -28,20 +28,17 @@ import {
   waitForTask,
 } from './task.ts';
 
-/** A task to be followed. */
 interface Followed {
   readonly task: OpenTask;
   readonly view: TaskView;
 }
 
-/** The offered agent that the path names. */
 export function agentOf({ options }: A2aServer, c: RequestContext, method: string): Agent {
   const agent = findAgent(offeredAgents(c, options), paramOf(c, 'agent'));
   Object.assign(c.get('logged'), { agent: agent.name, rpc: method.slice(0, 64) });
   return agent;
 }
 
-/** Refuses a request whose header names another version of the protocol. */
 export function checkVersion(c: RequestContext, supported: RegExp, hint: string): void {
   const version = headerOf(c, 'a2a-version');
   if (version === undefined || supported.test(version.trim())) return;
@@ -78,7 +75,6 @@ export async function perform(
   return { result: await handle(request) };
 }
 
-/** How a binding writes the answers to a request. */
 export interface Binding {
   /** How it writes a stream of events. */
   readonly format: StreamFormat<Fields>;
@@ -87,7 +83,6 @@ export interface Binding {
   error(error: RpcError): Fields;
 }
 
-/** Streams what becomes of a task. */
 export function streamTask(
   { c, headers }: A2aRequest,
   { task, view }: Followed,
@@ -117,7 +112,6 @@ async function* shaped(
   }
 }
 
-/** A method that is answered by one result, in the shape of 1.0. */
 type Method = (request: A2aRequest) => Promise<Fields>;
 
 const methods: Readonly<Record<string, Method>> = {

@@ -20,7 +20,6 @@ import { a2aError, codes } from './errors.ts';
 import { type A2aMessage, type A2aPart, fromPart, type SendParams, sendParams } from './shapes.ts';
 import { type OpenTask, openTask, readTask, stateOf, type Task } from './task.ts';
 
-/** A task that has just been started or continued, and what its client wants to see of it. */
 interface SentMessage {
   readonly task: OpenTask;
   readonly configuration: NonNullable<SendParams['configuration']>;

@@ -6,7 +6,6 @@ import type { Part } from '../../protocol/message.ts';
 import { invalid } from '../http/answer.ts';
 import type { Fields } from '../http/json-rpc.ts';
 
-/** The generations of the protocol that clients speak. */
 export type Version = '1.0' | '0.3';
 
 /** A part of a message of A2A 1.0. */
@@ -80,7 +79,6 @@ export const configParams = v.object({ taskId: id, id: text });
 
 const mediaType = /^[\w.+-]{1,127}\/[\w.+-]{1,127}$/;
 
-/** A part that a client sent, as a part of a message. */
 export function fromPart({ text, raw, url, data, ...about }: A2aPart): Part {
   const type = about.mediaType || undefined;
   if (type !== undefined && !mediaType.test(type)) throw badPart('Its mediaType is not one.');

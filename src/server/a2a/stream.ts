@@ -41,7 +41,6 @@ export async function* taskEvents(
   yield [...(await run.missing(end)), run.update('statusUpdate', { status: await statusOf(end) })];
 }
 
-/** The events of one run, as updates of the task. */
 class RunEvents {
   readonly #task: Task;
   /** The text of the answer that clients have. */

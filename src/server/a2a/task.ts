@@ -16,7 +16,6 @@ export interface Task extends Chain {
   readonly agent: Agent;
 }
 
-/** A task that a caller may use. */
 export interface OpenTask extends Task, OpenCall {}
 
 /** The label of a cancelled task that waited for input: its snapshot cannot be aborted any more. */
@@ -45,7 +44,6 @@ export async function openTask(
   return { ...open, ...task };
 }
 
-/** Reads a task; `undefined` for an unknown one. */
 export async function readTask(
   agent: Agent,
   taskId: string,
@@ -76,7 +74,6 @@ export function isTerminal(state: TaskState): boolean {
   return state !== 'TASK_STATE_WORKING' && state !== 'TASK_STATE_INPUT_REQUIRED';
 }
 
-/** How much of a task is shown. */
 export interface TaskView {
   /** The number of messages, the last ones; absent: all. */
   readonly historyLength?: number | undefined;
@@ -84,7 +81,6 @@ export interface TaskView {
   readonly artifacts?: boolean;
 }
 
-/** The task as A2A 1.0 shows it. */
 export async function describeTask(
   task: Task,
   options: CallOptions,
@@ -124,7 +120,6 @@ async function statusParts({ agent, tip }: Task, state: TaskState): Promise<read
   ];
 }
 
-/** A message of the agent about a task. */
 export function agentMessage(
   { root }: Pick<Task, 'root'>,
   messageId: string,

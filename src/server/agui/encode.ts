@@ -8,7 +8,6 @@ import { isClientTool } from './interrupts.ts';
 import { Lane } from './lane.ts';
 import { type AguiEvent, asText, userMessageId } from './shapes.ts';
 
-/** The place of a run's events. */
 export interface RunPlace {
   readonly threadId: string;
   readonly runId: string;
@@ -232,7 +231,6 @@ export class AguiEncoder {
   }
 }
 
-/** How sub-agents end. */
 interface Ending {
   readonly error?: string | undefined;
   readonly isSuspended?: boolean;

@@ -16,7 +16,6 @@ import { toTurn } from './to-turn.ts';
 
 type Answer = (c: RequestContext) => Promise<Response>;
 
-/** The answers to the requests of this protocol. */
 export interface Endpoint {
   readonly run: Answer;
   readonly connect: Answer;
@@ -96,7 +95,6 @@ function generation(version: string | null | undefined): Pick<RunPlace, 'isCurre
   return { isCurrent: version !== undefined && version !== null };
 }
 
-/** The capabilities of an agent, in the categories of the protocol. */
 export async function capabilitiesOf(agent: Agent): Promise<object> {
   const { name, description, metadata } = agent;
   const { tools = [], outputSchema } = await contentOf(agent);

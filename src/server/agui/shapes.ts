@@ -65,7 +65,6 @@ export type ResumeEntry = v.InferOutput<typeof resumeEntry>;
 /** The version that this server speaks. */
 export const protocolVersion = '1.0';
 
-/** One event of a stream. */
 export type AguiEvent = { readonly type: string; readonly [field: string]: unknown };
 
 /** A message of a `MESSAGES_SNAPSHOT`. */
@@ -95,7 +94,6 @@ export function toUserMessage(
   };
 }
 
-/** The parts of a posted message or tool result. */
 export function toParts({ content }: Pick<PostedMessage, 'content'>): Part[] {
   if (typeof content === 'string') return content === '' ? [] : [{ text: content }];
   return Array.isArray(content) ? (content as readonly PostedPart[]).map(toPart) : [];
@@ -163,7 +161,6 @@ export function userMessageId(message: Message, name: string): string {
   return markOf(message).id ?? steeredBy(message)?.id ?? name;
 }
 
-/** The metadata of this protocol in a stored message. */
 export function markOf({ metadata }: Message): MessageMark {
   const mark = metadata?.agui;
   if (!isJsonObject(mark)) return {};

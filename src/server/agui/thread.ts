@@ -72,7 +72,6 @@ function isPrefix(before: readonly Message[], messages: readonly Message[]): boo
   return last?.role === same?.role && last?.metadata?.snapshotId === same?.metadata?.snapshotId;
 }
 
-/** Events as a stream of server-sent events. */
 export const aguiFormat = sseFormat<AguiEvent>((event) => sseJson(event));
 
 /** The content for a client before the events of a turn. */
@@ -81,7 +80,6 @@ export interface Prelude {
   readonly custom: Json | undefined;
 }
 
-/** The first events of a run. */
 export function opening(place: RunPlace, { messages, custom }: Prelude): readonly AguiEvent[] {
   const { threadId, runId, isCurrent } = place;
   return [

@@ -12,7 +12,6 @@ import { type History, shownCustom, toHistory } from './history.ts';
 import { findAsked, isClientTool, toAnswers, toolResults, toToolAnswer } from './interrupts.ts';
 import { type AguiMessage, type PostedMessage, type RunRequest, toUserMessage } from './shapes.ts';
 
-/** A turn as a client asks for it, and what the client knows. */
 export interface AguiTurn {
   readonly init: Init;
   readonly input: Input;

@@ -67,7 +67,6 @@ export const genkitFormat: StreamFormat<FeedEvent> = {
   headers: sseHeaders,
 };
 
-/** The frame that ends a stream with an error. */
 function errorFrame(error: ErrorBody): string {
   return frame({ error });
 }

@@ -14,10 +14,8 @@ export const genkitLookup = v.object({
   data: v.object({ snapshotId: v.optional(v.string()), sessionId: v.optional(v.string()) }),
 });
 
-/** The body of `abort`. */
 export const genkitAbort = v.object({ data: v.object({ snapshotId: v.string() }) });
 
-/** Genkit's word for a status. */
 export function toGenkitStatus(status: SnapshotStatus): string {
   return status === 'succeeded' ? 'completed' : status;
 }
@@ -65,7 +63,6 @@ export async function readGenkitSnapshot(
   };
 }
 
-/** Stops a run; gives its status. */
 export async function abortGenkitRun(
   agent: Agent,
   snapshotId: string,

@@ -104,7 +104,6 @@ function legacyEra(header: string | undefined): Era {
   return { kind: 'legacy', version, capabilities: {} };
 }
 
-/** Whether this is a revision that begins with `initialize`. */
 export function isLegacyVersion(version: unknown): version is (typeof legacyVersions)[number] {
   return legacyVersions.some((known) => known === version);
 }

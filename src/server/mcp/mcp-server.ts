@@ -38,17 +38,14 @@ export function createMcpServer(
   };
 }
 
-/** One request of a client. */
 export interface McpRequest extends McpServer {
   readonly era: Era;
   readonly id: RequestId;
   readonly method: string;
   readonly params: Fields;
-  /** The HTTP request that it came in. */
   readonly c: RequestContext;
 }
 
-/** A method that is answered by one result. */
 export interface Method {
   /** The era that has it; absent: both. */
   readonly only?: 'modern' | 'legacy';

@@ -5,7 +5,6 @@ import { codeOf, type RequestId, RpcError, rpcCodes } from '../http/json-rpc.ts'
 /** Error codes of JSON-RPC and of MCP. A refusal has its status in `data.status`. */
 export const codes = { ...rpcCodes, headerMismatch: -32_020, unsupportedVersion: -32_022 } as const;
 
-/** An error of the server in the form of the protocol. */
 export function fromErrorBody({ status, message, details }: ErrorBody): RpcError {
   return new RpcError(codeOf(status), message, { data: { status, details }, status });
 }

@@ -9,7 +9,6 @@ import { checkOffered, hasStore } from '../http/served-app.ts';
 import type { MountedProtocol, RequestContext, ServerContext } from '../http/server-context.ts';
 import { fromErrorBody } from './messages.ts';
 
-/** Where the endpoint of MCP is. */
 export const mcpPath = '/mcp';
 const wellKnown = '/.well-known/oauth-protected-resource';
 

@@ -27,7 +27,6 @@ const elicitResult = v.object({
   content: v.optional(v.nullable(v.record(v.string(), v.unknown()))),
 });
 
-/** The interrupts of a snapshot as questions. */
 export async function questionsOf(
   agent: Agent,
   snapshotId: string,
@@ -59,7 +58,6 @@ function notAnAnswer(key: string): WaymarkError {
   );
 }
 
-/** The questions of an interrupted snapshot. */
 interface OpenQuestions {
   readonly agent: Agent;
   readonly sessionId: string;
@@ -80,7 +78,6 @@ export function inputRequired(
   };
 }
 
-/** Questions by their keys. */
 export function toInputRequests(questions: readonly Question[]): Fields {
   const requests = questions.map(({ key, params }) => [
     key,

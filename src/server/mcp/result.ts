@@ -40,7 +40,6 @@ export function errorResult({ status, message }: ErrorBody): Fields {
   return { content: [textBlock(message)], isError: true, _meta: { 'waymark/status': status } };
 }
 
-/** A result of plain words. */
 export function wordsResult(words: string, output: Output): Fields {
   const { sessionId, snapshotId, finishReason } = output;
   return {

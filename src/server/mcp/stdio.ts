@@ -5,7 +5,6 @@ import { modernHeaders } from './era.ts';
 import { codes } from './messages.ts';
 import { mcpPath } from './mount.ts';
 
-/** The two ends of a local client. */
 export interface StdioOptions {
   /** The client's messages, line by line. */
   readonly lines: AsyncIterable<string>;

@@ -10,7 +10,6 @@ import { sseFormat, sseJson, wantsEvents, withStreamSlot } from '../stream/strea
 import { inEra, type McpRequest } from './mcp-server.ts';
 import { fromErrorBody } from './messages.ts';
 
-/** The client of a long answer. */
 export interface StreamIo {
   /** Aborts when the client has left, or the server ends. */
   readonly reader: AbortSignal;

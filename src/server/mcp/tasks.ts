@@ -139,7 +139,6 @@ async function openTask(
   return { ...open, ...chain, taskId };
 }
 
-/** The output of the last run. */
 async function outputOf({ agent, tip }: Task): Promise<Output> {
   const output = outputOfSnapshot(tip);
   if (tip.status === 'aborted') return { ...output, snapshotId: tip.snapshotId };
@@ -147,7 +146,6 @@ async function outputOf({ agent, tip }: Task): Promise<Output> {
   return value === undefined ? output : { ...output, output: value };
 }
 
-/** The word of the protocol for the status of a task. */
 function statusOf(task: Task): string {
   const state = stateOfChain(task);
   return state === 'waiting' ? 'input_required' : state;
@@ -156,7 +154,6 @@ function statusOf(task: Task): string {
 /** Milliseconds after which a client may ask again. */
 const pollMs = 1000;
 
-/** A task as both generations of the protocol show it. */
 function describeTask(task: Task, era: 'modern' | 'legacy'): Fields {
   const { taskId, root, tip } = task;
   return {

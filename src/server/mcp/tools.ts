@@ -35,7 +35,6 @@ function toolName(name: string, taken: ReadonlyMap<string, Agent>): string {
   }
 }
 
-/** The arguments of a tool. */
 export const toolArguments = v.object({
   message: v.string(),
   sessionId: v.optional(v.string()),

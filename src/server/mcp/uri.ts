@@ -9,7 +9,6 @@ export interface ResourceRef {
   readonly artifact?: string | undefined;
 }
 
-/** The templates of all resources. */
 export const templates = [
   {
     uriTemplate: 'waymark://{agent}/snapshots/{snapshotId}',

@@ -85,7 +85,6 @@ export async function prepareSession(
   if (messages.length > 0) await seedSession(open, { messages, sessionId: id });
 }
 
-/** The error for a conversation that this caller does not have. */
 export function unknownConversation(id: string): Error {
   return unknownId(`There is no conversation ${short(id)} here.`, 'conversation_not_found');
 }

@@ -29,7 +29,6 @@ import {
   pageOf,
 } from './shapes.ts';
 
-/** The routes of conversations and their items. */
 export const conversationHandlers = {
   async createConversation(request) {
     const { c, caller } = request;
@@ -45,7 +44,6 @@ export const conversationHandlers = {
 
   getConversation: async (request) => toConversation(await openConversation(request, 'getSession')),
 
-  /** Sets the metadata. */
   async updateConversation(request) {
     const what = 'change of a conversation';
     const { metadata } = await readBody(request.c, conversationChange, what);
@@ -127,7 +125,6 @@ async function openConversation(
   return found;
 }
 
-/** Where the messages of a conversation are. */
 function homeOf(request: OpenAiRequest, { id, agent }: Conversation): Records {
   if (!agent) return recordsOf(request, request.caller);
   const store = fullStoreOf(agent);

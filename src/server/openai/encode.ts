@@ -22,7 +22,6 @@ import {
   toResponse,
 } from './response.ts';
 
-/** One event of a stream. */
 export type ResponseEvent = Readonly<Record<string, unknown>> & {
   readonly type: string;
   readonly sequence_number: number;

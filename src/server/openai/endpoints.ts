@@ -13,7 +13,6 @@ import { createOpenAiServer, type Handler, type OpenAiServer } from './openai-se
 import { createResponse, responseHandlers } from './responses.ts';
 import type { OpenAiRoute } from './routes.ts';
 
-/** The agents as models. */
 const modelHandlers = {
   async listModels(request) {
     await authorize(request.c, { operation: 'listAgents' });
@@ -36,7 +35,6 @@ const handlers: Readonly<Record<OpenAiRoute, Handler>> = {
   createResponse,
 };
 
-/** Answers a request to one of the routes. */
 export type Endpoints = (route: OpenAiRoute, c: RequestContext) => Promise<Response>;
 
 export function createEndpoints(

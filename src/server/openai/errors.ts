@@ -2,7 +2,6 @@ import { type ErrorBody, type Status, WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
 import { errorHeaders, httpStatusOf, invalid, jsonResponse, toWireError } from '../http/answer.ts';
 
-/** An error as clients of OpenAI read it. */
 export interface OpenAiError {
   readonly message: string;
   readonly type: string;
@@ -36,7 +35,6 @@ const types: Partial<Record<Status, string>> = {
   DEADLINE_EXCEEDED: 'server_error',
 };
 
-/** An error in OpenAI's shape. */
 export function toOpenAiError({ status, message, details }: ErrorBody): OpenAiError {
   const { code, param, tooLarge } = isJsonObject(details) ? details : {};
   const isTooLarge = tooLarge === true;

@@ -5,13 +5,11 @@ import { badRequest } from './errors.ts';
 import { snapshotOfCall, snapshotOfItem } from './items.ts';
 import type { InputItem } from './shapes.ts';
 
-/** The output of a function call. */
 export interface CallOutput {
   readonly callId: string;
   readonly output: string;
 }
 
-/** The content of a request's input. */
 export interface ReadInput {
   /** The response that the input itself continues, by its items. */
   readonly snapshotId?: string | undefined;
@@ -55,7 +53,6 @@ export function readInput(input: string | readonly InputItem[]): ReadInput {
   return { history, content, instructions, outputs, heldState, snapshotId };
 }
 
-/** Items of a conversation as messages. */
 export function toMessages(items: readonly InputItem[]): readonly Message[] {
   return items.map((item, at) => messageOf(item, `items[${at}]`));
 }

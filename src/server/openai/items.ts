@@ -84,7 +84,6 @@ export const texts = {
 
 export type TextKind = keyof typeof texts;
 
-/** A text of the model as an item. */
 export function textItem(
   kind: TextKind,
   id: string,
@@ -97,7 +96,6 @@ export function textItem(
     : { id, type: kind, role: 'assistant', status, content: parts };
 }
 
-/** The text of an item of the model. */
 export function textOfItem({ content, summary }: Item): string {
   const parts = (content ?? summary ?? []) as readonly { readonly text: string }[];
   return parts.map(({ text }) => text).join('');
@@ -119,7 +117,6 @@ export function callItem(
   };
 }
 
-/** The messages of one turn, and the snapshot that it left. */
 export interface TurnMessages {
   readonly snapshotId: string;
   readonly messages: readonly Message[];
@@ -177,7 +174,6 @@ function answerItems({ snapshotId, messages }: TurnMessages): readonly Item[] {
   return [...items, ...calls];
 }
 
-/** All items of a conversation, oldest first. */
 export function conversationItems(turns: readonly TurnMessages[]): readonly Item[] {
   return turns.flatMap((turn, at) => [...inputItems(turn, turns[at - 1]), ...answerItems(turn)]);
 }

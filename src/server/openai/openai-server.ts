@@ -24,12 +24,10 @@ import {
 import { badRequest, unknownId } from './errors.ts';
 import { snapshotOfResponse } from './items.ts';
 
-/** The context that all requests of the OpenAI endpoints share. */
 export interface OpenAiServer {
   readonly options: OpenAiServerOptions;
   /** Seconds since 1970. */
   readonly startedAt: number;
-  /** The agents that are offered as models. */
   agents(): readonly Agent[];
   /** An offered agent by the name of its model, or `NOT_FOUND`. */
   agent(model: string): Agent;
@@ -38,13 +36,11 @@ export interface OpenAiServer {
   newId(): string;
 }
 
-/** One request of a client. */
 export interface OpenAiRequest extends OpenAiServer {
   readonly c: RequestContext;
   readonly caller: Caller;
 }
 
-/** Answers a request to one route. */
 export type Handler = (request: OpenAiRequest) => Promise<Response>;
 
 export function createOpenAiServer(
@@ -73,7 +69,6 @@ export function fullStoreOf(agent: Agent): (Store & Required<Pick<Store, 'timeli
   return store?.timeline && (store as Store & Required<Pick<Store, 'timeline'>>);
 }
 
-/** A call that is about a stored response. */
 export interface ResponseCall extends OpenCall {
   readonly snapshotId: string;
 }
@@ -95,7 +90,6 @@ export async function openResponse(
   throw unknownResponse(id);
 }
 
-/** The error for a response that this caller does not have. */
 export function unknownResponse(id: string): Error {
   return unknownId(`There is no response ${short(id)} here.`, 'response_not_found');
 }

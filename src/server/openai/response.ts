@@ -42,14 +42,12 @@ export function requestOf(messages: readonly Message[]): StoredRequest {
   return parsed.success ? parsed.output : {};
 }
 
-/** The subject of a response. */
 export interface ResponseSubject {
   readonly snapshotId: string;
   readonly model: string;
   readonly echo: RequestEcho;
 }
 
-/** How far a response has come. */
 export interface ResponseProgress {
   readonly status: ResponseStatus;
   readonly output: readonly Item[];
@@ -72,7 +70,6 @@ export type ResponseObject = Readonly<Record<string, unknown>> & {
   readonly output: readonly Item[];
 };
 
-/** The status of a response whose turn has ended. */
 export function finalStatus(finishReason: FinishReason | undefined): ResponseStatus {
   switch (finishReason) {
     case 'failed':
@@ -87,7 +84,6 @@ export function finalStatus(finishReason: FinishReason | undefined): ResponseSta
   }
 }
 
-/** A response in OpenAI's shape. */
 export function toResponse(
   { snapshotId, model, echo }: ResponseSubject,
   { status, output, usage, error, finishReason }: ResponseProgress,

@@ -35,7 +35,6 @@ import type { OpenAiRoute } from './routes.ts';
 import { createRequest, pageOf } from './shapes.ts';
 import { ResponseStream, responseFormat } from './stream.ts';
 
-/** The routes of stored responses. */
 export const responseHandlers = {
   /** The response as it is, or as the events that led to it. */
   async getResponse(request) {
@@ -79,7 +78,6 @@ export const responseHandlers = {
   },
 } satisfies Partial<Record<OpenAiRoute, Handler>>;
 
-/** The events of a response, past and live. */
 async function streamResponse(request: OpenAiRequest): Promise<Response> {
   const { c } = request;
   const after = startingAfter(c);
@@ -116,7 +114,6 @@ function startingAfter(c: RequestContext): number {
 /** The snapshot that a response is. */
 type Stored = LoadedSnapshot<WireTypes>;
 
-/** Reads the snapshot of a response. */
 async function readSnapshot({ agent, snapshotId, options }: ResponseCall): Promise<Stored> {
   const snapshot = await agent.getSnapshot({ snapshotId }, options);
   if (!snapshot) throw unknownResponse(toResponseId(snapshotId));

@@ -1,7 +1,5 @@
-/** The path under which all routes are. */
 export const openAiPath = '/openai/v1';
 
-/** The routes by the name of their handler. */
 export const openAiRoutes = {
   listModels: { method: 'GET', path: '/models' },
   getModel: { method: 'GET', path: '/models/:model' },

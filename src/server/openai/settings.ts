@@ -115,7 +115,7 @@ const passedOver: ReadonlySet<string> = new Set([
   'user',
 ]);
 
-/** Parameters that only callers may use whom the options allow it. */
+/** Parameters that callers may use only if the options allow them. */
 type Allowance = NonNullable<OpenAiServerOptions['allow']>[number];
 
 const restricted: Readonly<Record<string, Allowance>> = {
@@ -145,7 +145,6 @@ export function checkParameters(body: CreateRequest, options: OpenAiServerOption
   }
 }
 
-/** Refuses what callers may not decide. */
 export function checkAllowed(
   { allow = [] }: OpenAiServerOptions,
   needed: Allowance,

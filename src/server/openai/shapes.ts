@@ -113,7 +113,6 @@ export function pageOf(c: RequestContext, items: readonly Item[]): object {
   return listOf(sorted.slice(from, from + limit), from + limit < sorted.length);
 }
 
-/** A list of items as clients read it. */
 export function listOf(data: readonly Item[], isMore: boolean): object {
   const [first] = data;
   const last = data.at(-1);

@@ -12,7 +12,6 @@ import { type OpenAiRequest, stateWith, toState } from './openai-server.ts';
 import type { StoredRequest } from './response.ts';
 import type { CreateRequest } from './shapes.ts';
 
-/** Where a turn starts. */
 export interface Start {
   readonly open: OpenCall;
   readonly init: Init;

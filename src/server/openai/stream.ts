@@ -13,10 +13,8 @@ import { toResponseId } from './items.ts';
 import { fromState } from './openai-server.ts';
 import type { RequestEcho, ResponseObject } from './response.ts';
 
-/** Server-sent events as OpenAI's clients read them. */
 export const responseFormat = sseFormat<ResponseEvent>((event) => sseJson(event, event.type));
 
-/** The turn whose events become a response. */
 export interface EncodedTurn {
   readonly agent: Agent;
   readonly options: CallOptions;
@@ -24,7 +22,6 @@ export interface EncodedTurn {
   readonly isHeld: boolean;
 }
 
-/** The events of a turn as those of a response. */
 export class ResponseStream {
   readonly #turn: EncodedTurn;
   readonly #encoder: ResponseEncoder;

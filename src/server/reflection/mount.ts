@@ -26,7 +26,6 @@ const runBody = v.looseObject({
   context: v.optional(v.nullable(v.record(v.string(), v.unknown()))),
 });
 
-/** The calls of Genkit's development tools. */
 export const reflectionProtocol: MountedProtocol = { name: 'reflection', mount: mountReflection };
 
 /** The calls of Genkit's development tools, for clients on this machine only. */
@@ -167,7 +166,6 @@ const codes: Record<Status, number> = {
   UNAUTHENTICATED: 16,
 };
 
-/** An error as the development tools read it. */
 function toReflectionError(
   error: unknown,
   traceId: string,

@@ -29,13 +29,11 @@ export interface RunRequest {
   readonly requestId?: string | undefined;
 }
 
-/** How it is run. */
 export interface RunActionOptions {
   readonly signal: AbortSignal;
   readonly onChunk?: (chunk: unknown) => void;
 }
 
-/** Something that can be run by its key. */
 export interface Runnable {
   readonly descriptor: Descriptor;
   /** Which call it is, where it reaches a session; `authorize` judges it as that. */
@@ -43,7 +41,6 @@ export interface Runnable {
   run(request: RunRequest, options: RunActionOptions): Promise<unknown>;
 }
 
-/** A call of an agent. */
 export interface AgentCall extends Subject {
   readonly operation: Operation;
   readonly agent: Agent;

@@ -10,7 +10,6 @@ import { toolCallId } from '../http/turns-of.ts';
 import { toUiMessages } from './messages.ts';
 import { snapshotAfter, type UiMessage, type UiPart, type UiRequest } from './shapes.ts';
 
-/** A turn as the UI asks for it. */
 export interface UiTurn {
   readonly init: Init;
   readonly input: Input;

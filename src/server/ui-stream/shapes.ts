@@ -37,7 +37,6 @@ export type UiPart = v.InferOutput<typeof uiPart>;
 export type UiMessage = v.InferOutput<typeof uiMessage>;
 export type UiRequest = v.InferOutput<typeof uiRequest>;
 
-/** One chunk of the stream that `useChat` reads. */
 export type UiChunk = { readonly type: string; readonly [field: string]: unknown };
 
 /** The snapshot after an answer. An answer that was interrupted and continued has the id of its first snapshot. */
@@ -62,7 +61,6 @@ const routes = {
   uiMessages: { method: 'GET', path: '/ui/:agent/:chat/messages' },
 };
 
-/** The paths and schemas of `useChat` in the OpenAPI document. */
 export const uiPaths = {
   paths: openApiPaths(routes, {
     uiTurn: {
