@@ -41,7 +41,6 @@ export interface FetchHandler {
   disconnect(principal: string): number;
 }
 
-/** Everything that the dialects of one server share. */
 export function createServerContext(
   app: ServedApp,
   given: HandlerOptions,
@@ -75,7 +74,6 @@ export function createServerContext(
   };
 }
 
-/** The fetch handler over what is shared. */
 export function createFetch(serverContext: ServerContext, studio?: MountStudio): FetchHandler {
   const router = createRouter(serverContext, studio);
   const { disconnect } = serverContext.presence;
@@ -84,7 +82,7 @@ export function createFetch(serverContext: ServerContext, studio?: MountStudio):
   return Object.assign(fetch, { disconnect });
 }
 
-/** All dialects on one router, behind the checks that every request goes through. */
+/** All protocols on one router, behind the checks that every request goes through. */
 export function createRouter(serverContext: ServerContext, mountStudio?: MountStudio): Router {
   const { options, protocols } = serverContext;
   const router = new Hono<ServerEnv>().basePath(options.basePath ?? '');

@@ -63,7 +63,6 @@ export function toWireError(error: unknown): ErrorBody {
   return { ...body, message: `${body.message.slice(0, maxMessageLength - 1)}…` };
 }
 
-/** The HTTP status of an error body. */
 export function httpStatusOf({ status, details }: ErrorBody): ErrorHttpStatus {
   return isJsonObject(details) && details.tooLarge === true ? 413 : httpStatus[status];
 }
@@ -77,7 +76,7 @@ export function errorHeaders({ status, details }: ErrorBody): Record<string, str
   };
 }
 
-/** The answer of the native dialect to whatever was thrown. */
+/** The response of the native protocol to anything that was thrown. */
 export function errorResponse(error: unknown): Response {
   const body = toWireError(error);
   return jsonResponse(body, { status: httpStatusOf(body), headers: errorHeaders(body) });

@@ -61,7 +61,6 @@ export interface AuthorizeCall extends Caller {
  */
 export type Authorize = (call: AuthorizeCall) => boolean | undefined | Promise<boolean | undefined>;
 
-/** Asks the hook who is calling. */
 async function authenticate(auth: Auth | undefined, request: Request): Promise<Caller> {
   if (!auth) return {};
   const identity = await auth(request);
@@ -95,7 +94,6 @@ function parseIdentity(returned: unknown): Identity | undefined {
   );
 }
 
-/** Asks the hook whether this caller may do this. */
 export async function checkAuthorized(authorize: Authorize, call: AuthorizeCall): Promise<void> {
   if ((await authorize(call)) !== false) return;
   throw new WaymarkError(

@@ -37,7 +37,6 @@ export interface TextOptions {
   readonly check?: CheckValue | undefined;
 }
 
-/** Whether a text is long enough to be parsed in steps. */
 export function isLongText(text: string | undefined): boolean {
   return text !== undefined && text.length > 64 * 1024;
 }
@@ -149,7 +148,6 @@ function tooLarge(most: number): WaymarkError {
  */
 const smallPieces = { most: 1000, bytes: 128 };
 
-/** Refuses a body that comes in too many small pieces. */
 function checkPieces(pieces: number, bytes: number): void {
   if (pieces <= smallPieces.most || bytes >= pieces * smallPieces.bytes) return;
   throw invalid(
@@ -199,7 +197,6 @@ const closeArray = 0x5d;
 const openObject = 0x7b;
 const closeObject = 0x7d;
 
-/** How much a JSON text may hold. */
 interface JsonBounds {
   /** Levels of arrays and objects. */
   readonly depth: number;

@@ -37,7 +37,6 @@ export function headersOf(c: RequestLine): Headers | IncomingHttpHeaders {
   return c.env?.own?.headers ?? c.req.raw.headers;
 }
 
-/** One header of a request. */
 export function headerOf(c: RequestLine, name: string): string | undefined {
   const headers = headersOf(c);
   const value = headers instanceof Headers ? headers.get(name) : headers[name];

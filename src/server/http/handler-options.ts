@@ -165,7 +165,6 @@ export interface HandlerOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** The options of `handler`. */
 export const handlerOptionNames: OptionNames<HandlerOptions> = {
   auth: 'function',
   authorize: 'function',

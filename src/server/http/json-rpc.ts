@@ -54,7 +54,6 @@ export function errorMessage(
   return { jsonrpc: '2.0', id, error: { code, message, data } };
 }
 
-/** The answer to a request. */
 export function resultMessage(id: RequestId | null, result: unknown): Fields {
   return { jsonrpc: '2.0', id, result };
 }
@@ -68,7 +67,6 @@ const codeByStatus: Partial<Record<Status, number>> = {
   DATA_LOSS: rpcCodes.internal,
 };
 
-/** The code for an error of this server. */
 export function codeOf(status: Status): number {
   return codeByStatus[status] ?? rpcCodes.refused;
 }

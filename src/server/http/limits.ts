@@ -122,7 +122,6 @@ function exhausted(what: string): WaymarkError {
   );
 }
 
-/** Counts requests per caller and refuses those over the rate. */
 interface RateLimit {
   /** Takes one. `RESOURCE_EXHAUSTED`, with `details.retryAfter` in seconds, when this caller has used up its minute. */
   check(caller: string): void;

@@ -1,6 +1,5 @@
 import { defined } from '../../core/json/json.ts';
 
-/** A parameter of a query or a header. */
 export interface Parameter {
   readonly description?: string | undefined;
   readonly schema: object;

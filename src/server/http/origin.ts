@@ -68,7 +68,6 @@ export function checkOrigin(
 const proxyHeader =
   /^(?:forwarded|via|x-forwarded(?:-.+)?|x-original-(?:forwarded-for|host)|x-real-ip|x-client-ip|x-cluster-client-ip|x-envoy-.+|x-amzn-trace-id|x-cloud-trace-context|x-appengine-.+|x-azure-.+|x-vercel-.+|true-client-ip|fastly-client-ip|fly-client-ip|cf-.+|cdn-loop|akamai-.+)$/;
 
-/** Whether a request was passed on by a proxy. */
 function isForwarded(headers: Headers | IncomingHttpHeaders): boolean {
   const names = headers instanceof Headers ? headers.keys() : Object.keys(headers);
   for (const name of names) if (proxyHeader.test(name)) return true;

@@ -19,7 +19,6 @@ export interface Question {
 
 const maxMessageLength = 2000;
 
-/** The interrupts of a snapshot as questions. */
 export async function questionsOf(
   agent: Agent,
   snapshotId: string,
@@ -101,7 +100,6 @@ function wordsOf(data: Json): string | undefined {
 interface Form {
   /** An object of plain fields: all that MCP lets a server ask for. */
   readonly schema: JsonObject;
-  /** The value that was filled in. */
   read(content: JsonObject): Json | undefined;
 }
 

@@ -3,7 +3,6 @@ import { invalid } from './answer.ts';
 
 const minBytes = 32;
 
-/** A secret for one process. */
 export function randomSecret(): string {
   return Array.from(randomBytes(new Uint8Array(32)), (byte) =>
     byte.toString(16).padStart(2, '0'),

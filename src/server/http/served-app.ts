@@ -32,7 +32,6 @@ export interface ServedApp {
   subscribeToErrors?(listener: ErrorListener): () => void;
 }
 
-/** Whether the sessions of an agent are in a store. */
 export function hasStore({ metadata }: Agent): boolean {
   return metadata.stateManagement === 'server';
 }
@@ -69,7 +68,6 @@ export async function contentOf(
   }
 }
 
-/** The tools that the agent itself has. */
 export async function toolsOf(agent: Agent): Promise<readonly ToolInfo[]> {
   return (await contentOf(agent)).tools ?? [];
 }

@@ -71,7 +71,6 @@ export interface MountedProtocol extends ServerProtocol {
   mount(router: Router, serverContext: ServerContext): void;
 }
 
-/** The subject of a call. */
 export interface Subject {
   readonly sessionId?: string | undefined;
   readonly snapshotId?: string | undefined;
@@ -85,7 +84,6 @@ export interface OpenCall {
   readonly options: CallOptions;
 }
 
-/** A parameter of the path. */
 export function paramOf(c: RequestContext, name: string): string {
   return c.req.param(name) ?? '';
 }
@@ -119,7 +117,7 @@ export async function openAgentCall(
   };
 }
 
-/** What is asked of the `authorize` hook. */
+/** A call that the `authorize` hook judges. */
 interface JudgedCall extends Subject {
   readonly operation: AuthorizeCall['operation'];
   readonly agent?: Agent | undefined;
@@ -162,7 +160,6 @@ export async function checkCall(
   if (found !== undefined && sessionId !== undefined && found !== sessionId) await judge(sessionId);
 }
 
-/** Logs an error that is answered to a request. */
 export function logRequestFault(c: RequestContext, error: unknown): void {
   logFault(c.get('server'), error, c.get('logged'));
 }
@@ -216,7 +213,6 @@ interface Lifetime {
   end(graceMs: number): Promise<void>;
 }
 
-/** A lifetime that has just begun. */
 export function createLifetime(clock: Clock): Lifetime {
   const closing = lifelongController();
   const ending = lifelongController();

@@ -1,6 +1,5 @@
 import type { Message, ToolRequest } from '../../protocol/message.ts';
 
-/** The messages that a turn has added. */
 export interface StoredTurn {
   readonly messages: readonly Message[];
   /** The snapshot at its end; absent if the agent's policy made none. */

@@ -26,7 +26,6 @@ import {
 } from './socket.ts';
 import { artifactForm } from './turns.ts';
 
-/** The purpose of a WebSocket. */
 export interface ConnectOptions {
   readonly agent: string;
   readonly request: Request;

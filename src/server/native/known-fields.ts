@@ -51,7 +51,6 @@ export function checkTurnFields(body: Json): void {
   checkPlaces(body);
 }
 
-/** Refuses unknown fields of a message for a running turn. */
 export function checkSteerFields(body: Json): void {
   checkFields(body, steerRequest, 'a message', texts);
   checkPlaces(body);
@@ -67,7 +66,6 @@ function checkPlaces(body: Json): void {
   }
 }
 
-/** Refuses unknown fields of a frame of a WebSocket. */
 export function checkFrameFields(frame: Json): void {
   const shape = isJsonObject(frame)
     ? clientFrame.options.find(({ entries }) => entries.type.literal === frame.type)

@@ -10,7 +10,6 @@ import type { NativeOperation } from './operation.ts';
 import { sessionOperations } from './sessions.ts';
 import { turnOperations } from './turns.ts';
 
-/** The operations of the routes. */
 const operations: Readonly<Record<Operation, NativeOperation>> = {
   ...agentOperations,
   ...turnOperations,
@@ -41,7 +40,6 @@ export function mountOpenApi(router: Router, others: DescribedPaths): void {
   });
 }
 
-/** The document. */
 export function openApiDocument(others: DescribedPaths): object {
   return {
     openapi: '3.1.0',

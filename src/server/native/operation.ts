@@ -110,7 +110,6 @@ export function readQuery<Q extends Query>(c: RequestContext, query: Q | undefin
   return Object.fromEntries(values) as Values<Q>;
 }
 
-/** A text of the query. */
 export function text(
   description?: string,
   schema: object = { type: 'string' },

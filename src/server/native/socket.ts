@@ -9,7 +9,6 @@ import type { ServerLimits } from '../http/limits.ts';
 import type { ServerContext } from '../http/server-context.ts';
 import { checkFrameFields } from './known-fields.ts';
 
-/** A frame before it has its number. */
 type Unnumbered = ServerFrame extends infer Frame
   ? Frame extends ServerFrame
     ? Omit<Frame, 'seq'>
@@ -107,7 +106,6 @@ export function createFrameSocket(
 /** Frames that are handled at once before no more are read, such as while `auth` takes its time. */
 const maxHandled = 256;
 
-/** The handling of the frames of a connection. */
 export interface FrameHandler {
   /** Learns from the first frame, which is not parsed yet, who is calling. */
   identify(first: string): Promise<void>;

@@ -22,7 +22,6 @@ export type FeedEvent =
 /** Events that came together; passing them on one by one would cost more than what they say. */
 export type FeedBatch = readonly FeedEvent[];
 
-/** Who follows, and for how long. */
 interface FollowOptions {
   readonly owner?: string | undefined;
   /** Aborts when the reader has left, or the server ends; the feed then ends without a final event. */

@@ -2,7 +2,6 @@ import { gather } from '../../core/async/groups.ts';
 import type { Clock } from '../../core/time.ts';
 import type { FrameSink, FrameSource } from '../http/connection.ts';
 
-/** How a body of frames is written, and what happens when its client is slow. */
 export interface FrameStreamOptions<Event> {
   readonly clock: Clock;
   readonly encode: (event: Event) => string;
@@ -68,7 +67,6 @@ function streamSink(
   };
 }
 
-/** Writes frames to a sink at the pace of the client. */
 export class FramePump<Event> implements FrameSource {
   readonly #options: FrameStreamOptions<Event>;
   readonly #iterator: AsyncIterator<readonly Event[]>;
@@ -112,7 +110,6 @@ export class FramePump<Event> implements FrameSource {
     this.end('stopped');
   }
 
-  /** Ends the body and stops the source of frames. */
   end(how: FrameStreamEnd): void {
     if (this.#ended) return;
     this.#ended = true;

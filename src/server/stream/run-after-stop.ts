@@ -28,7 +28,6 @@ export async function runAfterStop(
   }
 }
 
-/** Stops the running turn of a session. */
 export async function stopRunning(
   { agent, options }: OpenCall,
   sessionId: string,

@@ -19,7 +19,6 @@ import {
   frameStream,
 } from './frame-stream.ts';
 
-/** How one protocol writes a stream. */
 export interface StreamFormat<Event> {
   readonly encode: (event: Event) => string;
   readonly keepAlive: string;
@@ -52,7 +51,6 @@ export async function withStreamSlot<Result>(
   }
 }
 
-/** A slot for one more client. */
 export class StreamSlot {
   readonly #context: RequestContext;
   readonly #link: LinkedSignal;
@@ -92,7 +90,6 @@ export class StreamSlot {
     return this.#pump !== undefined;
   }
 
-  /** Releases the slot. */
   leave(): void {
     this.#isOver = true;
     this.#release();
@@ -220,7 +217,6 @@ export function sseEvent({
   return `${name}${place}data: ${data}\n\n`;
 }
 
-/** A value as one event. */
 export function sseJson(value: object, event?: string): string {
   return sseEvent({ event, data: JSON.stringify(value) });
 }

@@ -94,7 +94,6 @@ async function chainEnd(
   return { tip, isLeft: false };
 }
 
-/** Whether a snapshot waits for answers. */
 export function isInterrupted({ status, finishReason }: Snapshot): boolean {
   return status === 'succeeded' && finishReason === 'interrupted';
 }

@@ -33,7 +33,6 @@ interface TurnOptions extends Pick<OpenCall, 'agent' | 'caller'> {
   readonly resumable?: boolean;
 }
 
-/** A turn that a server runs. */
 export interface ServedTurn {
   /** Resolves when the turn has been accepted, rejects with the reason when it was refused. */
   readonly accepted: Promise<void>;
@@ -120,7 +119,6 @@ async function* turnEvents(
   }
 }
 
-/** A turn to run, and the form of its response. */
 interface TurnAnswer<Event = FeedEvent> {
   readonly init?: Init | undefined;
   readonly input: Input;
@@ -212,7 +210,6 @@ export async function checkBackgroundRuns(
   );
 }
 
-/** The idempotency key in the header of a request. */
 export function requestIdOf(c: RequestLine): string | undefined {
   return headerOf(c, 'idempotency-key');
 }

@@ -29,7 +29,6 @@ const toolCall = v.object({
 
 type ToolCall = v.InferOutput<typeof toolCall>;
 
-/** How a tool that a person tried has failed. */
 interface FailedTool {
   readonly failed: {
     readonly status: string;

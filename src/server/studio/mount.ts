@@ -10,14 +10,11 @@ import type { RecordedTurn, SpanRecorder } from './span-recorder.ts';
 /** Adds the studio to a router. A function, so that only servers with a studio load it. */
 export type MountStudio = (router: Router) => void;
 
-/** The studio of one server. */
 interface Studio {
   readonly files: ReadonlyMap<string, StudioFile>;
   /** The views and actions of a single developer; absent where the server has several principals. */
   readonly developer?: {
-    /** The turns of the trace view. */
     readonly spans: SpanRecorder;
-    /** Runs turns again with changes. */
     readonly rerun: Rerun;
   };
 }

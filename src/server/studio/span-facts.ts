@@ -23,12 +23,10 @@ const maxInputLength = 1_000_000;
 
 const maxAskedLength = 240;
 
-/** Whether a span is a model call. */
 export function isModelCall({ name }: Pick<SpanRecord, 'name'>): boolean {
   return name.startsWith(`${operations.chat} `);
 }
 
-/** Whether a span is a turn. */
 export function isTurn({ name }: Pick<SpanRecord, 'name'>): boolean {
   return name.startsWith('turn ');
 }

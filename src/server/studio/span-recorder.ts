@@ -47,7 +47,6 @@ export interface SpanRecorder extends SpanSink {
   turns(): readonly RecordedTurn[];
   /** The request and answer of a model call of this session, or the input of a turn, as JSON. */
   contentOf(sessionId: string, owner: string | undefined, spanId: string): string | undefined;
-  /** The sessions of all spans. */
   sessions(): readonly RecordedSession[];
   sessionDeleted(sessionId: string): void;
   /** Drops the spans of an earlier process in which one of these sessions was worked on. */
@@ -195,7 +194,6 @@ export interface RecordedTurn extends Partial<NonNullable<SpanFacts['turn']>> {
   readonly error?: SpanError;
 }
 
-/** A recorded span with its times. */
 type SpanWithFacts = Omit<KeptSpan, 'content'>;
 
 /** The turns among spans, with what was done in them, in the order of the spans. */
