@@ -6,7 +6,7 @@ import type { ToolRecord } from '../protocol/tool-record.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
 import type { Model, ModelRef, ModelRequest } from './model.ts';
 
-/** How far a generate call has come. */
+/** The progress of a generate call. */
 export interface GenerateProgress {
   /** The messages it has added so far, in order. */
   readonly messages: readonly Message[];

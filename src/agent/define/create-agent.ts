@@ -198,7 +198,7 @@ function knownMessages(messages: unknown): Message[] | undefined {
   return messages.every(isParsedMessage) ? [...messages] : undefined;
 }
 
-/** The init, and the expected head for itself: it is no part of what a run stores. */
+/** Separates the expected head from the init, because a run does not store it. */
 function withoutHead(parsed: Init): Pick<InvocationRequest, 'init' | 'ifHead'> {
   if (parsed.ifHead === undefined) return { init: parsed };
   const { ifHead, ...init } = parsed;

@@ -49,7 +49,7 @@ export async function armDeadline(invocation: InvocationState, snapshotId: strin
   });
 }
 
-/** When the interrupts have expired that a history ends with, and the input that declines them. */
+/** The time at which the interrupts at the end of a history expire, and the input that declines them. */
 export interface Expiry {
   /** In milliseconds. */
   readonly at: number;

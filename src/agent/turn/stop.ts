@@ -171,7 +171,7 @@ const frozen =
 const advice =
   'Values read from the session are frozen: to change the custom state, use session.updateCustom((draft) => …).';
 
-/** Adds to the engine's error for a change of a frozen value how the state of a session is changed. */
+/** Extends the engine's error for a change of a frozen value by how to change the state of a session. */
 export function adviseFrozen(error: unknown): void {
   if (!(error instanceof TypeError) || !frozen.test(error.message)) return;
   const { message, stack } = error;

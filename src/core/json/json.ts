@@ -80,7 +80,7 @@ export function isLarge(value: unknown): boolean {
   return count(value);
 }
 
-/** Whether two JSON values say the same; the order of properties does not matter. */
+/** Whether two JSON values are equal; the order of properties does not matter. */
 export function jsonEqual(a: Json | undefined, b: Json | undefined): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;

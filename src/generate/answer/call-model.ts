@@ -47,7 +47,7 @@ export async function callModel(scope: ModelCallScope, request: ModelRequest): P
   try {
     const response = await raceSignal(call(toStep(scope, request, stream)), signal);
     const message = progress.add(withSummary(withRefs(response.message, scope.newId), scope));
-    // A model that does not stream is heard all at once.
+    // A model that does not stream gives its answer at once.
     if (!stream.used) await raceSignal(stream.takeWhole(message), signal);
     return { ...response, message, model };
   } catch (error) {
@@ -106,7 +106,7 @@ export interface AnswerScope {
   emit(chunk: ModelChunk): void | Promise<void>;
 }
 
-/** The pieces of one answer on their way to the reader, watched for silence and for never coming to an end. */
+/** Passes the pieces of one answer to the reader, and stops an answer that stays silent or grows too long. */
 class AnswerStream {
   readonly #scope: AnswerScope;
   readonly #endWatch: () => void;
@@ -156,7 +156,7 @@ class AnswerStream {
     return this.whileWaiting(wait);
   }
 
-  /** Watches for no silence while something other than the model is waited for. */
+  /** Suspends the watch for silence while the call waits for something other than the model. */
   whileWaiting<Value>(wait: Promise<Value>): Promise<Value> {
     this.#waits++;
     return wait.finally(() => {

@@ -57,7 +57,7 @@ export class ContentBuilder {
     return part;
   }
 
-  /** The content so far, without blocks that say nothing. */
+  /** The content so far, without empty blocks. */
   toParts(): Part[] {
     return this.#content.filter(
       (part) =>

@@ -58,7 +58,7 @@ function eventKey(runId: string): string {
   return `events ${runId}`;
 }
 
-/** Notes that a run is over: its events have had their last, and go some time later. */
+/** Notes that a run is over: its events are complete, and are removed some time later. */
 export function endEvents(tables: Tables, runId: string): void {
   if (tables.events.has(runId)) tables.endedAt.set(runId, tables.clock.now());
   tables.emitter.emit(eventKey(runId));

@@ -18,7 +18,7 @@ export function addRequests(
   }
 }
 
-/** Keeps what a run came to under its keys. */
+/** Stores the outcome of a run under its keys. */
 export function endRequests(
   tables: Tables,
   { id: runId, session }: RunRow,
@@ -39,7 +39,7 @@ export function endRequests(
   }
 }
 
-/** Puts another receipt in place of the one that a run ended with. */
+/** Replaces the receipt that a run ended with. */
 export function replaceReceipt(tables: Tables, runId: string, outcome: RequestOutcome): void {
   const receipt = toJson(outcome.receipt, 'The receipt of a request');
   for (const key of outcome.keys) {

@@ -32,7 +32,7 @@ const faults: Readonly<Record<string, readonly [Status, string]>> = {
   XX002: ['DATA_LOSS', 'An index of the database is damaged. Reindex it, or restore a backup.'],
 };
 
-// What node and pg say when a connection breaks; there is no SQLSTATE then.
+// The codes of node and pg for a broken connection; there is no SQLSTATE then.
 const networkCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

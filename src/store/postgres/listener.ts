@@ -120,7 +120,7 @@ export class Listener {
     this.#client = client;
     if (this.#isClosed) this.#stop();
     else if (this.#emitter.size === 0) this.#linger();
-    // What was told before LISTEN took effect was not heard.
+    // Notifications before LISTEN took effect were not received.
     this.#emitter.emitAll();
   }
 

@@ -179,7 +179,7 @@ export const steps: readonly string[] = [
   `,
   // Had a function of a turn.
   '',
-  // What was spent.
+  // Spend.
   `
   CREATE TABLE @spend(                         -- counters; one row is added to by each turn of a session on a day
     day bigint NOT NULL,                       -- since 1970

@@ -90,7 +90,7 @@ export function runSupport(context: SqlContext): RunSupport {
       if (db.dialect.name === 'sqlite') yield* limitHeartbeats();
       return yield* takeRuns(request);
     };
-    // What is written under the new attempt waits for the disk, and makes this last as well.
+    // Writes under the new attempt wait for the disk, and make this last as well.
     const sessions = await db.write(take, { durable: false });
     return sessions.length === 0 ? [] : await db.read(() => readTaken(sessions, state));
   };

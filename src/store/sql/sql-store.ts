@@ -227,7 +227,7 @@ function fileSupport(context: SqlContext): FileSupport {
       const sum = createSha256();
       const pieces: string[] = [];
       let size = 0;
-      // What is written before an error goes with the run.
+      // Pieces that are written before an error are removed with the run.
       for await (const piece of inPieces(data, 1)) {
         sum.update(piece);
         size += piece.length;

@@ -48,7 +48,7 @@ export function createChangeWatch(clock: Clock, watched: Watched): ChangeWatch {
     for (const hint of emitter.keys()) {
       const key = hintKey(hint);
       const mark = watched.mark(hint);
-      // What was never looked at may have changed since it was listened to.
+      // A run that was never looked at may have changed since it was listened to.
       if (mark === undefined || mark !== before.get(key)) emitter.emit(hint);
       if (mark !== undefined) marks.set(key, mark);
     }

@@ -182,7 +182,7 @@ export const steps: readonly string[] = [
     DELETE FROM search WHERE head = OLD.row_id;
   END;
   `,
-  // What was spent.
+  // Spend.
   `
   CREATE TABLE spend(                        -- counters; one row is added to by each turn of a session on a day
     owner TEXT NOT NULL, agent TEXT NOT NULL, session TEXT NOT NULL,

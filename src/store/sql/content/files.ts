@@ -14,7 +14,7 @@ import { bytesPlace, documentPlace } from './places.ts';
 /** The first byte of a stored piece: not that of an encrypted value, nor that of a packed text. */
 export const pieceMark = 0xf0;
 
-/** A file as its row says it. */
+/** A file as its row describes it. */
 export interface FileHead {
   readonly size: number;
   /** The digests of its pieces, in order. */

@@ -46,8 +46,8 @@ export interface Dialect {
   /** Snapshots `s` of the sessions whose numbers are in a JSON array. */
   snapshotsOf(param: string): string;
   /**
-   * Those of the documents in a JSON array that a snapshot names which no one is removing, as `row_id`. It stays until the transaction
-   * ends.
+   * The documents in a JSON array that are named by a snapshot which no other transaction is removing, as `row_id`. The snapshot
+   * stays until the transaction ends.
    */
   namedDocuments(param: string): string;
   /** Messages `m` in the id ranges `[from, to)` of a JSON array of pairs. */

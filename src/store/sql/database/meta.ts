@@ -28,7 +28,7 @@ export function* readMeta(cipher: Cipher): Plan<string | undefined> {
 export function* makeSecret(cipher: Cipher): Plan<void> {
   const { used } = yield* one(selectMeta);
   const secret = hexOf(randomBytes(new Uint8Array(32)));
-  // What was written before there was a key is not encrypted yet.
+  // Content that was written before there was a key is not encrypted yet.
   yield* run(insertSealed, toSealed({ secret, strict: used === 0 }, cipher));
 }
 

@@ -50,7 +50,7 @@ export function marksFrom(
         marks.set(size - 1, uuidFromHex(id));
       }
     }
-    // What stands before a view's own rows is in the view: the parent's snapshots are beyond it.
+    // The messages before a view's own rows are in the view: the parent's snapshots are beyond it.
     if (view !== null) bound = Math.min(bound, commons.get(view) ?? bound);
     if (bound === 0) break;
   }

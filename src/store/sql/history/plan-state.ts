@@ -19,7 +19,7 @@ const insertBranch = insertion(
   'place_branch',
   'INSERT INTO @branches(session, parent, fork, fork_view, fork_snapshot) VALUES($1, $2, $3, $4, $5)',
 );
-// What is left of the path before the base may have become less since the base was read, by a prune.
+// A prune may have shortened the path before the base since the base was read.
 const insertView = statement<{ row_id: number; common: number }>(
   'place_view',
   `INSERT INTO @views(branch, own_from, base, common) VALUES($1, $2, $3,

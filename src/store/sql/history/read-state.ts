@@ -53,7 +53,7 @@ const selectMarkedState = statement<StateRow>(
     WHERE s.session = $4 AND s.idx IS NOT NULL AND s.status = ${code.succeeded}`,
 );
 
-/** Where a state lies, as a row says it. */
+/** Where a state lies, as a row describes it. */
 export interface StatePlace {
   readonly levels: readonly Level[];
   readonly custom: number | null;
@@ -100,7 +100,7 @@ export function* readPage(
   };
 }
 
-/** Reads a state, in one query or, with large artifacts, in two, and holds it against its hash. */
+/** Reads a state, in one query or, with large artifacts, in two, and checks it against its hash. */
 export function* readState(
   place: StatePlace,
   context: StateContext,

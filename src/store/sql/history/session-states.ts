@@ -115,7 +115,7 @@ export class StateReader {
     this.#documents = new Map(found.map((row) => [row.row_id, row]));
   }
 
-  /** The state of a row, held against its hash. */
+  /** The state of a row, checked against its hash. */
   *read(row: PlacedRow): Plan<SessionState> {
     try {
       const state = yield* this.#stateOf(row);

@@ -114,7 +114,7 @@ export function* verifySessions(
   }
   return faults;
 }
-/** What is wrong with a state, and with the files that it names. Each file is read once. */
+/** The problems of a state, and of the files that it names. Each file is read once. */
 function* stateProblems(
   row: CheckedSnapshot,
   reader: StateReader,

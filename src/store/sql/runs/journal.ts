@@ -1,5 +1,5 @@
 /**
- * What belongs to a run stands in one table, told apart by `attempt`: events under their own, which begin with 1, steps, the
+ * The rows of a run are in one table, told apart by `attempt`: events under their own, which begin with 1, steps, the
  * inbox and the mark of the end under numbers that no attempt has.
  */
 export const journal = { inbox: -2, steps: -1, end: 2 ** 31 - 1 } as const;

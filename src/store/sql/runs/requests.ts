@@ -162,7 +162,7 @@ export function* addRequests(
 
 export const requestStatements = [updateRequest];
 
-/** Keeps what a run came to under its keys. */
+/** Stores the outcome of a run under its keys. */
 export function* endRequests(
   runId: Uint8Array,
   outcome: RequestOutcome | undefined,

@@ -35,7 +35,7 @@ const foundColumns = (now: string, worker: string, waitingAs: string): string =>
   r.session, CASE WHEN ${hasCrashed(now, worker, waitingAs)} THEN 1 ELSE 0 END AS has_crashed,
   r.crashes + CASE WHEN ${hasCrashed(now, worker, waitingAs)} THEN 1 ELSE 0 END AS crashes`;
 
-// Those that are no suspects come first, so that suspects that have to wait do not fill the limit.
+// Runs that are no suspects come first, so that suspects that have to wait do not fill the limit.
 const selectExpired = statement<FoundRow>(
   'take_over_find',
   (d) => `
