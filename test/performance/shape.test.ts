@@ -99,8 +99,9 @@ test('a turn on files does the same at any length: JSON, and bytes in the folder
   expect(last.written - first.written).toBeLessThan(50);
   expect(last.read - first.read).toBeLessThan(50);
   expect({ ...last, written: 0, read: 0 }).toEqual({ ...first, written: 0, read: 0 });
-  expect(grown.early).toBeLessThan(jsonOfTurn() + 1024);
-  expect(grown.late).toBeLessThan(jsonOfTurn() + 1024);
+  // The line of the turn's run, about 400 bytes, stays in the journal until it is rewritten.
+  expect(grown.early).toBeLessThan(jsonOfTurn() + 1400);
+  expect(grown.late).toBeLessThan(jsonOfTurn() + 1400);
   await store.close?.();
 });
 
