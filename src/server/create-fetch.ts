@@ -132,7 +132,7 @@ function observe(serverContext: ServerContext): Middleware {
       async (span) => {
         await next();
         const { res } = c;
-        // A stream on a line of our own is written already, with its headers.
+        // A stream on a connection that this server owns is written already, with its headers.
         if (res !== c.env?.own?.answered) {
           await compressed?.(c, nothingMore);
           // Most answers have them already; those of the framework do not.
@@ -150,7 +150,7 @@ function observe(serverContext: ServerContext): Middleware {
 
 async function nothingMore(): Promise<void> {}
 
-// The studio asks every few seconds whether anything is new, which is no news in itself.
+// Studio asks every few seconds whether anything is new; such requests are not logged.
 function isStudioLooking(c: RequestContext): boolean {
   return c.req.method === 'GET' && c.req.header('x-waymark-studio') !== undefined;
 }

@@ -24,7 +24,7 @@ export { openStudio } from './studio/open.ts';
 // Asked for its body, it is a plain response even if the global one was replaced by the adapter's.
 void alreadySent.body;
 
-/** A Node server over what the dialects share, with limits on how slowly and how much a client may send. */
+/** A Node server, with limits on how slowly and how much a client may send. */
 export function createNodeServer(serverContext: ServerContext, studio?: MountStudio): Server {
   const { limits } = serverContext;
   const fetch = createFetch(serverContext, studio);

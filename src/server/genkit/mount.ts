@@ -23,7 +23,7 @@ export function prepareGenkit(router: Router): void {
   });
 }
 
-/** The dialect of Genkit's own clients, for each agent at `/genkit/:agent`. */
+/** The protocol of Genkit's own clients, for each agent at `/genkit/:agent`. */
 export function mountGenkit(router: Router): void {
   router.post('/genkit/:agent', async (c) => {
     const body = await readBody(c, genkitTurn, 'turn');

@@ -48,13 +48,13 @@ export function remoteAddress(env: NodeBindings | undefined): string | undefined
   return env?.incoming?.socket?.remoteAddress;
 }
 
-/** How to cut the line, where that is possible. */
+/** Cuts the connection, where that is possible. */
 export function cutOf(env: NodeBindings | undefined): (() => void) | undefined {
   const outgoing = env?.outgoing;
   return outgoing && (() => void outgoing.destroy());
 }
 
-/** Cuts the line of a reader that does not take the last bytes either. */
+/** Cuts the connection of a client that does not read the last bytes. */
 export function cutWhenIdle(env: NodeBindings | undefined, ms: number): void {
   const outgoing = env?.outgoing;
   if (!outgoing?.socket) return;

@@ -54,7 +54,7 @@ export interface ServerEnv {
     studioOwner?: string;
     /** Fields for this request's line in the log. */
     logged: Record<string, unknown>;
-    /** How this dialect says that something went wrong. */
+    /** How this protocol reports errors. */
     renderError?: (error: unknown) => Response | Promise<Response>;
   };
 }

@@ -109,7 +109,7 @@ function lastEventId(c: RequestContext): string | undefined {
   return id;
 }
 
-/** The native dialect's stream: named events, each with its place in the run. */
+/** The stream of the native protocol: named events, each with its place in the run. */
 export function nativeFormat(url: string): StreamFormat<FeedEvent> {
   const shown = artifactForm(url);
   return sseFormat((event) => encode(event, shown));

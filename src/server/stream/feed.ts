@@ -71,7 +71,7 @@ export async function* watchRun(
         return;
     }
   }
-  // Never known, or erased meanwhile.
+  // Unknown, or deleted meanwhile.
   if (!reader.aborted) throw notFound('snapshot', runId);
 }
 

@@ -43,7 +43,7 @@ function runningIn(error: unknown): string | undefined {
   return typeof running === 'string' ? running : undefined;
 }
 
-/** Who is looking at which run, in this process. */
+/** The clients that follow a run, in this process. */
 interface Viewers {
   has(runId: string): boolean;
   /** Counts the reader of these events in, from the turn's start until it leaves. */

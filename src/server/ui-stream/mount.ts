@@ -18,7 +18,7 @@ import { toTurn } from './input.ts';
 import { toUiMessages } from './messages.ts';
 import { uiRequest } from './shapes.ts';
 
-/** The dialect of AI SDK UI's `useChat`, for each agent at `/ui/:agent`; the chat id is the session id. */
+/** The protocol of AI SDK UI's `useChat`, for each agent at `/ui/:agent`; the chat id is the session id. */
 export function mountUiStream(router: Router): void {
   const viewers = createViewers();
 
