@@ -130,7 +130,9 @@ export async function runEpisode(plan: Plan): Promise<Result> {
       },
     });
     processes.push(process);
-    void process.app.ready();
+    // Opening a store reads from it, which can fail like any other read.
+    const getReady = (): Promise<void> => process.app.ready().catch(getReady);
+    void getReady();
   };
   const alive = (): SimulatedProcess[] => processes.filter(({ dead }) => !dead);
   const strike = ({ kind, choice }: Fault): void => {
