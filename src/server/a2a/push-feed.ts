@@ -1,4 +1,3 @@
-import * as v from 'valibot';
 import { uuidv7 } from '../../core/id.ts';
 import { defined, toJson } from '../../core/json/json.ts';
 import { sha256Hex } from '../../core/platform.ts';
@@ -14,7 +13,7 @@ import type { ServedApp } from '../http/served-app.ts';
 import { findAgent, type ServerContext } from '../http/server-context.ts';
 import { a2aError, codes } from './errors.ts';
 import { toLegacyTask } from './legacy.ts';
-import { type PushConfig, pushConfig, type Version } from './shapes.ts';
+import { type Followed, followed, type PushConfig, type Version } from './shapes.ts';
 import { describeTask, type OpenTask, readTask, stateOf, waitForTask } from './task.ts';
 
 /** Push notifications of tasks. A configuration is a session of the agent that delivers them, so there is no table of them. */
@@ -32,14 +31,6 @@ export interface PushFeed {
 }
 
 const maxConfigs = 10;
-
-const followed = v.object({
-  agent: v.string(),
-  taskId: v.string(),
-  version: v.picklist(['1.0', '0.3']),
-  config: pushConfig,
-});
-type Followed = v.InferOutput<typeof followed>;
 
 const feeds = new WeakMap<Webhooks, WebhookFeed>();
 

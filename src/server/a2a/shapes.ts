@@ -41,6 +41,16 @@ export const pushConfig = v.object({
 });
 export interface PushConfig extends v.InferOutput<typeof pushConfig> {}
 
+// Here and not where it is used: a bundle without A2A leaves out this module only if no other one needs it to load.
+/** The task that a stored configuration follows. */
+export const followed = v.object({
+  agent: v.string(),
+  taskId: v.string(),
+  version: v.picklist(['1.0', '0.3']),
+  config: pushConfig,
+});
+export type Followed = v.InferOutput<typeof followed>;
+
 const message = v.object({
   messageId: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
   contextId: text,

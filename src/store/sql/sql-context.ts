@@ -12,6 +12,7 @@ import type { GcScheduler } from './retention/gc-scheduler.ts';
 export interface SqlStoreOptions {
   /** A name for logs and errors. */
   readonly name: string;
+  /** The database. */
   readonly driver: Driver;
   /** Encrypts content with your key. @default none */
   readonly encryption?: Encryption | undefined;

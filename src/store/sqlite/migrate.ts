@@ -12,6 +12,7 @@ const applicationId = 1465470283;
 export interface UpgradeOptions {
   /** The path or the address of the database. @default '' */
   readonly path?: string;
+  /** Makes the database's name. @default time-ordered UUIDs */
   readonly newId?: NewId;
   /** @default without checksums, which need functions of the connection */
   readonly steps?: readonly string[];

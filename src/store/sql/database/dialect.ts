@@ -1,5 +1,6 @@
 /** Where the two databases say the same thing in different words. Everything else is common SQL, written once. */
 export interface Dialect {
+  /** The family of databases that the SQL is for. */
   readonly name: 'sqlite' | 'postgres';
   /** The current time in milliseconds, by the store's clock. */
   readonly now: string;
@@ -8,11 +9,9 @@ export interface Dialect {
    * its run, everywhere: two that lock them the other way round wait for each other until Postgres ends one.
    */
   lock(alias: string): string;
-  /**
-   * Taken (shared) to write a document that may be stored already, and exclusively to remove documents, so that none is
-   * found by the one while the other takes it away.
-   */
+  /** Locks the documents to write one that may be stored already: shared, so that none is removed meanwhile. */
   readonly shareBlobs: string;
+  /** Locks the documents to remove some: exclusive, so that none is found meanwhile. */
   readonly ownBlobs: string;
   /** Makes other garbage collections wait until the transaction ends; turns do not wait for it. */
   readonly collectAlone: string;
@@ -34,8 +33,9 @@ export interface Dialect {
     readonly rows: number;
     readonly statements: number;
   };
-  /** After a column: whether it is one of the integers, or of the texts, in a JSON array. */
+  /** After a column: whether it is one of the integers in a JSON array. */
   integers(param: string): string;
+  /** After a column: whether it is one of the texts in a JSON array. */
   texts(param: string): string;
   /** After a column: whether it is one of the bytes whose hexadecimal texts are in a JSON array. */
   bytes(param: string): string;

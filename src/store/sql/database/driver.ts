@@ -68,7 +68,9 @@ export interface WriteOptions {
 
 /** A possible change: `run` for a run or snapshot, `events` for the events of a run. */
 export interface Hint {
+  /** What may have changed. */
   readonly kind: 'run' | 'events';
+  /** The id of the run, which is also the id of its snapshot. */
   readonly id: string;
 }
 

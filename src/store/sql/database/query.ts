@@ -8,7 +8,9 @@ export type SqlValue = string | number | null | Uint8Array;
  * statement and shows in traces.
  */
 export interface Statement<Row = unknown> {
+  /** The name, unique among the statements of a store. */
   readonly name: string;
+  /** The SQL, or a function that writes it for a dialect. */
   readonly text: string | ((dialect: Dialect) => string);
   /** It inserts one row and gives these columns of it. A driver that knows the number of the row without asking may give only `row_id`. */
   readonly inserted?: string;
@@ -24,8 +26,11 @@ export interface Statement<Row = unknown> {
   readonly row?: Row;
 }
 
+/** A statement with its parameters, as a plan yields it. */
 export interface Query {
+  /** What to run. */
   readonly statement: Statement;
+  /** Its parameters, `$1` first. */
   readonly values: readonly SqlValue[];
 }
 
