@@ -14,7 +14,7 @@ export interface UpgradeOptions {
   readonly path?: string;
   /** Makes the database's name. @default time-ordered UUIDs */
   readonly newId?: NewId;
-  /** @default without checksums, which need functions of the connection */
+  /** The statements of each format. @default without checksums, which need functions of the connection */
   readonly steps?: readonly string[];
 }
 

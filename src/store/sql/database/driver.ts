@@ -56,8 +56,8 @@ export interface WriteOptions {
   readonly single?: boolean;
   /**
    * Names a guarded write: a plan whose queries depend on no answers, except for the `row_id` of a row that it inserts. A driver
-   * may run it like any other plan, or collect its queries, send them at once and conclude it with the answers: `collectWrite`.
-   * Rejects with `Refused` if a guard gives no row; then nothing is written.
+   * may run it like any other plan, or collect its queries, send them at once and then pass the answers. The plan throws if a
+   * guard gives no row; then nothing must be written. @default not guarded
    */
   readonly guarded?: string;
   /** Hints for listeners everywhere, given once it is written. */
