@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { agentTool } from '../../src/agent/define/agent-tool.ts';
 import { toResume } from '../../src/api/interrupts.ts';
 import type { AgentTypes, WatchEvent } from '../../src/api/types.ts';
+import { WaymarkError } from '../../src/core/error.ts';
 import { systemClock } from '../../src/core/time.ts';
 import type { Middleware } from '../../src/generate/middleware/middleware.ts';
 import { toolApproval } from '../../src/generate/middleware/tool-approval.ts';
@@ -578,6 +579,51 @@ test('S73 S113 a terminal status is final', async () => {
     }));
     expect(await chat.getSnapshot({ snapshotId })).toMatchObject({ status });
   }
+});
+
+test('S118 a turn that cannot be read on in the moment of its takeover is taken over again', async () => {
+  const { clock, advance } = movableClock();
+  const store = memoryStore({ clock });
+  const runs = must(store.runs);
+  const line = mortalStore(store);
+  let isAway = true;
+  const flaky: Store = {
+    ...store,
+    runs: {
+      ...runs,
+      async readInbox(ref) {
+        const inbox = await must(runs.readInbox)(ref);
+        if (!isAway) return inbox;
+        isAway = false;
+        throw new WaymarkError('UNAVAILABLE', 'The connection broke.');
+      },
+    },
+  };
+  await using first = openApp({ store: line, claimTtl, clock });
+  await using second = openApp({ store: flaky, claimTtl, clock });
+  const gate = createGate();
+  const define = (app: TestApp, answer: ScriptStep) =>
+    app.defineAgent({ name: 'chat', model: scriptedModel([answer]), concurrency: 'wait' });
+  const chat = define(first, gate.giving('x'));
+  const turn = chat.streamText('a', { accept: true, sessionId: 's' });
+  const { turnStart } = await until(turn.stream, (chunk) => chunk.turnStart !== undefined);
+  const snapshotId = must(turnStart?.snapshotId);
+  await gate.reached;
+  line.cut();
+  const heir = define(second, 'done');
+  advance(2 * claimTtl);
+  await second.engine.recover();
+  await eventually(() => expect(second.errors).toHaveLength(1));
+  expect(isAway).toBe(false);
+  expect(second.errors[0]).toMatchObject({ status: 'UNAVAILABLE' });
+  // Nobody holds it any more.
+  advance(2 * claimTtl);
+  await second.engine.recover();
+  expect((await heir.wait(snapshotId)).status).toBe('succeeded');
+  expect(told((await heir.getSession('s'))?.state?.messages)).toEqual(['user: a', 'model: done']);
+  gate.open();
+  await line.heal();
+  await turn.output.catch(() => {});
 });
 
 test('S122 S55 an accepted turn that was to be stopped when its process died keeps its message', async () => {

@@ -1,6 +1,7 @@
 import { toErrorBody, toWaymarkError, type WaymarkError } from '../../core/error.ts';
 import type { RunRecord, TakenRun } from '../../store/contract/store.ts';
 import { highestTotals } from '../../store/rules/spend.ts';
+import { isUnavailable } from '../persistence/store-errors.ts';
 import type { Agent } from '../spec/agent.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { storedState } from '../spec/stored-state.ts';
@@ -76,7 +77,7 @@ export async function resumeRun(
   const refusal = failure ?? (await misfitOf(invocation));
   sendReset(invocation, run, record);
   if (refusal !== undefined) invocation.failures.report(refusal, 'run');
-  if (refusal === undefined) await continueRun(running, taken);
+  if (refusal === undefined) await continueOrRefuse(running, run, taken);
   else if (run.detached === undefined) await failAccepted(invocation, run, refusal, deadLetter);
   else {
     invocation.ending.failure = refusal;
@@ -125,6 +126,21 @@ async function failAccepted(
     );
   } finally {
     invocation.host.logs.close(run.log);
+  }
+}
+
+/** A run whose input is refused fails. One whose input cannot be read is left: its claim expires, and a worker takes it over. */
+async function continueOrRefuse(
+  running: Invocation,
+  run: ActiveRun,
+  taken: TakenRun,
+): Promise<void> {
+  try {
+    await continueRun(running, taken);
+  } catch (error) {
+    run.stopHeartbeat();
+    if (run.detached !== undefined || isUnavailable(error)) throw error;
+    await failAccepted(running.state, run, toWaymarkError(error), false);
   }
 }
 
