@@ -1,5 +1,5 @@
 import { WaymarkError } from '../../src/core/error.ts';
-import type { Store } from '../../src/store/contract/store.ts';
+import type { Spend, Store } from '../../src/store/contract/store.ts';
 import type { Driver } from '../../src/store/sql/database/driver.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 
@@ -20,11 +20,17 @@ export interface Link {
   readonly faults: LinkFaults;
   /** Calls that wait to be sent. When the process dies, the store receives some of them all the same. */
   readonly outgoing: Set<() => Promise<unknown>>;
-  onLostAnswer(): void;
+  /** @param calls - the model calls that the call to the store recorded, if it could tell */
+  onLostAnswer(calls: number | undefined): void;
 }
 
 /** Sends one call: it waits to be sent and to be answered, and may fail at both points. */
-async function send<Value>(link: Link, name: string, work: () => Promise<Value>): Promise<Value> {
+async function send<Value>(
+  link: Link,
+  name: string,
+  work: () => Promise<Value>,
+  calls?: number,
+): Promise<Value> {
   const { scheduler, actor, faults, outgoing } = link;
   const { random } = scheduler;
   outgoing.add(work);
@@ -38,7 +44,7 @@ async function send<Value>(link: Link, name: string, work: () => Promise<Value>)
     await scheduler.pause(actor, `${name} ←`);
   }
   if (random.chance(faults.lostAnswer)) {
-    link.onLostAnswer();
+    link.onLostAnswer(calls);
     throw unavailable(name, false);
   }
   return result;
@@ -57,6 +63,17 @@ function unavailable(name: string, isCertain: boolean): WaymarkError {
   return new WaymarkError('UNAVAILABLE', `The connection broke in ${name}.`, details);
 }
 
+/** The model calls in the spend among the arguments of a call to the store. */
+function callsIn(args: readonly unknown[]): number {
+  let calls = 0;
+  for (const arg of args) {
+    const { spend = arg } = (arg ?? {}) as { readonly spend?: unknown };
+    const { entries } = (spend ?? {}) as Partial<Spend>;
+    for (const entry of Array.isArray(entries) ? entries : []) calls += entry.calls ?? 0;
+  }
+  return calls;
+}
+
 /** A store as a process reaches it: every call goes through the link. */
 export function linkStore(store: Store, link: Link): Store {
   const wrap = <T extends object>(part: T, prefix: string): T => {
@@ -67,7 +84,10 @@ export function linkStore(store: Store, link: Link): Store {
       if (/^on[A-Z]/.test(key)) {
         return [key, (id: string, listener: () => void) => value(id, hint(link, listener))];
       }
-      return [key, (...args: unknown[]) => send(link, prefix + key, async () => value(...args))];
+      return [
+        key,
+        (...args: unknown[]) => send(link, prefix + key, async () => value(...args), callsIn(args)),
+      ];
     });
     return Object.fromEntries(entries) as T;
   };

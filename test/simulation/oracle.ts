@@ -44,8 +44,8 @@ export class Oracle {
   readonly stopped = new Set<string>();
   /** Messages that a run has confirmed as steered. */
   readonly steered: { readonly tag: string; readonly runId: string }[] = [];
-  /** Writes that were carried out and reported as failed. */
-  lostAnswers = 0;
+  /** Model calls in writes that were carried out and reported as failed. */
+  repeatableCalls = 0;
   /** Sessions in which nothing moves the head but turns. */
   readonly linear: ReadonlySet<string>;
   readonly outside: Outside;
@@ -326,7 +326,7 @@ export class Oracle {
     const total = await store.spend?.total({});
     const recorded = total?.cost?.USD ?? 0;
     // A write whose answer was lost is repeated, with what was spent.
-    if (recorded > this.outside.modelCalls + this.lostAnswers) {
+    if (recorded > this.outside.modelCalls + this.repeatableCalls) {
       throw new Violation(
         `${recorded} model calls were charged, and ${this.outside.modelCalls} were made`,
       );
