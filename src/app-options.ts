@@ -1,8 +1,7 @@
-import type { ErrorListener } from './agent/spec/error-reports.ts';
+import type { ErrorInfo } from './agent/spec/error-reports.ts';
 import type { Logger, TelemetryOptions } from './agent/spec/observability.ts';
 import type { InterruptEvent } from './agent/spec/spec.ts';
 import { WaymarkError } from './core/error.ts';
-import type { NewId } from './core/id.ts';
 import { checkOptions, type OptionNames } from './core/options.ts';
 import type { Clock } from './core/time.ts';
 import type { Engine } from './engine/engine.ts';
@@ -41,7 +40,7 @@ export interface AppOptions {
    * Called once for each failure in the app: of a turn, model call, tool, prompt, policy, transform, hook, save or
    * background run. Gets the thrown error with its stack, which remote clients never see. @default prints to standard error
    */
-  readonly onError?: ErrorListener;
+  readonly onError?: (error: unknown, info: ErrorInfo) => unknown;
   /**
    * Called after each turn that waits for the answer of a person, in the process that ran it, to notify people:
    * `onInterrupt: ({ runId, owner }) => app.webhooks?.send({ id: runId, … }, { owner })`.
@@ -54,7 +53,7 @@ export interface AppOptions {
   /** @default the system's */
   readonly clock?: Clock;
   /** @default time-ordered UUIDs */
-  readonly newId?: NewId;
+  readonly newId?: () => string;
 }
 
 const appOptionNames: OptionNames<AppOptions> = {

@@ -7,7 +7,7 @@ import { absentSession, checkToolHere } from './agent/define/tool-state.ts';
 import { listAllWaiting } from './agent/define/waiting.ts';
 import { createHost } from './agent/persistence/host.ts';
 import type { Agent, CallOptions } from './agent/spec/agent.ts';
-import type { ErrorListener } from './agent/spec/error-reports.ts';
+import type { ErrorInfo } from './agent/spec/error-reports.ts';
 import type { AgentHandler } from './agent/spec/handler.ts';
 import type { AnyAgentOptions } from './agent/spec/options.ts';
 import { InvocationSession } from './agent/turn/invocation.ts';
@@ -79,7 +79,7 @@ export interface App
    * Calls a listener for each failure in the app, like `onError`, until the returned function is called. For
    * servers and tools that show errors: while one listens, the app does not print them.
    */
-  subscribeToErrors(listener: ErrorListener): () => void;
+  subscribeToErrors(listener: (error: unknown, info: ErrorInfo) => unknown): () => void;
   /**
    * Opens the store, loads prompt files and the packages of models that are named (`'openai/gpt-5'`), renders every agent's prompt once and asks its tool sources for their tools, so
    * that a mistake shows at start. A tool source that is not available is reported to `onError`.

@@ -12,7 +12,7 @@ export {
 } from './agent/define/define.ts';
 export type { Agent, CallOptions, InvokeOptions } from './agent/spec/agent.ts';
 export type { QueueOptions } from './agent/spec/dispatcher.ts';
-export type { ErrorInfo, ErrorListener } from './agent/spec/error-reports.ts';
+export type { ErrorInfo } from './agent/spec/error-reports.ts';
 export type {
   AgentHandler,
   AgentResult,
@@ -28,7 +28,6 @@ export type { AgentOptionsBase, CustomOf } from './agent/spec/options.ts';
 export type {
   AgentLimits,
   ClientStateOptions,
-  Concurrency,
   InterruptEvent,
   RunEnd,
   Transform,
@@ -57,7 +56,6 @@ export {
   WaymarkError,
   type WaymarkErrorOptions,
 } from './core/error.ts';
-export type { NewId } from './core/id.ts';
 export type { DatesAsText } from './core/json/dates.ts';
 export type { Json, JsonObject } from './core/json/json.ts';
 export type { InferSchema, InferSchemaInput, JsonSchema, Schema } from './core/schema/schema.ts';

@@ -1,13 +1,10 @@
 import { randomBytes } from './platform.ts';
 import type { Clock } from './time.ts';
 
-/** Generates an id. Ids of one generator sort by creation order. */
-export type NewId = () => string;
-
 type FillRandom = (into: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>;
 
-/** Creates a generator of time-ordered UUIDs (version 7). */
-export function createIds(clock: Clock, random: FillRandom = randomBytes): NewId {
+/** Creates a generator of time-ordered UUIDs (version 7); the ids of one generator sort by creation order. */
+export function createIds(clock: Clock, random: FillRandom = randomBytes): () => string {
   const next = createGenerator(random);
   return () => next(clock.now());
 }

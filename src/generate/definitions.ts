@@ -1,6 +1,5 @@
 import { type Action, defineAction } from '../core/action.ts';
 import { WaymarkError } from '../core/error.ts';
-import type { NewId } from '../core/id.ts';
 import { defined } from '../core/json/json.ts';
 import { createRegistry } from '../core/registry.ts';
 import type { Schema } from '../core/schema/schema.ts';
@@ -38,7 +37,7 @@ export function modelAction(model: Model): Action {
 /** A tool as an action, whose result is its output alone. An interrupt fails: it could not be answered outside of a session. */
 export function toolAction(
   tool: Tool,
-  { newId, extras }: { readonly newId: NewId; readonly extras: (ref: string) => object },
+  { newId, extras }: { readonly newId: () => string; readonly extras: (ref: string) => object },
 ): Action {
   const { name, description, definition } = tool;
   const { inputSchema, outputSchema } = definition;

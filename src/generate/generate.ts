@@ -1,6 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
 import { type LinkedSignal, linkSignals, raceSignal } from '../core/async/signal.ts';
-import type { NewId } from '../core/id.ts';
 import type { Schema } from '../core/schema/schema.ts';
 import { type Clock, timeoutSignal } from '../core/time.ts';
 import type { Message } from '../protocol/message.ts';
@@ -42,7 +41,7 @@ import { type ResolvedTools, resolveTools, type ToolSource } from './tool/tool-s
 
 export interface GenerateEnv {
   readonly clock: Clock;
-  readonly newId: NewId;
+  readonly newId: () => string;
   /** The model that is meant; the app's own if none is named. */
   resolveModel(ref: ModelRef | undefined): Model;
   resolveTool(ref: string | Tool): Tool;

@@ -1,7 +1,6 @@
 import type { Action } from '../core/action.ts';
 import { rethrow } from '../core/async/promises.ts';
 import { WaymarkError } from '../core/error.ts';
-import type { NewId } from '../core/id.ts';
 import type { DatesAsText } from '../core/json/dates.ts';
 import type { JsonObject } from '../core/json/json.ts';
 import { checkOptions } from '../core/options.ts';
@@ -58,7 +57,7 @@ export interface GeneratorOptions<Extras extends object = object> {
   /** Where everything that is defined is registered as an action. */
   readonly registry: { register(key: string, action: Action): void };
   readonly clock: Clock;
-  readonly newId: NewId;
+  readonly newId: () => string;
   /** The model of calls that name none. */
   readonly model?: ModelRef | undefined;
   readonly price?: Price | undefined;

@@ -27,7 +27,7 @@ export interface AgentStoreOptions<Types extends AgentTypes = WireTypes> {
 }
 
 /** How a turn is sent. */
-export interface SendOptions {
+interface SendOptions {
   /** Continues from this snapshot instead of the head, on a new branch; with `null`, from the beginning of the session. */
   readonly from?: SnapshotRef | null;
   /** Compare and set: `ABORTED` unless this snapshot is the head of the session. */

@@ -6,7 +6,7 @@ import { type ErrorBody, toErrorBody } from '../core/error.ts';
 import { randomBytes } from '../core/platform.ts';
 import { systemClock } from '../core/time.ts';
 import type { Input } from '../protocol/turn.ts';
-import type { AgentActions, AgentStore, AgentStoreOptions, SendOptions } from './agent-store.ts';
+import type { AgentActions, AgentStore, AgentStoreOptions } from './agent-store.ts';
 import { Conversation } from './conversation.ts';
 import { change, createPublisher, type FlowContext, showFailure } from './flow-context.ts';
 import { allAnswers, answersTo, type GivenAnswers, withAnswers } from './interrupts.ts';
@@ -23,6 +23,8 @@ import { createTimelineActions, readSnapshot, type TimelineActions } from './tim
 import { TimelineSync } from './timeline-sync.ts';
 import { followOtherRun, runOwnTurn } from './turn-flow.ts';
 import type { AgentView } from './view.ts';
+
+type SendOptions = NonNullable<Parameters<AgentActions['send']>[1]>;
 
 /**
  * A store of one conversation at a time, without React. It sends nothing before it is opened or used.

@@ -3,12 +3,11 @@ export type {
   AgentActions,
   AgentStore,
   AgentStoreOptions,
-  SendOptions,
 } from './agent-store.ts';
 export { createAgentStore } from './create-agent-store.ts';
 export type { GivenAnswers, WaitingInterrupt } from './interrupts.ts';
 export type { MessageView, ToolCallView } from './message-view.ts';
 export { type StoreAgent, snapshotBefore } from './session-data.ts';
-export { type TimelineNode, type TimelineShot, toTimeline } from './timeline.ts';
+export { type TimelineNode, toTimeline } from './timeline.ts';
 export { type UseAgent, useAgent, useAgentStore, useAgentValue } from './use-agent.ts';
 export type { AgentView, SubAgentView } from './view.ts';

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type TimelineShot, toTimeline } from './timeline.ts';
+import { toTimeline } from './timeline.ts';
+
+type TimelineShot = Parameters<typeof toTimeline>[0][number];
 
 function shot(
   index: number,

@@ -13,10 +13,7 @@ export interface TimelineNode<Shot extends TimelineShot = Snapshot> {
 }
 
 /** The fields of a snapshot that its place depends on. */
-export type TimelineShot = Pick<
-  Snapshot,
-  'snapshotId' | 'parentId' | 'index' | 'orphaned' | 'status'
->;
+type TimelineShot = Pick<Snapshot, 'snapshotId' | 'parentId' | 'index' | 'orphaned' | 'status'>;
 
 /**
  * The snapshots of a session as a graph, in the order of their index: one row each.

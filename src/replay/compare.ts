@@ -35,16 +35,6 @@ export interface Divergence {
   readonly replayed?: Json;
 }
 
-/** How much more than recorded a turn may take, as a factor: 1.2 allows a fifth more. */
-export interface Tolerance {
-  /** Factor for tokens. */
-  readonly tokens?: number;
-  /** Factor for the cost. */
-  readonly cost?: number;
-  /** Factor for the duration. */
-  readonly time?: number;
-}
-
 /** Parts that a comparison leaves out: the effects of the turn's tools are not known, so its state cannot be the same. */
 export interface Unknown {
   readonly custom: boolean;
@@ -56,7 +46,9 @@ export function compareTurns(
   replayed: TurnSide,
   options: {
     readonly unknown?: Unknown | undefined;
-    readonly tolerance?: Tolerance | undefined;
+    readonly tolerance?:
+      | { readonly tokens?: number; readonly cost?: number; readonly time?: number }
+      | undefined;
   } = {},
 ): Divergence[] {
   const { unknown, tolerance = {} } = options;

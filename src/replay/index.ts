@@ -1,6 +1,6 @@
 export type { PromptChanges } from '../agent/spec/spec.ts';
 export type { ToolRecord } from '../protocol/tool-record.ts';
-export type { Divergence, Tolerance } from './compare.ts';
+export type { Divergence } from './compare.ts';
 export type { SessionSource } from './find-sessions.ts';
 export { judge } from './judge.ts';
 export type { ReplayChanges, ReplayOptions } from './options.ts';

@@ -4,7 +4,6 @@ import type { JsonObject } from '../core/json/json.ts';
 import type { OptionNames } from '../core/options.ts';
 import type { ModelRef } from '../generate/model.ts';
 import type { Cost } from '../protocol/turn.ts';
-import type { Tolerance } from './compare.ts';
 import type { SessionSource } from './find-sessions.ts';
 import type { RecordedSession, RecordedTurn } from './recorded-session.ts';
 import type { ToolModes } from './recorded-tools.ts';
@@ -59,8 +58,8 @@ export interface ReplayOptions {
   readonly score?: readonly Scorer[];
   /** Kinds and paths of differences that do not count, such as `text` or `/custom/updatedAt`. */
   readonly ignore?: readonly string[];
-  /** How much more a turn may use, in tokens, cost and time. @default any */
-  readonly tolerance?: Tolerance;
+  /** How much more than recorded a turn may use, as factors: 1.2 allows a fifth more. @default any */
+  readonly tolerance?: { readonly tokens?: number; readonly cost?: number; readonly time?: number };
   /** The caller's context, which sessions do not store. @default {} */
   readonly context?: JsonObject | ((session: RecordedSession) => JsonObject);
   /** The number of sessions that are replayed at a time. @default 4 */

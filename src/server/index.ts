@@ -3,7 +3,7 @@ export { a2aProtocol } from './a2a/mount.ts';
 export { aguiProtocol } from './agui/mount.ts';
 export type { FetchHandler } from './create-fetch.ts';
 export { handler } from './handler.ts';
-export type { Auth, Authorize, AuthorizeCall, Caller } from './http/auth.ts';
+export type { Auth, AuthorizeCall, Caller } from './http/auth.ts';
 export type {
   A2aServerOptions,
   AguiServerOptions,

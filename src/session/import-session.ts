@@ -1,6 +1,5 @@
 import * as v from 'valibot';
 import { WaymarkError } from '../core/error.ts';
-import type { NewId } from '../core/id.ts';
 import { isContentHash } from '../core/json/hash.ts';
 import { type Json, toJson } from '../core/json/json.ts';
 import { isName, isSnapshotId } from '../protocol/ids.ts';
@@ -87,7 +86,10 @@ export function fromSessionExport(value: unknown): ImportedSession {
 }
 
 /** The same session with new snapshot ids, for a store in which the old ones are taken. */
-export function renewIds({ session, snapshots }: ImportedSession, newId: NewId): ImportedSession {
+export function renewIds(
+  { session, snapshots }: ImportedSession,
+  newId: () => string,
+): ImportedSession {
   const ids = new Map(snapshots.map((each) => [each.snapshot.snapshotId, newId()]));
   const renewed = (id: string): string => ids.get(id) ?? id;
   const { headId } = session;

@@ -110,13 +110,11 @@ function historyFrom(messages: readonly Message[]): History {
   return historyOf(messages) ?? History.of(messages.map(frozen));
 }
 
-/** The snapshot that a turn ended with, by the place of the turn's last message. */
-export type Marks = ReadonlyMap<number, string>;
-
-/** The plain form of a state: what leaves. `marks` puts `metadata.snapshotId` on the last message of each turn. */
+/** The plain form of a state: what leaves. `marks` has the snapshot that a turn ended with, by the place of the
+ * turn's last message, which gets it as `metadata.snapshotId`. */
 export function toPlainState(
   state: SessionState,
-  options: { readonly sessionId?: string; readonly marks?: Marks } = {},
+  options: { readonly sessionId?: string; readonly marks?: ReadonlyMap<number, string> } = {},
 ): State {
   const { marks } = options;
   const messages = marks?.size ? state.history.toArray() : toKnownMessages(state.history);
@@ -132,7 +130,11 @@ export function toPlainState(
 export function toPlainPage(
   state: Omit<SessionState, 'history'>,
   messages: Message[],
-  { from, total, marks }: { readonly from: number; readonly total: number; readonly marks: Marks },
+  {
+    from,
+    total,
+    marks,
+  }: { readonly from: number; readonly total: number; readonly marks: ReadonlyMap<number, string> },
 ): {
   readonly state: State;
   readonly messageRange: { readonly from: number; readonly total: number };
@@ -141,7 +143,7 @@ export function toPlainPage(
   return { state: { messages, ...documentsOf(state) }, messageRange: { from, total } };
 }
 
-function mark(messages: Message[], marks: Marks | undefined, from = 0): void {
+function mark(messages: Message[], marks: ReadonlyMap<number, string> | undefined, from = 0): void {
   for (const [place, snapshotId] of marks ?? []) {
     const message = messages[place - from];
     if (message !== undefined) messages[place - from] = markedAs(message, snapshotId);
@@ -196,7 +198,10 @@ interface PathSnapshot {
  * messages are no longer the beginning of this history, because it was trimmed or rewritten since, leaves no mark. Of two
  * that end at the same message the later one counts.
  */
-export function pathSnapshotsOf(history: History, path: readonly PathSnapshot[]): Marks {
+export function pathSnapshotsOf(
+  history: History,
+  path: readonly PathSnapshot[],
+): ReadonlyMap<number, string> {
   const marks = new Map<number, string>();
   for (const { snapshotId, length, chain } of path) {
     if (length === 0 || length > history.length) continue;

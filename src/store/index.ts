@@ -3,7 +3,6 @@ export type {
   Status,
   WaymarkErrorOptions,
 } from '../core/error.ts';
-export type { NewId } from '../core/id.ts';
 export { type Json, type JsonObject, toJson } from '../core/json/json.ts';
 export type { JsonPatch, JsonPatchOperation } from '../core/json/patch.ts';
 export type { Clock } from '../core/time.ts';
@@ -26,7 +25,6 @@ export {
   fromPlainState,
   hashState,
   isStateHash,
-  type Marks,
   pathSnapshotsOf,
   type SessionState,
   toPlainState,

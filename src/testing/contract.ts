@@ -4,7 +4,6 @@ export type { Wish } from './engine-contract/contract-agent.ts';
 export {
   type ContractProcess,
   type ContractRuntime,
-  type StartMode,
   startContractProcess,
 } from './engine-contract/contract-process.ts';
 export { type EngineCluster, engineContract } from './engine-contract/engine-contract.ts';

@@ -1,6 +1,5 @@
 import { lifelongController } from '../../core/async/signal.ts';
 import { messageOf, WaymarkError } from '../../core/error.ts';
-import type { NewId } from '../../core/id.ts';
 import { count } from '../../core/metrics.ts';
 import { type Clock, waitAtMost } from '../../core/time.ts';
 import { attributes as names } from '../../core/trace-names.ts';
@@ -24,7 +23,7 @@ import { createEventLogs, type EventLogs } from './event-log.ts';
 /** The environment that the agents of one app share. */
 export interface AgentHost {
   readonly clock: Clock;
-  readonly newId: NewId;
+  readonly newId: () => string;
   /** Names this process in claims. */
   readonly worker: string;
   /** Milliseconds without a heartbeat after which a claim has expired. */
@@ -66,7 +65,7 @@ interface AppHost {
 
 export function createHost(
   options: HostOptions,
-  { clock, newId }: { readonly clock: Clock; readonly newId: NewId },
+  { clock, newId }: { readonly clock: Clock; readonly newId: () => string },
 ): AppHost {
   const { claimTtl: ttl = 5_000, cacheSize = 256, dispatcher, logger, onError } = options;
   const work = new Set<Promise<unknown>>();

@@ -4,7 +4,7 @@ import type { InferSchema, Schema } from '../../core/schema/schema.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
-import type { AgentLimits, ClientStateOptions, Concurrency, RunEnd, Transform } from './spec.ts';
+import type { AgentLimits, ClientStateOptions, RunEnd, Transform } from './spec.ts';
 
 /** The type of a session's custom state: `undefined` until it is set, unless the agent has an initial one. */
 export type CustomOf<State, Initial> = State extends Schema
@@ -80,7 +80,7 @@ export interface AgentOptionsBase<
   /** Signs the state that a client holds, so that it cannot be forged. */
   readonly clientState?: ClientStateOptions;
   /** Decides about a second turn on a busy session. @default 'reject' */
-  readonly concurrency?: Concurrency;
+  readonly concurrency?: 'reject' | 'wait' | 'fork';
   /** Limits of time, tokens, cost and tool calls. */
   readonly limits?: AgentLimits;
   /** Rebuilds the parts of the context that are not JSON when a run is taken over. */

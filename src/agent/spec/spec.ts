@@ -16,9 +16,6 @@ import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 import type { TurnLoopHandler } from './handler.ts';
 import type { TurnStore } from './turn-store.ts';
 
-/** Ways to treat a turn on a busy session. */
-export type Concurrency = 'reject' | 'wait' | 'fork';
-
 /**
  * Changes what callers receive. The handler, the tools and the store see the original. With `state`, whatever has no hook of its own
  * leaves only as far as `state` lets it.
@@ -105,7 +102,7 @@ export interface AgentSpec {
   readonly store: AgentStore | undefined;
   readonly turnStore: TurnStore;
   readonly policy: SnapshotPolicy;
-  readonly concurrency: Concurrency;
+  readonly concurrency: 'reject' | 'wait' | 'fork';
   readonly limits: AgentLimits;
   /** The title of a session after its first turn; `undefined`: none. */
   titleOf(state: SessionState): string | undefined;

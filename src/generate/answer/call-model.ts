@@ -7,7 +7,6 @@ import {
   throwIfAborted,
 } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
-import type { NewId } from '../../core/id.ts';
 import { jsonLength } from '../../core/json/hash.ts';
 import type { Clock } from '../../core/time.ts';
 import type { Message, Part } from '../../protocol/message.ts';
@@ -20,7 +19,7 @@ import type { Answer, Progress } from './response.ts';
 import { runModel } from './run-model.ts';
 
 export interface ModelCallScope extends AnswerScope {
-  readonly newId: NewId;
+  readonly newId: () => string;
   readonly use: readonly Middleware[];
   readonly context: ActionContext;
   resolveModel(ref: ModelRef): Model;
@@ -79,7 +78,7 @@ function withSummary(message: Message, { compaction }: ModelCallScope): Message 
 }
 
 // Requests are matched with their answers by name and ref, so each needs its own ref.
-function withRefs(message: Message, newId: NewId): Message {
+function withRefs(message: Message, newId: () => string): Message {
   if (!message.content.some((part) => 'toolRequest' in part)) return message;
   const seen = new Set<string>();
   let changed = false;

@@ -55,12 +55,6 @@ export interface AuthorizeCall extends Caller {
   readonly request: Request;
 }
 
-/**
- * May refuse a call that `auth` let through: `false` is `PERMISSION_DENIED`, and a `WaymarkError` stands as it is. Any other
- * error is a failure of the server, as in {@link Auth}.
- */
-export type Authorize = (call: AuthorizeCall) => boolean | undefined | Promise<boolean | undefined>;
-
 async function authenticate(auth: Auth | undefined, request: Request): Promise<Caller> {
   if (!auth) return {};
   const identity = await auth(request);
@@ -101,6 +95,8 @@ export async function checkAuthorized(authorize: Authorize, call: AuthorizeCall)
     `You are not allowed to do this (${call.operation}).`,
   );
 }
+
+type Authorize = (call: AuthorizeCall) => boolean | undefined | Promise<boolean | undefined>;
 
 interface Hooks {
   readonly auth?: Auth | undefined;

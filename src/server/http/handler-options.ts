@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/json/json.ts';
 import type { OptionNames } from '../../core/options.ts';
 import type { Clock } from '../../core/time.ts';
-import type { Auth, Authorize } from './auth.ts';
+import type { Auth, AuthorizeCall } from './auth.ts';
 import type { ServerLimits } from './limits.ts';
 import type { Log } from './log.ts';
 
@@ -98,8 +98,13 @@ export interface ServerProtocol {
 export interface HandlerOptions {
   /** Authenticates requests. Without it, the server answers only requests to a loopback host, and all clients share all sessions. */
   readonly auth?: Auth | undefined;
-  /** Authorizes each call of an authenticated client. */
-  readonly authorize?: Authorize | undefined;
+  /**
+   * May refuse a call that `auth` let through: `false` is `PERMISSION_DENIED`, and a `WaymarkError` stands as it is. Any other error is
+   * a failure of the server, as in {@link Auth}.
+   */
+  readonly authorize?:
+    | ((call: AuthorizeCall) => boolean | undefined | Promise<boolean | undefined>)
+    | undefined;
   /** The path under which the handler is mounted. @default '' */
   readonly basePath?: string | undefined;
   /**

@@ -1,6 +1,6 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
-import type { ErrorListener } from '../../agent/spec/error-reports.ts';
+import type { ErrorInfo } from '../../agent/spec/error-reports.ts';
 import type { Action } from '../../core/action.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
@@ -29,7 +29,7 @@ export interface ServedApp {
   /** The tool sources that its agents use; Studio shows their state. */
   toolSources?(): readonly ToolSource[];
   /** Tells of each failure in the app, until the returned function is called; it is logged. */
-  subscribeToErrors?(listener: ErrorListener): () => void;
+  subscribeToErrors?(listener: (error: unknown, info: ErrorInfo) => unknown): () => void;
 }
 
 export function hasStore({ metadata }: Agent): boolean {

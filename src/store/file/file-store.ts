@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { createKeyedEmitter } from '../../core/async/emitter.ts';
-import { createIds, type NewId } from '../../core/id.ts';
+import { createIds } from '../../core/id.ts';
 import { checkChoice, checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time.ts';
 import type { SpendFilter, SpendSupport, Store } from '../contract/store.ts';
@@ -25,7 +25,7 @@ export interface FileStoreOptions {
   /** @default the system clock */
   readonly clock?: Clock;
   /** Generates ids for files, and for imported snapshots whose ids are taken. @default time-ordered UUIDs */
-  readonly newId?: NewId;
+  readonly newId?: () => string;
   /** Milliseconds for which the events of a run are kept after its end. @default 60000 */
   readonly eventsTtl?: number;
   /**

@@ -1,5 +1,5 @@
 import { createKeyedEmitter } from '../../core/async/emitter.ts';
-import { createIds, type NewId } from '../../core/id.ts';
+import { createIds } from '../../core/id.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time.ts';
 import type { Store } from '../contract/store.ts';
@@ -20,7 +20,7 @@ export interface MemoryStoreOptions {
   /** @default the system clock */
   readonly clock?: Clock;
   /** Generates ids for imported snapshots whose ids are taken. @default time-ordered UUIDs */
-  readonly newId?: NewId;
+  readonly newId?: () => string;
   /** Milliseconds for which the events of a run are kept after its end. @default 60000 */
   readonly eventsTtl?: number;
 }

@@ -1,5 +1,4 @@
 import type { KeyedEmitter } from '../../core/async/emitter.ts';
-import type { NewId } from '../../core/id.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
@@ -155,7 +154,7 @@ export interface Tables {
   /** Absent: the rows are all there is. */
   readonly refresh?: Refresh;
   readonly clock: Clock;
-  readonly newId: NewId;
+  readonly newId: () => string;
   /** A row as this store keeps it. */
   readonly newRow: (row: SnapshotRow) => SnapshotRow;
   readonly eventsTtl: number;

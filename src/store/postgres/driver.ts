@@ -1,6 +1,5 @@
 import type { Client, Pool, PoolClient } from 'pg';
 import { WaymarkError } from '../../core/error.ts';
-import type { NewId } from '../../core/id.ts';
 import type { Clock } from '../../core/time.ts';
 import type { Driver, Hint } from '../sql/database/driver.ts';
 import { statement } from '../sql/database/query.ts';
@@ -24,7 +23,7 @@ export interface PostgresOptions {
   readonly openDirect: (() => Promise<Client>) | undefined;
   readonly schema: string;
   readonly clock: Clock;
-  readonly newId: NewId;
+  readonly newId: () => string;
   readonly onQuery: ((name: string) => void) | undefined;
 }
 

@@ -1,6 +1,5 @@
 import type { ClientBase, PoolClient } from 'pg';
 import type { WaymarkError } from '../../core/error.ts';
-import type { NewId } from '../../core/id.ts';
 import { storeFault } from '../rules/errors.ts';
 import { lockKey, qualify, quoteName } from './dialect.ts';
 import { steps } from './schema.ts';
@@ -12,7 +11,11 @@ const findMeta = `
   WHERE n.nspname = $1 AND c.relname = 'meta'`;
 
 /** Brings the tables of a schema to the newest format. Several processes may start at once: one does it, the others wait. */
-export async function migrate(client: PoolClient, schema: string, newId: NewId): Promise<void> {
+export async function migrate(
+  client: PoolClient,
+  schema: string,
+  newId: () => string,
+): Promise<void> {
   if ((await formatOf(client, schema)) === steps.length) return;
   await client.query('BEGIN');
   try {
@@ -25,7 +28,7 @@ export async function migrate(client: PoolClient, schema: string, newId: NewId):
   }
 }
 
-async function upgrade(client: PoolClient, schema: string, newId: NewId): Promise<void> {
+async function upgrade(client: PoolClient, schema: string, newId: () => string): Promise<void> {
   const format = await formatOf(client, schema);
   if (format === undefined) await create(client, schema, newId);
   const from = format ?? 0;
@@ -62,7 +65,7 @@ async function createMeta(client: ClientBase, schema: string): Promise<void> {
   await client.query(qualify(table, schema));
 }
 
-async function create(client: PoolClient, schema: string, newId: NewId): Promise<void> {
+async function create(client: PoolClient, schema: string, newId: () => string): Promise<void> {
   await createMeta(client, schema);
   const insert = qualify('INSERT INTO @meta(format, id) VALUES(0, $1)', schema);
   await client.query(insert, [newId()]);

@@ -1,6 +1,6 @@
 import type { Client, Pool } from 'pg';
 import { WaymarkError } from '../../core/error.ts';
-import { createIds, type NewId } from '../../core/id.ts';
+import { createIds } from '../../core/id.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time.ts';
 import type { Encryption } from '../sql/content/cipher.ts';
@@ -39,7 +39,7 @@ export type PostgresStoreOptions = Source &
     /** The clock for timers. Stored times come from the database. @default the system clock */
     readonly clock?: Clock;
     /** @default time-ordered UUIDs */
-    readonly newId?: NewId;
+    readonly newId?: () => string;
   };
 
 const optionNames: OptionNames<PostgresStoreOptions> = {

@@ -1,4 +1,3 @@
-import type { NewId } from '../../core/id.ts';
 import type { Clock } from '../../core/time.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { QueueHandoff, RunRef, RunRequest } from '../contract/store.ts';
@@ -21,7 +20,7 @@ export interface SqlStoreOptions {
   /** @default the system clock */
   readonly clock?: Clock | undefined;
   /** @default time-ordered UUIDs */
-  readonly newId?: NewId | undefined;
+  readonly newId?: (() => string) | undefined;
 }
 
 /** Detaches a run and hands it over. */
@@ -36,7 +35,7 @@ export interface SqlContext {
   readonly db: OpenedDriver;
   readonly cipher: Cipher;
   readonly clock: Clock;
-  readonly newId: NewId;
+  readonly newId: () => string;
   readonly eventsTtl: number;
   readonly state: StateContext;
   readonly gcScheduler: GcScheduler;

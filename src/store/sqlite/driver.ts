@@ -1,5 +1,4 @@
 import { WaymarkError } from '../../core/error.ts';
-import type { NewId } from '../../core/id.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import { backoff, type Clock, systemClock } from '../../core/time.ts';
 import { toReadError } from '../rules/errors.ts';
@@ -22,7 +21,7 @@ export interface SqliteOptions {
   readonly durability: 'normal' | 'full';
   readonly maxSize: number | undefined;
   readonly clock: Clock;
-  readonly newId: NewId;
+  readonly newId: () => string;
   readonly onQuery: ((name: string) => void) | undefined;
 }
 

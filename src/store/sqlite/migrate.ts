@@ -1,5 +1,5 @@
 import type { WaymarkError } from '../../core/error.ts';
-import { createIds, type NewId } from '../../core/id.ts';
+import { createIds } from '../../core/id.ts';
 import { systemClock } from '../../core/time.ts';
 import { storeFault } from '../rules/errors.ts';
 import { all, first, type Plan, run, statement } from '../sql/database/query.ts';
@@ -13,7 +13,7 @@ export interface UpgradeOptions {
   /** The path or the address of the database. @default '' */
   readonly path?: string;
   /** Makes the database's name. @default time-ordered UUIDs */
-  readonly newId?: NewId;
+  readonly newId?: () => string;
   /** The statements of each format. @default without checksums, which need functions of the connection */
   readonly steps?: readonly string[];
 }

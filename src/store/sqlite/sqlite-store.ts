@@ -1,4 +1,4 @@
-import { createIds, type NewId } from '../../core/id.ts';
+import { createIds } from '../../core/id.ts';
 import { checkChoice, checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time.ts';
 import type { Encryption } from '../sql/content/cipher.ts';
@@ -21,7 +21,7 @@ export interface SqliteStoreOptions extends QueryOptions {
   /** @default the system clock */
   readonly clock?: Clock;
   /** @default time-ordered UUIDs */
-  readonly newId?: NewId;
+  readonly newId?: () => string;
 }
 
 const optionNames: OptionNames<SqliteStoreOptions> = {

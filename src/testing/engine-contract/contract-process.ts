@@ -2,13 +2,10 @@ import { fork } from 'node:child_process';
 import type { App } from '../../app.ts';
 import { asked, defineContractAgent, detached, type Wish } from './contract-agent.ts';
 
-/** How a contract process starts a run: in the background, or as a turn that a server has accepted. */
-export type StartMode = 'detached' | 'accepted';
-
 /** A process of a deployment that can crash. */
 export interface ContractProcess {
-  /** Starts a run there; resolves to its id once it is accepted. */
-  run(wish: Wish, mode?: StartMode): Promise<string>;
+  /** Starts a run there, in the background or as a turn that a server has accepted; resolves to its id once it is accepted. */
+  run(wish: Wish, mode?: 'detached' | 'accepted'): Promise<string>;
   /** Resolves when the process has ended. */
   readonly ended: Promise<void>;
   /** Kills the process, as a crash would. */
@@ -26,7 +23,7 @@ export interface ContractRuntime {
 interface Order {
   readonly no: number;
   readonly wish: Wish;
-  readonly mode: StartMode;
+  readonly mode: 'detached' | 'accepted';
 }
 
 type Answer = { readonly ready: true } | { readonly no: number; readonly runId: string };

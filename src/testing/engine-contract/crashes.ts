@@ -5,7 +5,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { App } from '../../app.ts';
 import { waitUntil } from './contract-agent.ts';
-import type { ContractProcess, StartMode } from './contract-process.ts';
+import type { ContractProcess } from './contract-process.ts';
 
 /** A deployment for the crash tests. */
 export interface CrashKit {
@@ -115,7 +115,7 @@ export function crashContract(useKit: () => CrashKit): void {
       const { agent } = await useKit().observe();
       const { current, deaths } = await supervise({ attempts: 2 });
       const poison = await folder();
-      const accepted: StartMode = 'accepted';
+      const accepted = 'accepted';
       const runId = await current().run({ dieWhile: poison }, accepted);
       const ended = await agent.wait(runId);
       expect(ended).toMatchObject({

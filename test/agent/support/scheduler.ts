@@ -1,5 +1,4 @@
 import { abortError } from '../../../src/core/async/signal.ts';
-import type { NewId } from '../../../src/core/id.ts';
 import type { Clock } from '../../../src/core/time.ts';
 import type { Model } from '../../../src/generate/model.ts';
 import type { Store } from '../../../src/store/contract/store.ts';
@@ -63,7 +62,7 @@ export class Scheduler implements Clock {
   }
 
   /** Ids in the order in which they are asked for. */
-  readonly newId: NewId = () =>
+  readonly newId = (): string =>
     `01890000-0000-7000-8000-${(++this.#ids).toString(16).padStart(12, '0')}`;
 
   /** A number from 0 to below `most`. */

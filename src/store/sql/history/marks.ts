@@ -1,4 +1,3 @@
-import type { Marks } from '../../../session/session-state.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { all, type Plan, statement } from '../database/query.ts';
 import { uuidFromHex } from '../values/bytes.ts';
@@ -33,7 +32,7 @@ export function marksFrom(
   levels: readonly Level[],
   rows: readonly MarkRow[],
   length: number,
-): Marks {
+): ReadonlyMap<number, string> {
   const marks = new Map<number, string>();
   const commons = new Map(rows.map(([, , , , view, common]) => [view, common]));
   for (const { viewRowId, common } of levels) commons.set(viewRowId, common);

@@ -1,4 +1,3 @@
-import type { NewId } from '../../../core/id.ts';
 import type { SessionInfo } from '../../../protocol/session.ts';
 import { type ImportedSession, type ImportRow, renewIds } from '../../../session/import-session.ts';
 import type { Scope, StateBase } from '../../contract/store.ts';
@@ -43,7 +42,7 @@ export function* importSession(
   scope: Scope,
   read: ImportedSession,
   sessionId: string,
-  newId: NewId,
+  newId: () => string,
   context: StateContext,
 ): Plan<SessionInfo> {
   if ((yield* findSession(scope, sessionId)) !== undefined) throw sessionExists(sessionId);
