@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { exceededBound, joinPieces, topLevelString } from './body.ts';
+import { exceededBound, joinPieces } from './body.ts';
 
 const any = Number.POSITIVE_INFINITY;
 
@@ -68,29 +68,6 @@ test('numbers and gaps of any length are refused, texts are not', () => {
   ]) {
     expect(exceededBound(text, bounds)).toBeUndefined();
   }
-});
-
-describe('the string at a key', () => {
-  test('is that of the outermost object only, and the last one', () => {
-    const text = '{"a":{"key":"inner"},"b":["key","x"],"key":"one","c":"key","key":"t\\u0077o"}';
-    expect(topLevelString(text, 'key')).toBe('two');
-    expect(topLevelString('{"a":{"key":"inner"},"b":["key","x"]}', 'key')).toBeUndefined();
-    expect(topLevelString('["key","x"]', 'key')).toBeUndefined();
-    expect(topLevelString('{"key":{"key":"x"}}', 'key')).toBeUndefined();
-    expect(topLevelString('{"\\u006bey":"escaped"}', 'key')).toBe('escaped');
-    expect(topLevelString('{"key":"never ends', 'key')).toBeUndefined();
-  });
-
-  test('agrees with JSON.parse', () => {
-    const name = fc.constantFrom('key', 'other', '"', '\\', 'key,');
-    const value = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.string({ unit: 'binary' }));
-    fc.assert(
-      fc.property(fc.dictionary(name, value), (object) => {
-        const wanted = typeof object.key === 'string' ? object.key : undefined;
-        expect(topLevelString(JSON.stringify(object), 'key')).toBe(wanted);
-      }),
-    );
-  });
 });
 
 function depthOf(value: unknown): number {

@@ -22,65 +22,49 @@ export async function readBody<Schema extends GenericSchema>(
 ): Promise<InferOutput<Schema>> {
   const text = await readText(c);
   if (text === '') return parseShape(schema, {}, what);
-  const { limits } = c.get('server');
-  const options = { what, limits, check };
-  if (isLongText(text)) return await parseInSteps(schema, text, options);
-  return parseText(schema, text, options);
+  return await parseText(schema, text, { what, limits: c.get('server').limits, check });
 }
 
 /** How a JSON text from outside is parsed. `what` names it in errors. */
-export interface TextOptions {
+interface TextOptions {
   readonly what: string;
   readonly limits: JsonLimits;
-  /** Whether {@link checkJsonText} has passed it. @default false */
-  readonly isChecked?: boolean;
   readonly check?: CheckValue | undefined;
 }
 
-export function isLongText(text: string | undefined): boolean {
-  return text !== undefined && text.length > 64 * 1024;
-}
-
 /** Parses a JSON text of this shape; text that is not JSON, or exceeds its limits, is `INVALID_ARGUMENT`. */
-export function parseText<Schema extends GenericSchema>(
+export async function parseText<Schema extends GenericSchema>(
   schema: Schema,
   text: string,
-  { what, limits, isChecked = false, check }: TextOptions,
-): InferOutput<Schema> {
-  if (!isChecked) checkJsonText(text, limits);
-  const value = parseJson(text);
-  check?.(value);
-  return parseShape(schema, value, what);
-}
-
-/** Does the same for a long text, and lets others have the event loop before, in between and after. */
-export async function parseInSteps<Schema extends GenericSchema>(
-  schema: Schema,
-  text: string,
-  options: TextOptions,
+  { what, limits, check }: TextOptions,
 ): Promise<InferOutput<Schema>> {
-  await letOthersRun();
-  if (options.isChecked !== true) {
-    checkJsonText(text, options.limits);
-    await letOthersRun();
-  }
-  const parsed = parseText(schema, text, { ...options, isChecked: true });
-  await letOthersRun();
+  const value = await readJson(text, limits);
+  if (value === undefined) throw invalid('The body is not valid JSON.');
+  check?.(value);
+  const parsed = parseShape(schema, value, what);
+  await pauseFor(text);
   return parsed;
 }
 
-function parseJson(text: string): Json {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw invalid('The body is not valid JSON.');
-  }
+/** Reads a JSON text from outside within its limits; `undefined` for any other text. */
+export async function readJson(text: string, limits: JsonLimits): Promise<Json | undefined> {
+  await pauseFor(text);
+  checkJsonText(text, limits);
+  await pauseFor(text);
+  const value = jsonIn(text);
+  await pauseFor(text);
+  return value;
+}
+
+// A long text takes its time: others get the event loop before, in between and after.
+async function pauseFor(text: string): Promise<void> {
+  if (text.length > 64 * 1024) await letOthersRun();
 }
 
 type JsonLimits = Pick<ServerLimits, 'jsonDepth' | 'jsonValues'>;
 
 /** Refuses a JSON text that is nested too deeply, or has too many values or too long a number, before it is parsed. */
-export function checkJsonText(text: string, { jsonDepth, jsonValues }: JsonLimits): void {
+function checkJsonText(text: string, { jsonDepth, jsonValues }: JsonLimits): void {
   switch (exceededBound(text, { depth: jsonDepth, values: jsonValues })) {
     case 'depth':
       throw invalid(`The JSON is nested deeper than ${jsonDepth} levels. Send a flatter one.`);
@@ -233,54 +217,6 @@ export function exceededBound(
     tokenAt = at + 1;
   }
   return undefined;
-}
-
-/**
- * The string at a key of the outermost object, without parsing the rest; as for `JSON.parse`, the last one counts.
- * `undefined` when there is none, or the text is no JSON.
- */
-export function topLevelString(text: string, key: string): string | undefined {
-  let depth = 0;
-  let found: string | undefined;
-  // Where a key may begin: behind the opening bracket, or behind a comma.
-  let isKey = false;
-  let isWanted = false;
-  for (let at = 0; at < text.length; at++) {
-    switch (text.charCodeAt(at)) {
-      case quote: {
-        const end = endOfString(text, at);
-        if (depth === 1 && isKey) isWanted = isString(text.slice(at, end + 1), key);
-        else if (depth === 1 && isWanted) found = stringIn(text.slice(at, end + 1));
-        isKey = false;
-        at = end;
-        break;
-      }
-      case openArray:
-      case openObject:
-        depth++;
-        isKey = true;
-        break;
-      case closeArray:
-      case closeObject:
-        depth--;
-        break;
-      case comma:
-        isKey = true;
-        isWanted = false;
-        break;
-    }
-  }
-  return found;
-}
-
-// Each character may be written as an escape of six.
-function isString(json: string, wanted: string): boolean {
-  return json.length <= wanted.length * 6 + 2 && jsonIn(json) === wanted;
-}
-
-function stringIn(json: string): string | undefined {
-  const value = jsonIn(json);
-  return typeof value === 'string' ? value : undefined;
 }
 
 /** The value of a JSON text; `undefined` for any other text. */

@@ -5,13 +5,12 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import type { AgentConnection } from '../../api/types.ts';
 import { linkSignals } from '../../core/async/signal.ts';
 import { assertNever, type ErrorBody, WaymarkError } from '../../core/error.ts';
-import { letOthersRun } from '../../core/platform.ts';
+import { isJsonObject, type Json } from '../../core/json/json.ts';
 import { after } from '../../core/time.ts';
 import type { ClientFrame } from '../../protocol/frames.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import { invalid, toWireError } from '../http/answer.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
-import { checkJsonText, isLongText, topLevelString } from '../http/body.ts';
 import { logFault } from '../http/log.ts';
 import { checkCall, findAgent, type ServerContext, type Subject } from '../http/server-context.ts';
 import { cursorFeed, type FeedBatch, isTurnEnd, toPublicOutput } from '../stream/feed.ts';
@@ -54,8 +53,6 @@ class SocketConnection implements FrameHandler {
   readonly #reader;
   #agent: Agent | undefined;
   #caller: Caller | undefined;
-  // The `authorization` by which the caller was identified.
-  #authorization: string | undefined;
   #line: AgentConnection | undefined;
   #opened: Promise<AgentConnection> | undefined;
   #final = false;
@@ -105,14 +102,10 @@ class SocketConnection implements FrameHandler {
     void this.#finish(error);
   }
 
-  async identify(first: string): Promise<void> {
+  async identify(first: Json | undefined): Promise<void> {
     const { request, identify } = this.#options;
-    checkJsonText(first, this.#serverContext.limits);
-    if (!request.headers.has('authorization')) {
-      if (isLongText(first)) await letOthersRun();
-      this.#authorization = topLevelString(first, 'authorization');
-    }
-    const authorized = withAuthorization(request, this.#authorization);
+    const { authorization } = isJsonObject(first) ? first : {};
+    const authorized = withAuthorization(request, authorization);
     const caller = await identify(authorized);
     if (this.#final) return;
     this.#caller = caller;
@@ -190,12 +183,8 @@ class SocketConnection implements FrameHandler {
   }
 
   async #open(frame: Extract<ClientFrame, { type: 'init' }>): Promise<AgentConnection> {
-    const { agent: name, request } = this.#options;
     const caller = this.#caller ?? {};
-    if (this.#authorization !== frame.authorization && !request.headers.has('authorization')) {
-      throw invalid('The authorization of the init is ambiguous.');
-    }
-    const agent = findAgent(this.#serverContext.app.agents(), name);
+    const agent = findAgent(this.#serverContext.app.agents(), this.#options.agent);
     const { sessionId, snapshotId } = frame.init ?? {};
     this.#subject = { sessionId, snapshotId };
     this.#agent = agent;
@@ -329,8 +318,8 @@ function operationOf(frame: ClientFrame): 'runTurn' | 'steer' | 'abort' | undefi
 }
 
 // Browsers cannot set headers on a WebSocket. Only what the request did not say itself can be added.
-function withAuthorization(request: Request, authorization: string | undefined): Request {
-  if (authorization === undefined || request.headers.has('authorization')) return request;
+function withAuthorization(request: Request, authorization: Json | undefined): Request {
+  if (typeof authorization !== 'string' || request.headers.has('authorization')) return request;
   if (!/^[\x20-\x7e]+$/.test(authorization)) {
     throw invalid('authorization must be printable ASCII.');
   }

@@ -1,10 +1,10 @@
 import type { WebSocket } from 'ws';
 import { WaymarkError } from '../../core/error.ts';
-import { letOthersRun } from '../../core/platform.ts';
+import type { Json } from '../../core/json/json.ts';
 import { after, type Clock } from '../../core/time.ts';
 import { type ClientFrame, clientFrame, type ServerFrame } from '../../protocol/frames.ts';
 import { invalid } from '../http/answer.ts';
-import { isLongText, parseInSteps, parseText, type TextOptions } from '../http/body.ts';
+import { parseText, readJson } from '../http/body.ts';
 import type { ServerLimits } from '../http/limits.ts';
 import type { ServerContext } from '../http/server-context.ts';
 import { checkFrameFields } from './known-fields.ts';
@@ -107,8 +107,8 @@ export function createFrameSocket(
 const maxHandled = 256;
 
 export interface FrameHandler {
-  /** Learns from the first frame, which is not parsed yet, who is calling. */
-  identify(first: string): Promise<void>;
+  /** Learns who is calling from the first frame, whose shape is not checked yet; `undefined` if it is no JSON. */
+  identify(first: Json | undefined): Promise<void>;
   /** Does what a frame asks for. Must not reject. */
   handle(frame: ClientFrame, length: number): Promise<void>;
   /** A frame cannot be read, or the caller is refused. */
@@ -122,7 +122,7 @@ export class FrameReader {
   readonly #socket: FrameSocket;
   readonly #limits: ServerLimits;
   readonly #handler: FrameHandler;
-  // Frames that came before the caller is known, or behind a long one: read one after the other by `#read`.
+  // Read one after the other by `#read`.
   #unread: (string | undefined)[] = [];
   #isReading = false;
   #isIdentified = false;
@@ -139,41 +139,24 @@ export class FrameReader {
   /** Takes a frame; `undefined` for one that is not text. */
   receive(text: string | undefined): void {
     if (this.#handler.isOver) return;
-    if (this.#isIdentified && !this.#isReading && !isLongText(text)) this.#take(text);
-    else if (this.#unread.push(text) === 1 && !this.#isReading) void this.#read();
+    this.#unread.push(text);
+    if (!this.#isReading) void this.#read();
   }
 
-  #take(text: string | undefined): void {
-    try {
-      const json = textOf(text);
-      this.#carryOut(parseText(clientFrame, json, this.#parsing), json.length);
-    } catch (error) {
-      this.#handler.fail(error);
-    }
-  }
-
-  // A client that is not known gets no more than one scan of its first frame.
   async #read(): Promise<void> {
     this.#isReading = true;
     const release = this.#socket.hold();
     try {
-      let isChecked = false;
       if (!this.#isIdentified) {
-        // Reading a long one took its time.
-        if (isLongText(this.#unread[0])) await letOthersRun();
-        await this.#handler.identify(this.#unread[0] ?? '');
+        const [first = ''] = this.#unread;
+        await this.#handler.identify(await readJson(first, this.#limits));
         this.#isIdentified = !this.#handler.isOver;
-        isChecked = true;
       }
       while (this.#unread.length > 0 && !this.#handler.isOver) {
         const text = textOf(this.#unread.shift());
-        const options = { ...this.#parsing, isChecked };
-        const frame = isLongText(text)
-          ? await parseInSteps(clientFrame, text, options)
-          : parseText(clientFrame, text, options);
+        const options = { what: 'frame', limits: this.#limits, check: checkFrameFields };
+        const frame = await parseText(clientFrame, text, options);
         if (!this.#handler.isOver) this.#carryOut(frame, text.length);
-        if (isLongText(text)) await letOthersRun();
-        isChecked = false;
       }
     } catch (error) {
       this.#handler.fail(error);
@@ -182,10 +165,6 @@ export class FrameReader {
       this.#isReading = false;
       release();
     }
-  }
-
-  get #parsing(): TextOptions {
-    return { what: 'frame', limits: this.#limits, check: checkFrameFields };
   }
 
   #carryOut(frame: ClientFrame, length: number): void {

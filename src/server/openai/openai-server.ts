@@ -10,7 +10,7 @@ import { type State, state as stateShape } from '../../protocol/state.ts';
 import type { Store } from '../../store/contract/store.ts';
 import { short } from '../http/answer.ts';
 import type { Caller } from '../http/auth.ts';
-import { isLongText, parseInSteps, parseText } from '../http/body.ts';
+import { parseText } from '../http/body.ts';
 import type { OpenAiServerOptions } from '../http/handler-options.ts';
 import { fromBase64Url, randomSecret, toBase64Url } from '../http/secret.ts';
 import { hasStore } from '../http/served-app.ts';
@@ -125,8 +125,7 @@ export async function toState(held: string, c: RequestContext): Promise<State> {
   const { limits } = c.get('server');
   try {
     const text = fromBase64Url(held);
-    const parse = isLongText(text) ? parseInSteps : parseText;
-    return await parse(stateShape, text, { what: 'state', limits });
+    return await parseText(stateShape, text, { what: 'state', limits });
   } catch (error) {
     const why = isWaymarkError(error) ? ` ${error.message}` : '';
     throw badRequest(
