@@ -68,7 +68,7 @@ export function bytesResponse(request: Request, content: ArtifactBytes, name: st
     'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(name.toWellFormed())}`,
   };
   const respond = (status: number, more: Record<string, string> = {}, range?: Range): Response =>
-    new Response(range ? streamed(content, range) : null, {
+    new Response(range ? streamOfPieces(content.pieces(...range)) : null, {
       status,
       headers: { ...headers, ...more },
     });
@@ -91,17 +91,9 @@ type Range = readonly [from: number, to: number];
 /** Bytes that are read at a time, when the client has taken those before. */
 const pieceLength = 256 * 1024;
 
-function streamed(content: ArtifactBytes, [from, to]: Range): BodyInit {
-  if ('pieces' in content) return streamOfPieces(content.pieces(from, to));
-  if (to - from <= pieceLength) return content.read(from, to);
-  let at = from;
-  const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
-    const end = Math.min(at + pieceLength, to);
-    controller.enqueue(content.read(at, end));
-    at = end;
-    if (at === to) controller.close();
-  };
-  return new ReadableStream({ pull }, { highWaterMark: 0 });
+/** Reads a range in pieces, each when it is asked for. */
+async function* inPieces(read: ReadBytes, from: number, to: number): Pieces {
+  for (let at = from; at < to; at += pieceLength) yield read(at, Math.min(at + pieceLength, to));
 }
 
 function isKnown(header: string | null, etag: string): boolean {
@@ -124,27 +116,17 @@ function rangeOf(header: string | null, length: number): Range | 'outside' | und
 }
 
 /** The content of an artifact as bytes, which are made, or read from the store, when they are sent. */
-type ArtifactBytes = HeldArtifact | StoredArtifact;
-
-interface About {
+interface ArtifactBytes {
   readonly length: number;
   readonly contentType: string;
   /** Names the content: the same content has the same one. */
   readonly etag: string;
-}
-
-interface HeldArtifact extends About {
-  /** The bytes from one position to before another. */
-  read(from: number, to: number): Uint8Array<ArrayBuffer>;
-}
-
-interface StoredArtifact extends About {
-  /** The same in pieces, each of which is read from the store when it is asked for. */
-  pieces(from: number, to: number): AsyncGenerator<Uint8Array<ArrayBuffer>>;
+  /** The bytes from one position to before another, each piece in separate memory. */
+  pieces(from: number, to: number): Pieces;
 }
 
 /** The content of an artifact that is one text, or one file in a data URL. */
-export function artifactBytes(artifact: Artifact): HeldArtifact {
+export function artifactBytes(artifact: Artifact): ArtifactBytes {
   const [part, ...others] = artifact.parts;
   const content = others.length > 0 || part === undefined ? undefined : contentOf(part);
   if (content === undefined) {
@@ -153,11 +135,13 @@ export function artifactBytes(artifact: Artifact): HeldArtifact {
       `Artifact "${artifact.name}" is not one text or one file with its data, so it cannot be served as bytes. Read it from the snapshot.`,
     );
   }
-  return { ...content, etag: etagOf(artifact) };
+  const { length, contentType, read } = content;
+  const pieces = (from: number, to: number): Pieces => inPieces(read, from, to);
+  return { length, contentType, etag: etagOf(artifact), pieces };
 }
 
 /** The content of an artifact that is a file which the store keeps. */
-function storedBytes(artifact: Artifact, file: FileArtifact): StoredArtifact {
+function storedBytes(artifact: Artifact, file: FileArtifact): ArtifactBytes {
   const { size, contentType, read } = file;
   const type = headerValue(contentType);
   return { length: size, pieces: read, contentType: type, etag: etagOf(artifact) };
@@ -167,7 +151,9 @@ function etagOf(artifact: Artifact): string {
   return `"${contentHash(artifact as unknown as Json)}"`;
 }
 
-function contentOf(part: Artifact['parts'][number]): Omit<HeldArtifact, 'etag'> | undefined {
+function contentOf(
+  part: Artifact['parts'][number],
+): (HeldBytes & Pick<ArtifactBytes, 'contentType'>) | undefined {
   if ('text' in part) {
     const bytes = new TextEncoder().encode(part.text);
     return { ...heldBytes(bytes), contentType: 'text/plain; charset=utf-8' };
@@ -185,16 +171,22 @@ function contentOf(part: Artifact['parts'][number]): Omit<HeldArtifact, 'etag'> 
   };
 }
 
-type Bytes = Pick<HeldArtifact, 'length' | 'read'>;
+/** Reads bytes from one position to before another, into separate memory. */
+type ReadBytes = (from: number, to: number) => Uint8Array<ArrayBuffer>;
 
-function heldBytes(bytes: Uint8Array<ArrayBuffer>): Bytes {
-  return { length: bytes.length, read: (from, to) => bytes.subarray(from, to) };
+interface HeldBytes {
+  readonly length: number;
+  readonly read: ReadBytes;
+}
+
+function heldBytes(bytes: Uint8Array<ArrayBuffer>): HeldBytes {
+  return { length: bytes.length, read: (from, to) => bytes.slice(from, to) };
 }
 
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /** Decodes what is read. */
-function base64Bytes(data: string): Bytes {
+function base64Bytes(data: string): HeldBytes {
   // With line feeds or characters of the URL alphabet, a position in the text is not one in the bytes.
   if (!base64.test(data)) return heldBytes(Uint8Array.from(Buffer.from(data, 'base64')));
   const digits = data.length - (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0);
