@@ -3,7 +3,6 @@ import { withArtifactOnly, withPatchOnly } from '../../protocol/artifacts.ts';
 import { eventIdPattern, parseEventId } from '../../protocol/ids.ts';
 import { turnRequest } from '../../protocol/requests.ts';
 import type { Chunk } from '../../protocol/turn.ts';
-import { pieceOf } from '../../store/rules/event-body.ts';
 import { jsonResponse } from '../http/answer.ts';
 import { readBody } from '../http/body.ts';
 import { openCall, paramOf, type RequestContext } from '../http/server-context.ts';
@@ -110,7 +109,7 @@ function lastEventId(c: RequestContext): string | undefined {
 }
 
 /** The stream of the native protocol: named events, each with its place in the run. */
-export function nativeFormat(url: string): StreamFormat<FeedEvent> {
+function nativeFormat(url: string): StreamFormat<FeedEvent> {
   const shown = artifactForm(url);
   return sseFormat((event) => encode(event, shown));
 }
@@ -125,7 +124,7 @@ export function artifactForm(url: string): (chunk: Chunk) => Chunk {
 function encode(event: FeedEvent, shown: (chunk: Chunk) => Chunk): string {
   switch (event.type) {
     case 'chunk':
-      return sseEvent({ event: 'chunk', id: event.id, data: chunkJson(shown(event.chunk)) });
+      return sseEvent({ event: 'chunk', id: event.id, data: JSON.stringify(shown(event.chunk)) });
     case 'reset': {
       const { type: _, id, ...reset } = event;
       return sseEvent({ event: 'reset', id, data: JSON.stringify(reset) });
@@ -137,23 +136,4 @@ function encode(event: FeedEvent, shown: (chunk: Chunk) => Chunk): string {
     default:
       return assertNever(event);
   }
-}
-
-// The beginning of the JSON of the last piece of text. The pieces of an answer differ in their text alone, and a stringified text
-// takes a third of the time of the object around it.
-let beginning: { readonly role: unknown; readonly index: unknown; readonly json: string } = {
-  role: undefined,
-  index: undefined,
-  json: '{"modelChunk":{"content":[{"text":',
-};
-
-function chunkJson(chunk: Chunk): string {
-  const piece = pieceOf(chunk);
-  if (piece === undefined) return JSON.stringify(chunk);
-  const { role, index, text } = piece;
-  if (role !== beginning.role || index !== beginning.index) {
-    const whole = JSON.stringify({ modelChunk: { role, index, content: [{ text: '' }] } });
-    beginning = { role, index, json: whole.slice(0, -'""}]}}'.length) };
-  }
-  return `${beginning.json}${JSON.stringify(text)}}]}}`;
 }

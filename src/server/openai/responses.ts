@@ -1,6 +1,7 @@
 import type { LoadedSnapshot, WireTypes } from '../../api/types.ts';
 import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
+import { waitAtMost } from '../../core/time.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Init } from '../../protocol/turn.ts';
 import { jsonResponse, short } from '../http/answer.ts';
@@ -8,9 +9,9 @@ import { readBody } from '../http/body.ts';
 import { openAgentCall, type RequestContext } from '../http/server-context.ts';
 import { runFeed, startingWith } from '../stream/feed.ts';
 import {
+  acceptanceMs,
   acceptedFeed,
   type StreamSlot,
-  waitForAcceptance,
   withStreamSlot,
 } from '../stream/stream-response.ts';
 import { beginTurn, startRun } from '../stream/turn.ts';
@@ -183,7 +184,7 @@ async function runTurn(
     const turn = beginTurn(c, { agent, caller, init, input, reader: slot.signal });
     const stream = new ResponseStream(newId, { agent, options, echo, isHeld });
     if (!isStream) return jsonResponse(await stream.whole(turn.events, slot.signal));
-    await waitForAcceptance(c, turn.accepted);
+    await waitAtMost(c.get('server').clock, acceptanceMs, turn.accepted);
     return slot.respond(stream.events(turn.events), responseFormat, { isGathered: true });
   });
 }

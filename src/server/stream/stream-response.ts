@@ -1,6 +1,6 @@
 import { type LinkedSignal, linkLightly } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { afterThisTurn } from '../../core/platform.ts';
+import { waitAtMost } from '../../core/time.ts';
 import { invalid, safetyHeaders } from '../http/answer.ts';
 import {
   cutOf,
@@ -165,32 +165,8 @@ function startAtOnce(env: NodeBindings | undefined): Record<string, string> {
   return env?.incoming?.httpVersion === '1.1' ? { 'transfer-encoding': 'chunked' } : {};
 }
 
-/** Waits a moment for the first event, so that a refusal can be told by the HTTP status. */
-export function waitForAcceptance(
-  c: RequestContext,
-  accepted: Promise<unknown>,
-  ms = 1000,
-): Promise<void> {
-  const { clock } = c.get('server');
-  return new Promise((resolve, reject) => {
-    let isOver = false;
-    let stop = (): void => {
-      isOver = true;
-    };
-    const proceed = (): void => {
-      stop();
-      resolve();
-    };
-    accepted.then(proceed, (error: unknown) => {
-      stop();
-      reject(error);
-    });
-    // Most turns are accepted in this turn of the event loop, and need no timer.
-    afterThisTurn(() => {
-      if (!isOver) stop = clock.every(ms, proceed);
-    });
-  });
-}
+/** Milliseconds to wait for the first event of a new turn, so that a refusal can be told by the HTTP status. */
+export const acceptanceMs = 1000;
 
 /** A feed whose first batch was waited for a moment, so that a refusal can be told by the HTTP status. */
 export async function acceptedFeed(
@@ -198,7 +174,7 @@ export async function acceptedFeed(
   feed: AsyncGenerator<FeedBatch>,
 ): Promise<AsyncGenerator<FeedBatch>> {
   const first = feed.next();
-  await waitForAcceptance(c, first.then(throwFirstError), 250);
+  await waitAtMost(c.get('server').clock, 250, first.then(throwFirstError));
   return startingWith(first, feed);
 }
 

@@ -4,6 +4,7 @@ import { handled } from '../../core/async/promises.ts';
 import { abortError, linkSignals } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
+import { waitAtMost } from '../../core/time.ts';
 import type { Init, Input, Output } from '../../protocol/turn.ts';
 import { invalid, toWireError } from '../http/answer.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
@@ -16,7 +17,7 @@ import {
   type ServerContext,
 } from '../http/server-context.ts';
 import { accepted, cursorFeed, type FeedBatch, type FeedEvent, toPublicOutput } from './feed.ts';
-import { type StreamFormat, waitForAcceptance, withStreamSlot } from './stream-response.ts';
+import { acceptanceMs, type StreamFormat, withStreamSlot } from './stream-response.ts';
 
 /** A turn that a server runs, and its caller. */
 interface TurnOptions extends Pick<OpenCall, 'agent' | 'caller'> {
@@ -146,7 +147,7 @@ export async function answerTurn<Event = FeedEvent>(
   return await withStreamSlot(c, async (slot) => {
     const turn = beginTurn(c, { ...answer, agent, caller, reader: slot.signal });
     if (!stream) return respond(await outputOfTurn(turn, slot.signal));
-    await waitForAcceptance(c, turn.accepted);
+    await waitAtMost(server.clock, acceptanceMs, turn.accepted);
     // Without a translation, the events of the feed are those of the protocol.
     const events = decorate?.(turn.events) ?? (turn.events as AsyncIterable<never>);
     return slot.respond(events, stream, { isGathered: true });

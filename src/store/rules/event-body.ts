@@ -55,7 +55,7 @@ function isLike(piece: Piece, other: Piece | undefined): boolean {
 }
 
 /** A chunk as a piece of text; `undefined` if it says anything else. */
-export function pieceOf(chunk: Chunk): Piece | undefined {
+function pieceOf(chunk: Chunk): Piece | undefined {
   const { modelChunk } = chunk;
   if (modelChunk === undefined) return undefined;
   const { role, index, content } = modelChunk;
