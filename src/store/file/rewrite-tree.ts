@@ -8,11 +8,12 @@ import { pointerFile } from './layout.ts';
 import {
   iso,
   sessionFields,
+  snapshotFields,
   type TreeLine,
   toChange,
   toDeadLine,
   toRequestLine,
-  toSnapshotLine,
+  toTreeLine,
 } from './rows.ts';
 import { toRunLine } from './run-lines.ts';
 import type { SessionTree } from './session-tree.ts';
@@ -85,7 +86,7 @@ function* rewrittenLines(
       yield* newArtifacts(row.artifacts);
       const bases = [row.parent, last].filter((each) => each !== undefined && written.has(each));
       const state = toDelta(row.state, bases as readonly WrittenState[]);
-      yield toText({ session: { id }, snapshots: [{ ...toSnapshotLine(row), state }] });
+      yield toText({ session: { id }, snapshots: [{ id: row.id, ...fieldsOf(row), state }] });
       written.add(row);
       last = row;
     }
@@ -93,8 +94,8 @@ function* rewrittenLines(
     // A run may have begun with a state that was not listed and has been replaced. It is needed once more to read the run.
     const start = run?.start === undefined || written.has(run.start) ? undefined : run.start;
     if (start !== undefined) {
-      const { parent: _, ...line } = toSnapshotLine(start);
-      yield toText({ session: { id }, snapshots: [line] });
+      const { parent: _, ...fields } = fieldsOf(start);
+      yield toText({ session: { id }, snapshots: [{ id: start.id, ...fields }] });
     }
     yield toText(restOf(tables, session, start));
     for (const [runId, { session: other, kept }] of tables.events) {
@@ -108,6 +109,10 @@ function* rewrittenLines(
   yield '\n';
 }
 
+function fieldsOf(row: SnapshotRow): Record<string, unknown> {
+  return toChange(row, snapshotFields);
+}
+
 /** Everything of a session besides its snapshots and the events of runs that have ended. */
 function restOf(
   { requests, dead, events, snapshots }: Tables,
@@ -115,21 +120,20 @@ function restOf(
   start: SnapshotRow | undefined,
 ): TreeLine {
   const { id, head, nextIndex, run } = session;
-  const batches = run === undefined ? undefined : events.get(run.id)?.kept.batchesFrom(0);
+  const batches = events.get(run?.id ?? '')?.kept.batchesFrom(0) ?? [];
   const letters = [...dead.values()].filter(
     (each) => each.session === session && snapshots.has(each.runId),
   );
   const keys = [...requests].filter(([, request]) => request.session === session);
-  const runLine = run && toRunLine(run);
-  return {
+  return toTreeLine({
     kept: true,
     session: { id, head: head?.id ?? null, nextIndex },
-    ...(runLine && { run: runLine }),
-    ...(run && batches && { events: batches.map((batch) => ({ run: run.id, ...batch })) }),
-    ...(start && { dropped: [start.id] }),
-    ...(keys.length > 0 && { requests: keys.map(([key, request]) => toRequestLine(key, request)) }),
-    ...(letters.length > 0 && { dead: letters.map(toDeadLine) }),
-  };
+    run: run && toRunLine(run),
+    events: run && batches.map((batch) => ({ run: run.id, ...batch })),
+    dropped: start && [start.id],
+    requests: keys.map(([key, request]) => toRequestLine(key, request)),
+    dead: letters.map(toDeadLine),
+  });
 }
 
 function toText(line: TreeLine): string {

@@ -64,24 +64,19 @@ export const runFields = [
   'crashes',
 ] as const satisfies readonly (keyof RunRow)[];
 
-/** The values of some fields of a row as the journal has them. */
-export type Saved = readonly unknown[];
+/** The fields of a row as the journal has them. */
+export type Saved<Row> = { readonly [Field in keyof Row]?: unknown };
 
-/** The current values of some fields. */
-export function toSaved<Row>(row: Row, fields: readonly (keyof Row)[]): Saved {
-  return fields.map((field) => row[field]);
-}
-
-/** The fields that differ from the saved ones, or all that are present. A field that was removed is `null`. */
-export function toChange<Row>(
+/** The fields that differ from a saved row, or all that are present. A field that was removed is `null`. */
+export function toChange<Row extends object>(
   row: Row,
   fields: readonly (keyof Row & string)[],
-  saved: Saved = [],
+  saved: Saved<Row> = {},
 ): Record<string, unknown> {
   const change: Record<string, unknown> = {};
-  for (const [at, field] of fields.entries()) {
+  for (const field of fields) {
     const value = row[field];
-    if (value !== saved[at]) change[field] = value === undefined ? null : toJson(field, value);
+    if (value !== saved[field]) change[field] = value === undefined ? null : toJson(field, value);
   }
   return change;
 }
@@ -203,9 +198,15 @@ export function toRequestLine(
   return { key, run, digest, at: iso(at), ...(receipt === undefined ? {} : { receipt }) };
 }
 
-/** A snapshot without its state. */
-export function toSnapshotLine(row: SnapshotRow, saved?: Saved): SnapshotLine {
-  return { id: row.id, ...toChange(row, snapshotFields, saved) };
+/** A line without fields that are undefined or empty lists. */
+export function toTreeLine(
+  line: { readonly [Field in keyof TreeLine]: TreeLine[Field] | undefined },
+): TreeLine {
+  const isThere = (value: unknown): boolean =>
+    Array.isArray(value) ? value.length > 0 : value !== undefined;
+  return Object.fromEntries(
+    Object.entries(line).filter(([, value]) => isThere(value)),
+  ) as unknown as TreeLine;
 }
 
 let lastTime = 0;

@@ -3,45 +3,21 @@ import { emptyState, type SessionState } from '../../session/session-state.ts';
 import type { RunRequest } from '../contract/store.ts';
 import { endRun, newRun } from '../memory/claim.ts';
 import type { Checkpoint, RunRow, SessionRow, SnapshotRow, Tables } from '../memory/tables.ts';
-import {
-  applyChange,
-  type CheckpointLine,
-  type RunLine,
-  runFields,
-  type Saved,
-  toChange,
-  toSaved,
-} from './rows.ts';
+import { applyChange, type CheckpointLine, type RunLine, runFields, toChange } from './rows.ts';
 import { fromDelta, toDelta, type WrittenState } from './state-delta.ts';
 
-/** A run as the journal has it. */
-export interface SavedRun {
-  readonly row: RunRow;
-  readonly fields: Saved;
-  readonly checkpoint: Checkpoint | undefined;
-  readonly steps: number;
-  readonly inbox: number;
-}
-
-export function toSavedRun(run: RunRow): SavedRun {
-  const { checkpoint, steps, inbox } = run;
-  const fields = toSaved(run, runFields);
-  return { row: run, fields, checkpoint, steps: steps.size, inbox: inbox.length };
-}
-
-/** The changes of an open run that the journal does not have; `undefined`: none. */
-export function toRunLine(run: RunRow, saved?: SavedRun): RunLine | undefined {
-  const steps = [...run.steps].slice(saved?.steps ?? 0);
-  const inbox = run.inbox.slice(saved?.inbox ?? 0);
-  const checkpoint = run.checkpoint === saved?.checkpoint ? undefined : run.checkpoint;
+/** The changes of an open run since it was saved; `undefined`: none. */
+export function toRunLine(
+  run: RunRow,
+  saved: RunRow = { ...blankRun(run), createdAt: 0, start: undefined },
+): RunLine | undefined {
+  const steps = [...run.steps].slice(saved.steps.size);
+  const inbox = run.inbox.slice(saved.inbox.length);
+  const checkpoint = run.checkpoint === saved.checkpoint ? undefined : run.checkpoint;
   const line = {
     id: run.id,
-    ...toChange(
-      run,
-      runFields,
-      saved?.fields ?? toSaved({ ...blankRun(run), createdAt: 0, start: undefined }, runFields),
-    ),
-    ...(checkpoint && { checkpoint: toCheckpointLine(checkpoint, run.base, saved?.checkpoint) }),
+    ...toChange(run, runFields, saved),
+    ...(checkpoint && { checkpoint: toCheckpointLine(checkpoint, run.base, saved.checkpoint) }),
     ...(steps.length > 0 && {
       steps: steps.map(([key, value]) => (value === undefined ? { key } : { key, value })),
     }),

@@ -16,11 +16,12 @@ import {
   iso,
   type SnapshotLine,
   sessionFields,
+  snapshotFields,
   type TreeLine,
   toChange,
   toDeadLine,
   toRequestLine,
-  toSnapshotLine,
+  toTreeLine,
 } from './rows.ts';
 import { toRunLine } from './run-lines.ts';
 import { homeOf, type SessionTree } from './session-tree.ts';
@@ -49,8 +50,8 @@ export function saveChanges(directory: Directory): void {
  */
 function saveSession(directory: Directory, session: SessionRow): SessionTree {
   const tree = treeOf(directory, session);
-  const former = tree.saved.get(session.id)?.run?.row;
-  const ended = former === session.run ? undefined : former;
+  const former = tree.saved.get(session.id)?.run;
+  const ended = former?.id === session.run?.id ? undefined : former;
   const line = changeOf(directory, tree, session, ended);
   if (line !== undefined) writeLine(directory, tree, session, line);
   if (ended !== undefined) directory.endRun(ended.id);
@@ -81,7 +82,7 @@ function writeLine(
     directory.writePointer(name, tree.folder, durable);
   const isFork = tree.folder !== sessionFolder(scope, id);
   if (isFork && !tree.sessions.has(id)) point(pointerFile(scope, id));
-  if (run !== undefined && tree.saved.get(id)?.run?.row !== run) {
+  if (run !== undefined && tree.saved.get(id)?.run?.id !== run.id) {
     point(runFile(run.id), run.request.mode !== 'attached');
     for (const each of line.requests ?? []) if (each.run === run.id) point(requestFile(each.key));
   }
@@ -118,20 +119,17 @@ function changeOf(
 ): TreeLine | undefined {
   const { run: open, id } = session;
   const saved = tree.saved.get(id);
-  const change = toChange(session, sessionFields, saved?.fields);
   const rows = candidates(tables, tree, session, [...touched.snapshots, ended?.id]);
   const isThere = (row: SnapshotRow): boolean => tables.snapshots.get(row.id) === row;
-  const snapshots: SnapshotLine[] = [];
-  for (const row of rows.filter((each) => isThere(each) && !each.isSaved)) {
+  const snapshots = rows.filter(isThere).flatMap((row): readonly SnapshotLine[] => {
+    const change = toChange<SnapshotRow>(row, snapshotFields, row.saved);
     const state = row.hasSavedState ? undefined : toDelta(row.state, basesOf(tree, row, rows));
-    snapshots.push({
-      ...toSnapshotLine(row, row.saved),
-      ...(state === undefined ? {} : { state }),
-    });
-  }
+    const isSame = tree.rows.has(row.id) && Object.keys(change).length === 0;
+    return isSame ? [] : [{ id: row.id, ...change, ...(state && { state }) }];
+  });
   const dropped = rows.filter((row) => !isThere(row)).map((row) => row.id);
   const events = [ended, open].flatMap((run) => (run === undefined ? [] : tree.newBatches(run.id)));
-  const run = open && toRunLine(open, saved?.run?.row === open ? saved.run : undefined);
+  const run = open && toRunLine(open, saved?.run?.id === open.id ? saved.run : undefined);
   const requests = [...touched.keys].flatMap((key) => {
     const request = tables.requests.get(key);
     const isNew = request?.session === session && tree.requests.get(key) !== request;
@@ -142,19 +140,21 @@ function changeOf(
   const undead = [...touched.snapshots].filter(
     (run) => tree.dead.has(run) && !tables.dead.has(run),
   );
-  const line = {
-    ...(snapshots.length > 0 && { snapshots }),
-    ...(dropped.length > 0 && { dropped }),
-    ...(events.length > 0 && { events }),
-    ...(ended && { ended: ended.id }),
-    ...(endedAt !== undefined && { endedAt: iso(endedAt) }),
-    ...(run && { run }),
-    ...(requests.length > 0 && { requests }),
-    ...(dead && { dead: [toDeadLine(dead)] }),
-    ...(undead.length > 0 && { undead }),
-  };
-  const isSame = saved !== undefined && Object.keys({ ...change, ...line }).length === 0;
-  return isSame ? undefined : { session: { id, ...change }, ...line };
+  const line = toTreeLine({
+    session: { id, ...toChange(session, sessionFields, saved) },
+    snapshots,
+    dropped,
+    events,
+    ended: ended?.id,
+    endedAt: endedAt === undefined ? undefined : iso(endedAt),
+    run,
+    requests,
+    dead: dead && [toDeadLine(dead)],
+    undead,
+  });
+  // A line says at least which session it is about.
+  const isNew = saved === undefined || Object.keys({ ...line.session, ...line }).length > 2;
+  return isNew ? line : undefined;
 }
 
 /** The rows that may have changed: new ones in the list, the heads before and after, and those that were named. */

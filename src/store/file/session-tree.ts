@@ -23,15 +23,13 @@ import {
   type ArtifactLine,
   applyChange,
   type RequestLine,
-  type Saved,
   type SnapshotLine,
   sessionFields,
   snapshotFields,
   type TreeHead,
   type TreeLine,
-  toSaved,
 } from './rows.ts';
-import { applyRun, type SavedRun, toSavedRun } from './run-lines.ts';
+import { applyRun } from './run-lines.ts';
 import { artifactHashes, fromDelta, isArtifactHash, type StateDelta } from './state-delta.ts';
 
 /** An artifact in the journal, and the saved files that it names. */
@@ -39,14 +37,8 @@ interface StoredArtifact extends Place {
   readonly files: readonly string[];
 }
 
-/** A session as the journal has it. */
-export interface SavedSession {
-  readonly fields: Saved;
-  readonly head: SnapshotRow | undefined;
-  /** Number of listed snapshots. */
-  readonly listed: number;
-  readonly run: SavedRun | undefined;
-}
+/** A session as the journal has it, with the number of its listed snapshots. */
+type SavedSession = Omit<SessionRow, 'listed'> & { readonly listed: number };
 
 /** The dependencies of a tree. */
 interface TreeContext {
@@ -362,11 +354,9 @@ export class SessionTree implements JournalReader, StateSource {
   /** Notes that the journal has a session as it is, after a line of so many bytes. */
   #settle(session: SessionRow, line: TreeLine, bytes: number): void {
     const { events: logs, requests } = this.#directory.tables;
-    const { head, listed, run } = session;
     this.sessions.set(session.id, session);
-    const fields = toSaved(session, sessionFields);
-    const savedRun = run && toSavedRun(run);
-    this.saved.set(session.id, { fields, head, listed: listed.length, run: savedRun });
+    const run = session.run && { ...session.run, steps: new Map(session.run.steps) };
+    this.saved.set(session.id, { ...session, listed: session.listed.length, run });
     homes.set(session, this);
     for (const { run: runId, body } of line.events ?? []) {
       const log = logs.get(runId);

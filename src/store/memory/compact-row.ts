@@ -10,7 +10,7 @@ import type { SnapshotRow } from './tables.ts';
 type KeptFields = Omit<SnapshotRow, 'state' | 'stateHash'>;
 
 /** The fields of a row that are kept as they are. */
-const KeptRow: new (fields: KeptFields) => KeptFields = class {
+export const KeptRow: new (fields: KeptFields) => KeptFields = class {
   constructor(fields: KeptFields) {
     Object.assign(this, fields);
   }
