@@ -3,8 +3,8 @@ import { createKeyedEmitter } from '../../core/async/emitter.ts';
 import { createIds } from '../../core/id.ts';
 import { checkChoice, checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time.ts';
-import type { SpendFilter, SpendSupport, Store } from '../contract/store.ts';
-import { spendSupport as memorySpend, SpendCounters } from '../memory/spend.ts';
+import type { Store } from '../contract/store.ts';
+import { spendSupport } from '../memory/spend.ts';
 import type { Tables } from '../memory/tables.ts';
 import { checkedStore } from '../rules/checked-store.ts';
 import { Directory } from './directory.ts';
@@ -17,7 +17,7 @@ import { maintenanceSupport } from './maintenance.ts';
 import { abortSupport, eventSupport, runSupport } from './runs.ts';
 import { SpendFiles } from './spend.ts';
 import { snapshotSupport, timelineSupport } from './timeline.ts';
-import { createTransaction, type Transaction } from './transaction.ts';
+import { createTransaction, inTransactions, type Transaction } from './transaction.ts';
 import { createWatch } from './watch.ts';
 
 /** Options of `fileStore`. */
@@ -63,28 +63,13 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
     events: eventSupport(files, transaction, watch),
     timeline: timelineSupport(files, transaction),
     maintenance: maintenanceSupport(files, transaction, fresh),
-    spend: spendSupport(files.spend, files.tables, transaction),
+    spend: inTransactions(spendSupport(files.tables), transaction, ['total', 'sums']),
     files: fileSupport(files, transaction),
     async close() {
       watch.close();
       lock.close();
     },
   });
-}
-
-/** Spend of owners, agents and sessions, from the files. */
-function spendSupport(files: SpendFiles, tables: Tables, transaction: Transaction): SpendSupport {
-  const support = (filter: SpendFilter): SpendSupport => memorySpend(tables, files.read(filter));
-  return {
-    add: (spend) => transaction.write(() => memorySpend(tables, new SpendCounters()).add(spend)),
-    reserve: (reservation) =>
-      transaction.write(() => {
-        const { owner = null } = reservation;
-        return support({ owner }).reserve?.(reservation);
-      }),
-    total: (filter) => transaction.read(() => support(filter).total(filter)),
-    sums: (by, filter) => transaction.read(() => support(filter).sums(by, filter)),
-  };
 }
 
 /** The parts of a store. */

@@ -26,7 +26,7 @@ import { Journal } from './journal.ts';
 import { ownerFolder, requestsFolder, runsFolder, scopeFolder, sessionsFolder } from './layout.ts';
 import { hasLost, removeTree, rewriteTree } from './rewrite-tree.ts';
 import type { SessionTree } from './session-tree.ts';
-import { readAhead } from './timeline.ts';
+import { among, readAhead } from './timeline.ts';
 import type { Transaction } from './transaction.ts';
 
 /** Retention, deletion, verification, export and import. `fresh` creates a directory that has read nothing yet. */
@@ -49,15 +49,15 @@ export function maintenanceSupport(
         const info = session && toSessionInfo(session, now);
         return info && toSessionExport(info, [...exportRows(session, now)]);
       }),
-    async importSession(scope, document, options) {
-      // All sessions are read, so that no id of a snapshot is used twice.
-      await transaction.open();
-      await readAhead(directory, transaction, directory.scopeFolders());
-      return transaction.write(() => {
-        for (const folder of directory.scopeFolders()) directory.refreshScope(folder);
-        return memory.importSession(scope, document, options);
-      });
-    },
+    // All sessions are read, so that no id of a snapshot is used twice.
+    importSession: (scope, document, options) =>
+      among(
+        directory,
+        transaction,
+        () => directory.scopeFolders(),
+        () => memory.importSession(scope, document, options),
+        transaction.write,
+      ),
   };
 }
 

@@ -6,8 +6,8 @@ import type { Tables } from '../memory/tables.ts';
 import { isExpired } from '../rules/holder.ts';
 import type { Directory } from './directory.ts';
 import { scopeFolder } from './layout.ts';
-import { checkStored, readAhead } from './timeline.ts';
-import { callsOf, type Transaction } from './transaction.ts';
+import { among, checkStored } from './timeline.ts';
+import { inTransactions, type Transaction } from './transaction.ts';
 import type { Watch } from './watch.ts';
 
 /** Claims, and the writes under them. */
@@ -15,20 +15,7 @@ export function runSupport(directory: Directory, transaction: Transaction): RunS
   const { tables, files } = directory;
   const memory = memoryRuns(tables);
   return {
-    ...callsOf(memory, transaction.write, [
-      'claim',
-      'heartbeat',
-      'detach',
-      'checkpoint',
-      'commit',
-      'release',
-      'replaceReceipt',
-      'handOver',
-      'saveStep',
-      'steer',
-      'dropDeadRun',
-    ]),
-    ...callsOf(memory, transaction.read, [
+    ...inTransactions(memory, transaction, [
       'getRequest',
       'getStep',
       'readInbox',
@@ -55,15 +42,13 @@ export function runSupport(directory: Directory, transaction: Transaction): RunS
         directory.refreshRuns();
         return memory.listRuns(scope);
       }),
-    async listDeadRuns(scope) {
-      await transaction.open();
-      const scopes = scope === undefined ? directory.scopeFolders() : [scopeFolder(scope)];
-      await readAhead(directory, transaction, scopes);
-      return transaction.read(() => {
-        for (const folder of scopes) directory.refreshScope(folder);
-        return memory.listDeadRuns(scope);
-      });
-    },
+    listDeadRuns: (scope) =>
+      among(
+        directory,
+        transaction,
+        () => (scope === undefined ? directory.scopeFolders() : [scopeFolder(scope)]),
+        () => memory.listDeadRuns(scope),
+      ),
   };
 }
 
@@ -91,9 +76,11 @@ export function abortSupport(
 ): AbortSupport {
   const memory = memoryAbort(tables);
   return {
-    ...callsOf(memory, transaction.write, ['abortSnapshot']),
-    onChange: (snapshotId, listener) =>
-      watch.add(snapshotId, memory.onChange(snapshotId, listener)),
+    ...inTransactions(memory, transaction, []),
+    onChange(snapshotId, listener) {
+      watch.start();
+      return memory.onChange(snapshotId, listener);
+    },
   };
 }
 
@@ -105,8 +92,10 @@ export function eventSupport(
 ): EventSupport {
   const memory = memoryEvents(tables);
   return {
-    ...callsOf(memory, transaction.write, ['append']),
-    ...callsOf(memory, transaction.read, ['read']),
-    onEvents: (runId, listener) => watch.add(runId, memory.onEvents(runId, listener)),
+    ...inTransactions(memory, transaction, ['read']),
+    onEvents(runId, listener) {
+      watch.start();
+      return memory.onEvents(runId, listener);
+    },
   };
 }

@@ -134,14 +134,14 @@ export class SpendFiles implements SpendTable {
     this.#files.delete(spendFile(owner));
   }
 
-  /** The counters of one owner, or of all. */
-  read({ owner }: SpendFilter): SpendCounters {
-    if (owner !== undefined) return this.#file(spendFile(owner ?? '')).read();
-    const all = new SpendCounters();
-    for (const name of this.names()) {
-      for (const each of this.#file(name).read().rows({})) all.addRow(each);
-    }
-    return all;
+  *rows(filter: SpendFilter): Generator<StoredSpend> {
+    const { owner } = filter;
+    const names = owner === undefined ? this.names() : [spendFile(owner ?? '')];
+    for (const name of names) yield* this.#file(name).read().rows(filter);
+  }
+
+  reservations(owner: string): readonly StoredReservation[] {
+    return this.#file(spendFile(owner)).read().reservations(owner);
   }
 
   /** The names of all files. */

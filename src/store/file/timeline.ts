@@ -9,7 +9,7 @@ import type { Directory } from './directory.ts';
 import { attempt, dataLoss } from './disk.ts';
 import { scopeFolder } from './layout.ts';
 import { homeOf } from './session-tree.ts';
-import { callsOf, type Transaction } from './transaction.ts';
+import { inTransactions, type Transaction } from './transaction.ts';
 
 /** Refuses a stored state that does not fit its hash. Each state is verified once, because states in memory never change. */
 export function checkStored({ tables }: Directory, scope: Scope, lookup: Lookup): void {
@@ -43,6 +43,22 @@ export async function readAhead(
   }
 }
 
+/** Reads all sessions of scopes before a call. */
+export async function among<Result>(
+  directory: Directory,
+  transaction: Transaction,
+  scopes: () => readonly string[],
+  call: () => Promise<Result>,
+  run: Transaction['read'] = transaction.read,
+): Promise<Result> {
+  await transaction.open();
+  await readAhead(directory, transaction, scopes());
+  return run(() => {
+    for (const folder of scopes()) directory.refreshScope(folder);
+    return call();
+  });
+}
+
 /** Reading a snapshot, and saving one atomically. */
 export function snapshotSupport(
   directory: Directory,
@@ -73,24 +89,8 @@ export function snapshotSupport(
 export function timelineSupport(directory: Directory, transaction: Transaction): TimelineSupport {
   const { tables } = directory;
   const memory = memoryTimeline(tables);
-
-  /** Reads all sessions of scopes before a call. */
-  const among = async <Result>(
-    scopes: () => readonly string[],
-    call: () => Promise<Result>,
-    run: Transaction['read'] = transaction.read,
-  ): Promise<Result> => {
-    await transaction.open();
-    await readAhead(directory, transaction, scopes());
-    return run(() => {
-      for (const folder of scopes()) directory.refreshScope(folder);
-      return call();
-    });
-  };
-
   return {
-    ...callsOf(memory, transaction.read, ['listSnapshots']),
-    ...callsOf(memory, transaction.write, ['updateSession', 'restore', 'fork', 'label']),
+    ...inTransactions(memory, transaction, ['listSnapshots']),
     getSession: (scope, sessionId, options) =>
       transaction.read(() => {
         if (options?.state === true) checkStored(directory, scope, { sessionId });
@@ -98,17 +98,23 @@ export function timelineSupport(directory: Directory, transaction: Transaction):
       }),
     listSessions: (scope, options) =>
       among(
+        directory,
+        transaction,
         () => [scopeFolder(scope)],
         () => memory.listSessions(scope, options),
       ),
     listOwners: (options) =>
       among(
+        directory,
+        transaction,
         () => directory.scopeFolders(),
         () => memory.listOwners(options),
       ),
     // The sessions of its sub-agents belong to other agents, but to the same owner.
     deleteSession: (scope, sessionId) =>
       among(
+        directory,
+        transaction,
         () => directory.scopeFolders(scope.owner ?? null),
         () => {
           const session = findSession(tables, scope, sessionId);

@@ -16,17 +16,18 @@ export interface Transaction {
   write<Result>(work: () => Result | Promise<Result>): Promise<Result>;
 }
 
-/** Some calls of a memory store, each in a transaction. */
-export function callsOf<Support, Name extends keyof Support>(
+/** The calls of a memory store, each in a transaction: some only read, the others write. */
+export function inTransactions<Support extends object>(
   support: Support,
-  around: Transaction['read'],
-  names: readonly Name[],
-): Pick<Support, Name> {
-  const calls = names.map((name) => {
-    const call = support[name] as (...args: readonly unknown[]) => Promise<unknown>;
+  { read, write }: Transaction,
+  reads: readonly (keyof Support & string)[],
+): Support {
+  const names: readonly string[] = reads;
+  const calls = Object.entries(support).map(([name, call]) => {
+    const around = names.includes(name) ? read : write;
     return [name, (...args: readonly unknown[]) => around(() => call(...args))];
   });
-  return Object.fromEntries(calls) as Pick<Support, Name>;
+  return Object.fromEntries(calls) as Support;
 }
 
 export function createTransaction(directory: Directory, lock: Lock): Transaction {

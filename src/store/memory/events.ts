@@ -54,8 +54,16 @@ function logOf({ events }: Tables, session: SessionRow, runId: string): KeptEven
   return log.kept;
 }
 
+const eventMark = 'events ';
+
+/** The key under which the emitter tells of new events. */
 function eventKey(runId: string): string {
-  return `events ${runId}`;
+  return `${eventMark}${runId}`;
+}
+
+/** The id of the run or snapshot that a key of the emitter is about. */
+export function idOfKey(key: string): string {
+  return key.startsWith(eventMark) ? key.slice(eventMark.length) : key;
 }
 
 /** Notes that a run is over: its events are complete, and are removed some time later. */

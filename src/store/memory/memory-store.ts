@@ -38,7 +38,6 @@ const optionNames: OptionNames<MemoryStoreOptions> = {
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptions(options, optionNames, 'memoryStore()');
   const { clock = systemClock, newId = createIds(clock), eventsTtl = 60_000 } = options;
-  const spend = new SpendCounters();
   const files = new MemoryFiles(() => tables);
   const tables: Tables = {
     clock,
@@ -53,7 +52,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     endedAt: new Map(),
     dead: new Map(),
     requests: new Map(),
-    spend,
+    spend: new SpendCounters(),
     files,
   };
   return checkedStore({
@@ -66,7 +65,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     events: eventSupport(tables),
     timeline: timelineSupport(tables),
     maintenance: maintenanceSupport(tables),
-    spend: spendSupport(tables, spend),
+    spend: spendSupport(tables),
     files: fileSupport(files),
   });
 }

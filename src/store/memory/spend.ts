@@ -37,7 +37,6 @@ export class SpendCounters implements SpendTable {
     if (known?.size === 0) this.#reservations.delete(owner);
   }
 
-  /** The reservations of an owner that are not settled. */
   reservations(owner: string): readonly StoredReservation[] {
     return [...(this.#reservations.get(owner)?.values() ?? [])];
   }
@@ -66,13 +65,11 @@ export class SpendCounters implements SpendTable {
   }
 }
 
-export function spendSupport(
-  tables: Pick<Tables, 'spend' | 'clock'>,
-  counters: SpendCounters,
-): SpendSupport {
+export function spendSupport(tables: Tables): SpendSupport {
+  const counters = tables.spend;
   return {
     async add(spend) {
-      tables.spend.add(spend, dayOf(tables));
+      counters.add(spend, dayOf(tables));
     },
     async reserve(reservation) {
       const { owner = '', agent, sessionId: session, id, holder, amounts, ttl } = reservation;
@@ -81,7 +78,7 @@ export function spendSupport(
       const refusal = refusalOf(reservation, rows, counters.reservations(owner), now);
       if (refusal !== undefined) return refusal;
       const row = { id, owner, agent, session, day: dayOf(tables), holder, amounts };
-      tables.spend.reserve({ ...row, expiresAt: now + ttl });
+      counters.reserve({ ...row, expiresAt: now + ttl });
       return undefined;
     },
     total: async (filter) => toTotal(counters.rows(filter)),
@@ -92,7 +89,7 @@ export function spendSupport(
   };
 }
 
-function dayOf({ clock }: Pick<Tables, 'clock'>): number {
+function dayOf({ clock }: Tables): number {
   return Math.floor(clock.now() / dayLength);
 }
 

@@ -13,18 +13,22 @@ import type {
   RunUsage,
   Scope,
   Spend,
+  SpendFilter,
   SteeringMessage,
 } from '../contract/store.ts';
 import { leftInbox } from '../rules/decide-steer.ts';
 import { notHeld } from '../rules/errors.ts';
 import { isHolder } from '../rules/holder.ts';
-import type { StoredReservation } from '../rules/spend.ts';
+import type { StoredReservation, StoredSpend } from '../rules/spend.ts';
 import type { KeptEvents } from './kept-events.ts';
 
 export interface SpendTable {
   add(spend: Spend, day: number): void;
   reserve(reservation: StoredReservation): void;
   eraseOwner(owner: string): void;
+  rows(filter: SpendFilter): Iterable<StoredSpend>;
+  /** The reservations of an owner that are not settled. */
+  reservations(owner: string): readonly StoredReservation[];
 }
 
 export interface FileTable {
