@@ -40,8 +40,6 @@ export class Directory implements Refresh {
     snapshots: new Set<string>(),
     keys: new Set<string>(),
   };
-  /** The folders of trees with open runs, by the names of the pointers. */
-  readonly #open = new Map<string, string>();
   /** Trees with states in memory and the sizes of their journals, the least recently used first. */
   readonly #loaded = new Map<SessionTree, number>();
   #loadedBytes = 0;
@@ -108,18 +106,16 @@ export class Directory implements Refresh {
 
   run(runId: string): void {
     if (!isSnapshotId(runId) || this.#refreshKnown(runId)) return;
-    this.#refreshPointed(runFile(runId));
+    this.follow(runFile(runId));
     this.#touch(runId);
   }
 
   request(key: string): void {
     this.touched.keys.add(key);
-    const folder = this.readPointer(requestFile(key));
-    if (folder !== undefined) this.refreshTree(folder);
+    this.follow(requestFile(key));
     this.#sort();
     const session = this.tables.requests.get(key)?.session;
-    if (session !== undefined)
-      this.touched.sessions.set(sessionKey(session.scope, session.id), session);
+    if (session !== undefined) this.#touchSession(session);
   }
 
   /** Removes pointers of old requests. A receipt may be newer than its pointer, so these stay for twice as long. */
@@ -132,9 +128,7 @@ export class Directory implements Refresh {
 
   /** Refreshes all open runs. A damaged one does not hide the others. */
   refreshRuns(): void {
-    for (const name of this.disk.list(runsFolder)) {
-      attempt(() => this.#refreshPointed(`${runsFolder}/${name}`));
-    }
+    this.sweepPointers(runsFolder);
     for (const { session } of [...this.tables.runs.values()]) {
       const tree = homeOf(session);
       if (tree !== undefined) attempt(() => this.refreshTree(tree.folder));
@@ -180,7 +174,6 @@ export class Directory implements Refresh {
   /** Removes what only an open run needs. */
   endRun(runId: string): void {
     this.disk.unlink(runFile(runId));
-    this.#open.delete(runFile(runId));
     this.files.endUploads(runId);
   }
 
@@ -199,21 +192,31 @@ export class Directory implements Refresh {
     return text?.endsWith('\n') ? String(parseFile(text, name).folder) : undefined;
   }
 
+  /**
+   * Refreshes the tree that a pointer names, without its states. Removes a pointer that names nothing: its process died before it had
+   * changed the journal, or after it.
+   */
+  follow(name: string): SessionTree | undefined {
+    if (this.disk.stat(name) === undefined) return undefined;
+    const folder = this.readPointer(name);
+    const tree = folder === undefined ? folder : this.refreshTree(folder, { isLoaded: false });
+    if (tree?.isNamedBy(name) === true) return tree;
+    if (this.disk.isWritable) {
+      this.disk.unlink(name);
+      this.files.endUploads(basename(name, '.json'));
+    }
+    return undefined;
+  }
+
   /** The pointers in a folder. */
   pointersIn(folder: string): readonly string[] {
     const names = this.disk.list(folder).filter((name) => name.endsWith('.json'));
     return names.map((name) => `${folder}/${name}`);
   }
 
-  /** Removes the pointers in a folder that name nothing. */
+  /** Follows the pointers in a folder. A damaged one does not hide the others. */
   sweepPointers(folder: string): void {
-    for (const name of this.pointersIn(folder)) {
-      attempt(() => {
-        const named = this.readPointer(name);
-        const tree = named === undefined ? named : this.refreshTree(named, { isLoaded: false });
-        if (tree?.isNamedBy(name) !== true) this.disk.unlink(name);
-      });
-    }
+    for (const name of this.pointersIn(folder)) attempt(() => this.follow(name));
   }
 
   /** Refreshes a session. It is in its own folder or, being a fork, in that of the session it was forked from. */
@@ -225,13 +228,9 @@ export class Directory implements Refresh {
       const found = this.#findIn(folder, sessionId);
       if (found !== undefined) return found;
     }
-    const name = pointerFile(scope, sessionId);
-    const folder = this.readPointer(name);
-    if (folder === undefined) return undefined;
-    const found = this.#findIn(folder, sessionId);
-    // A process died after it had written the pointer, or after it had deleted the session.
-    if (found === undefined && this.disk.isWritable) this.disk.unlink(name);
-    return found;
+    const shared = this.follow(pointerFile(scope, sessionId));
+    if (shared !== undefined) this.use(shared);
+    return shared?.sessions.get(sessionId);
   }
 
   #findIn(folder: string, sessionId: string): SessionRow | undefined {
@@ -240,17 +239,6 @@ export class Directory implements Refresh {
     const tree = this.refreshTree(folder);
     if (tree !== undefined) this.use(tree);
     return tree?.sessions.get(sessionId);
-  }
-
-  /** Refreshes the tree of an open run that a pointer names. */
-  #refreshPointed(name: string): void {
-    const folder = this.#open.get(name) ?? this.readPointer(name);
-    if (folder === undefined) return;
-    this.#open.set(name, folder);
-    const tree = this.refreshTree(folder, { isLoaded: false });
-    // A process died before it had claimed the run, or after it had ended it.
-    if (tree?.isNamedBy(name) !== true && this.disk.isWritable)
-      this.endRun(basename(name, '.json'));
   }
 
   /** Refreshes what this process already knows; `false` when it does not, or when it is gone. */
@@ -267,8 +255,12 @@ export class Directory implements Refresh {
     const session = (snapshots.get(id) ?? runs.get(id))?.session;
     if (session === undefined) return false;
     this.touched.snapshots.add(id);
-    this.touched.sessions.set(sessionKey(session.scope, session.id), session);
+    this.#touchSession(session);
     return true;
+  }
+
+  #touchSession(session: SessionRow): void {
+    this.touched.sessions.set(sessionKey(session.scope, session.id), session);
   }
 
   /** Puts what is oldest at the beginning, as the rules need it. Journals are read in any order. */

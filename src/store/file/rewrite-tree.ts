@@ -1,4 +1,5 @@
 import { emptyState } from '../../session/session-state.ts';
+import { iso } from '../memory/reading.ts';
 import { allRows } from '../memory/rows.ts';
 import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from '../memory/tables.ts';
 import { toLine } from './checked-line.ts';
@@ -6,13 +7,13 @@ import type { Directory } from './directory.ts';
 import { FileRow } from './file-row.ts';
 import { pointerFile } from './layout.ts';
 import {
-  iso,
+  deadFields,
+  requestFields,
   sessionFields,
   snapshotFields,
   type TreeLine,
   toChange,
-  toDeadLine,
-  toRequestLine,
+  toEventLines,
   toTreeLine,
 } from './rows.ts';
 import { toRunLine } from './run-lines.ts';
@@ -100,7 +101,7 @@ function* rewrittenLines(
     yield toText(restOf(tables, session, start));
     for (const [runId, { session: other, kept }] of tables.events) {
       if (other !== session || run?.id === runId) continue;
-      const events = kept.batchesFrom(0).map((batch) => ({ run: runId, ...batch }));
+      const events = toEventLines(runId, kept.batches);
       const endedAt = iso(tables.endedAt.get(runId) ?? 0);
       yield toText({ kept: true, session: { id }, events, ended: runId, endedAt });
     }
@@ -120,7 +121,6 @@ function restOf(
   start: SnapshotRow | undefined,
 ): TreeLine {
   const { id, head, nextIndex, run } = session;
-  const batches = events.get(run?.id ?? '')?.kept.batchesFrom(0) ?? [];
   const letters = [...dead.values()].filter(
     (each) => each.session === session && snapshots.has(each.runId),
   );
@@ -129,10 +129,10 @@ function restOf(
     kept: true,
     session: { id, head: head?.id ?? null, nextIndex },
     run: run && toRunLine(run),
-    events: run && batches.map((batch) => ({ run: run.id, ...batch })),
+    events: run && toEventLines(run.id, events.get(run.id)?.kept.batches),
     dropped: start && [start.id],
-    requests: keys.map(([key, request]) => toRequestLine(key, request)),
-    dead: letters.map(toDeadLine),
+    requests: keys.map(([key, request]) => ({ key, ...toChange(request, requestFields) })),
+    dead: letters.map((letter) => toChange(letter, deadFields)),
   });
 }
 

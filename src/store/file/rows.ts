@@ -1,22 +1,22 @@
 import type { Json } from '../../core/json/json.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import type { RunRequest, SteeringMessage } from '../contract/store.ts';
+import type { SteeringMessage } from '../contract/store.ts';
 import type { EventBatch } from '../memory/kept-events.ts';
-import type {
-  Checkpoint,
-  DeadRow,
-  RequestRow,
-  RunRow,
-  SessionRow,
-  SnapshotRow,
-} from '../memory/tables.ts';
+import { iso } from '../memory/reading.ts';
+import type { Checkpoint, RunRow, SessionRow, SnapshotRow } from '../memory/tables.ts';
 import type { StateDelta } from './state-delta.ts';
 
 /*
  * Rows of the memory tables as JSON. Fields have the same names in both. Times are ISO 8601 in files and milliseconds in memory;
  * references are ids in files and rows in memory. A checksum covers each line, so the shape of a line is not checked again.
  */
-const times: ReadonlySet<string> = new Set(['createdAt', 'updatedAt', 'heartbeatAt']);
+const times: ReadonlySet<string> = new Set([
+  'createdAt',
+  'updatedAt',
+  'heartbeatAt',
+  'at',
+  'since',
+]);
 const references: ReadonlySet<string> = new Set(['parent', 'head', 'base', 'start']);
 
 export const sessionFields = [
@@ -64,6 +64,10 @@ export const runFields = [
   'crashes',
 ] as const satisfies readonly (keyof RunRow)[];
 
+export const requestFields = ['runId', 'digest', 'at', 'receipt'] as const;
+
+export const deadFields = ['runId', 'since', 'inputsDone', 'request'] as const;
+
 /** The fields of a row as the journal has them. */
 export type Saved<Row> = { readonly [Field in keyof Row]?: unknown };
 
@@ -87,7 +91,7 @@ export function applyChange<Row extends object>(
   change: Readonly<Record<string, unknown>>,
   fields: readonly (keyof Row & string)[],
   rowOf: (id: string) => SnapshotRow,
-): void {
+): Row {
   const target = row as Record<string, unknown>;
   for (const field of fields) {
     const value = change[field];
@@ -95,6 +99,7 @@ export function applyChange<Row extends object>(
     else if (references.has(field) && value !== undefined) target[field] = rowOf(String(value));
     else if (value !== undefined) target[field] = fromJson(field, value);
   }
+  return row;
 }
 
 function toJson(field: string, value: unknown): unknown {
@@ -131,6 +136,9 @@ export type SnapshotLine = Readonly<Record<string, unknown>> & {
   readonly state?: StateDelta;
 };
 
+/** A request id of a run. */
+export type RequestLine = Readonly<Record<string, unknown>> & { readonly key: string };
+
 /** The changes of the open run of a session, or all of a new one. */
 export type RunLine = Readonly<Record<string, unknown>> & {
   readonly id: string;
@@ -164,38 +172,16 @@ export interface TreeLine {
   /** The runs that were claimed under request ids, and what they came to. */
   readonly requests?: readonly RequestLine[];
   /** Runs that enter the dead-letter queue, and that leave it. */
-  readonly dead?: readonly DeadLine[];
+  readonly dead?: readonly Readonly<Record<string, unknown>>[];
   readonly undead?: readonly string[];
 }
 
-/** A request id of a run. */
-export interface RequestLine {
-  readonly key: string;
-  readonly run: string;
-  readonly digest: string;
-  readonly at: string;
-  readonly receipt?: Json;
-}
-
-interface DeadLine {
-  readonly run: string;
-  readonly since: string;
-  readonly inputsDone: number;
-  readonly request: RunRequest;
-}
-
-/** A run of the dead-letter queue as part of a line. */
-export function toDeadLine({ runId, since, inputsDone, request }: DeadRow): DeadLine {
-  return { run: runId, since: iso(since), inputsDone, request };
-}
-
-/** A request id as part of a line. */
-export function toRequestLine(
-  key: string,
-  { runId: run, at, ...request }: RequestRow,
-): RequestLine {
-  const { digest, receipt } = request;
-  return { key, run, digest, at: iso(at), ...(receipt === undefined ? {} : { receipt }) };
+/** The events of a run as part of a line. */
+export function toEventLines(
+  run: string,
+  batches: readonly EventBatch[] = [],
+): NonNullable<TreeLine['events']> {
+  return batches.map((batch) => ({ run, ...batch }));
 }
 
 /** A line without fields that are undefined or empty lists. */
@@ -207,16 +193,4 @@ export function toTreeLine(
   return Object.fromEntries(
     Object.entries(line).filter(([, value]) => isThere(value)),
   ) as unknown as TreeLine;
-}
-
-let lastTime = 0;
-let lastText = '1970-01-01T00:00:00.000Z';
-
-/** Milliseconds as ISO 8601. The times of one line are mostly the same. */
-export function iso(ms: number): string {
-  if (ms !== lastTime) {
-    lastText = new Date(ms).toISOString();
-    lastTime = ms;
-  }
-  return lastText;
 }

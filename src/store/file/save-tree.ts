@@ -1,5 +1,6 @@
 import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { Artifact } from '../../protocol/state.ts';
+import { iso } from '../memory/reading.ts';
 import {
   inScope,
   type RunRow,
@@ -13,14 +14,14 @@ import { FileRow } from './file-row.ts';
 import { pointerFile, requestFile, runFile, sessionFolder } from './layout.ts';
 import { rewriteTree } from './rewrite-tree.ts';
 import {
-  iso,
+  deadFields,
+  requestFields,
   type SnapshotLine,
   sessionFields,
   snapshotFields,
   type TreeLine,
   toChange,
-  toDeadLine,
-  toRequestLine,
+  toEventLines,
   toTreeLine,
 } from './rows.ts';
 import { toRunLine } from './run-lines.ts';
@@ -84,7 +85,7 @@ function writeLine(
   if (isFork && !tree.sessions.has(id)) point(pointerFile(scope, id));
   if (run !== undefined && tree.saved.get(id)?.run?.id !== run.id) {
     point(runFile(run.id), run.request.mode !== 'attached');
-    for (const each of line.requests ?? []) if (each.run === run.id) point(requestFile(each.key));
+    for (const each of line.requests ?? []) if (each.runId === run.id) point(requestFile(each.key));
   }
   const listed = changedArtifacts(tables, line);
   files.adopt(tree, fileHashesIn(listed), scope);
@@ -128,12 +129,14 @@ function changeOf(
     return isSame ? [] : [{ id: row.id, ...change, ...(state && { state }) }];
   });
   const dropped = rows.filter((row) => !isThere(row)).map((row) => row.id);
-  const events = [ended, open].flatMap((run) => (run === undefined ? [] : tree.newBatches(run.id)));
+  const events = [ended?.id ?? '', open?.id ?? ''].flatMap((runId) =>
+    toEventLines(runId, tables.events.get(runId)?.kept.takeNew()),
+  );
   const run = open && toRunLine(open, saved?.run?.id === open.id ? saved.run : undefined);
   const requests = [...touched.keys].flatMap((key) => {
     const request = tables.requests.get(key);
     const isNew = request?.session === session && tree.requests.get(key) !== request;
-    return isNew ? toRequestLine(key, request) : [];
+    return isNew ? { key, ...toChange(request, requestFields) } : [];
   });
   const endedAt = tables.endedAt.get(ended?.id ?? '');
   const dead = ended && tables.dead.get(ended.id);
@@ -149,7 +152,7 @@ function changeOf(
     endedAt: endedAt === undefined ? undefined : iso(endedAt),
     run,
     requests,
-    dead: dead && [toDeadLine(dead)],
+    dead: dead && [toChange(dead, deadFields)],
     undead,
   });
   // A line says at least which session it is about.

@@ -7,10 +7,10 @@ import { endRun } from '../memory/claim.ts';
 import { keepEvents } from '../memory/events.ts';
 import { createSessionRow } from '../memory/rows.ts';
 import {
+  type DeadRow,
   type RequestRow,
   type SessionRow,
   type SnapshotRow,
-  type StoredEvents,
   sessionKey,
   type Tables,
 } from '../memory/tables.ts';
@@ -22,7 +22,9 @@ import { journalName, pointerFile, requestFile, runFile, sessionFolder } from '.
 import {
   type ArtifactLine,
   applyChange,
+  deadFields,
   type RequestLine,
+  requestFields,
   type SnapshotLine,
   sessionFields,
   snapshotFields,
@@ -50,9 +52,6 @@ interface TreeContext {
 
 /** The tree of each session. */
 const homes = new WeakMap<SessionRow, SessionTree>();
-
-/** Number of batches of events that the journal has. */
-const savedBatches = new WeakMap<StoredEvents, number>();
 
 /** The tree of a session that has been written or read. */
 export function homeOf(session: SessionRow): SessionTree | undefined {
@@ -144,13 +143,6 @@ export class SessionTree implements JournalReader, StateSource {
     for (const id of line.dropped ?? []) this.rows.delete(id);
     this.#settle(session, line, length);
     this.#directory.use(this);
-  }
-
-  /** The batches of events that the journal does not have. */
-  newBatches(runId: string): NonNullable<TreeLine['events']> {
-    const log = this.#directory.tables.events.get(runId);
-    const batches = log?.kept.batchesFrom(savedBatches.get(log) ?? 0) ?? [];
-    return batches.map((batch) => ({ run: runId, ...batch }));
   }
 
   /** Reads an artifact. */
@@ -292,8 +284,9 @@ export class SessionTree implements JournalReader, StateSource {
       tables.snapshots.delete(dropped);
     }
     for (const request of line.requests ?? []) this.#request(session, request);
-    for (const { run: runId, since, ...dead } of line.dead ?? []) {
-      tables.dead.set(runId, { ...dead, runId, session, since: Date.parse(since) });
+    for (const letter of line.dead ?? []) {
+      const row = applyChange({ session } as DeadRow, letter, deadFields, rowOf);
+      tables.dead.set(row.runId, row);
     }
     for (const runId of line.undead ?? []) tables.dead.delete(runId);
     // The pending snapshot of a detached run has the id of the run.
@@ -312,11 +305,11 @@ export class SessionTree implements JournalReader, StateSource {
     else if (tables.events.delete(runId)) tables.endedAt.delete(runId);
   }
 
-  #request(session: SessionRow, { key, run: runId, digest, at: time, receipt }: RequestLine): void {
+  #request(session: SessionRow, { key, ...line }: RequestLine): void {
     const { requests, clock } = this.#directory.tables;
-    const at = Date.parse(time);
-    const result = receipt === undefined ? {} : { receipt };
-    const request: RequestRow = { session, runId, digest, at, ...result };
+    const row = { session } as RequestRow;
+    const request = applyChange(row, line, requestFields, (id) => this.#rowOf(id));
+    const { at, runId } = request;
     this.requests.set(key, request);
     const known = requests.get(key);
     // The key may have been used again, in a session elsewhere.
@@ -358,12 +351,10 @@ export class SessionTree implements JournalReader, StateSource {
     const run = session.run && { ...session.run, steps: new Map(session.run.steps) };
     this.saved.set(session.id, { ...session, listed: session.listed.length, run });
     homes.set(session, this);
-    for (const { run: runId, body } of line.events ?? []) {
-      const log = logs.get(runId);
-      if (log !== undefined) savedBatches.set(log, log.kept.count);
+    for (const { body } of line.events ?? []) {
       if (line.snapshots !== undefined) this.#passing += body.length;
     }
-    for (const { run: runId } of line.dead ?? []) this.dead.add(runId);
+    for (const { runId } of line.dead ?? []) this.dead.add(String(runId));
     for (const runId of line.undead ?? []) this.dead.delete(runId);
     for (const { key } of line.requests ?? []) {
       const request = requests.get(key);

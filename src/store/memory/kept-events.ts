@@ -16,19 +16,24 @@ export interface EventBatch {
 export class KeptEvents {
   readonly #batches: EventBatch[] = [];
 
-  /** How many batches there are; they only become more. */
-  get count(): number {
-    return this.#batches.length;
+  /** The number of batches that a store has kept elsewhere. */
+  #taken = 0;
+
+  get batches(): readonly EventBatch[] {
+    return this.#batches;
   }
 
-  /** The batches behind the first ones. */
-  batchesFrom(count: number): readonly EventBatch[] {
-    return this.#batches.slice(count);
+  /** The batches that were appended since the last call. */
+  takeNew(): readonly EventBatch[] {
+    const fresh = this.#batches.slice(this.#taken);
+    this.#taken = this.#batches.length;
+    return fresh;
   }
 
-  /** Adds a batch that comes after the others. */
+  /** Adds a batch that comes after the others, from where it is kept. */
   add(batch: EventBatch): void {
     this.#batches.push(batch);
+    this.#taken = this.#batches.length;
   }
 
   /** Adds those that are not there already. */

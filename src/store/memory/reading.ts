@@ -24,7 +24,7 @@ import {
 } from './tables.ts';
 
 /** Milliseconds as ISO 8601. */
-function iso(time: number): string {
+export function iso(time: number): string {
   return new Date(time).toISOString();
 }
 

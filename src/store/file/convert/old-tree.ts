@@ -115,7 +115,7 @@ class TreeConverter {
       for (const { head } of runs.filesOf('dead', this.#head, id)) {
         const { run, inputsDone, request } = head;
         const since = new Date(Number(head.since)).toISOString();
-        yield { session, dead: [{ run, since, inputsDone, request }] };
+        yield { session, dead: [{ runId: run, since, inputsDone, request }] };
       }
       const open = runs.filesOf('runs', this.#head, id).filter(({ head }) => head.run !== ended);
       for (const run of open) {
@@ -134,7 +134,7 @@ class TreeConverter {
         const { run, digest } = head;
         const { at = head.at, value } = this.#receipts.get(String(run)) ?? {};
         const receipt = value === undefined ? {} : { receipt: value };
-        yield { session, requests: [{ key, run, digest, at, ...receipt }] };
+        yield { session, requests: [{ key, runId: run, digest, at, ...receipt }] };
       }
     }
   }
