@@ -1,6 +1,6 @@
 import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { Claim, ClaimRequest, Scope } from '../../contract/store.ts';
-import { type ClaimFacts, decideClaim, type StartFact, toClaim } from '../../rules/decide-claim.ts';
+import { type ClaimFacts, decideClaim, type StartFact } from '../../rules/decide-claim.ts';
 import { homeIn, requestPlace } from '../content/places.ts';
 import type { Dialect } from '../database/dialect.ts';
 import type { Driver } from '../database/driver.ts';
@@ -16,13 +16,12 @@ import {
   type Statement,
 } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { uuidBytes, uuidFromHex } from '../values/bytes.ts';
+import { uuidBytes } from '../values/bytes.ts';
 import { code, toMode } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
-import { startedByValues, toRequest } from './claim.ts';
-import { hasLeftInbox } from './inbox.ts';
+import { describe, startedByValues, toRequest } from './claim.ts';
 import { claimKeys, expectUnused, keyStatements } from './requests.ts';
-import { type StartRow, startColumns, startFact, totalsOfFailed } from './start-row.ts';
+import { type StartRow, startColumns, startFact, toStartFact } from './start-row.ts';
 
 // Nothing when the session is there already, or another claim makes it in the same moment.
 const insertMissing: Statement<{ row_id: number }> = {
@@ -110,29 +109,18 @@ export async function claimIdle(
   }
   const { row, isNew } = written;
   const start = await db.read(() => startFact(row));
-  const head = headFact(row);
-  const session = isNew
-    ? null
-    : { head: from === 'head' ? start : head, nextIndex: row.next_index, run: null };
+  const head = from === 'head' ? start : headFact(row);
   const facts: ClaimFacts<number, never> = {
     now: 0,
     requests: (request.requests ?? []).map(() => null),
     isTaken: false,
-    session,
+    session: isNew ? null : { head, nextIndex: row.next_index, run: null },
     from: from === 'head' ? null : { sessionId, status: 'succeeded', snapshot: start },
   };
   const decision = decideClaim(facts, request);
-  const failedTotals =
-    request.limited === true
-      ? await db.read(() => totalsOfFailed(start, { ...decision, scope, sessionId }))
-      : undefined;
-  const steered =
-    request.keepInbox === true && (await db.read(() => hasLeftInbox(scope, sessionId)));
-  context.known.claimed(scope, request, decision, {
-    session: row.session,
-    branchEnd: row.branch_end,
-  });
-  return toClaim({ runId, attempt: 1, sessionId }, { ...decision, failedTotals, steered });
+  const { session, branch_end: branchEnd } = row;
+  context.known.claimed(scope, request, decision, { session, branchEnd });
+  return await db.read(() => describe(scope, request, decision));
 }
 
 interface Idle {
@@ -164,16 +152,15 @@ function* writeIdle(scope: Scope, request: ClaimRequest, sealed: SqlValue): Plan
 }
 
 function headFact(row: IdleRow): StartFact<number> | null {
-  if (row.head === null || row.head_id === null) return null;
-  return {
-    key: row.head,
-    index: row.head_idx ?? -1,
-    isListed: row.head_idx !== null,
-    parent: row.head_parent,
-    snapshotId: uuidFromHex(row.head_id),
-    turnIndex: row.head_turn ?? 0,
-    finishReason: undefined,
-    totals: undefined,
-    isAnswered: false,
+  const head = {
+    start_row_id: row.head,
+    start_id: row.head_id,
+    start_idx: row.head_idx,
+    start_turn: row.head_turn,
+    start_parent: row.head_parent,
+    start_finish: null,
+    start_totals: null,
+    start_answered: 0,
   };
+  return toStartFact(head, false);
 }

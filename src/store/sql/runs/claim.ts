@@ -66,16 +66,22 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
   const values = [id, row, toMode(mode), worker, sealed, decision.turnIndex, start, ttl];
   yield* run(insertRun, ...values);
   yield* addRequests(id, row, requests);
+  const made = yield* describe(scope, request, decision);
+  return { claim: made, decision, place: { session: row, branchEnd } };
+}
+
+/** The answer to an accepted run. */
+export function* describe(
+  scope: Scope,
+  { runId, sessionId, limited, keepInbox }: ClaimRequest,
+  decision: ClaimDecision<number, number>,
+): Plan<Claim> {
   const failedTotals =
-    request.limited === true && !decision.isNewSession
+    limited === true
       ? yield* totalsOfFailed(decision.start, { ...decision, scope, sessionId })
       : undefined;
-  const steered = request.keepInbox === true && (yield* hasLeftInbox(scope, sessionId));
-  return {
-    claim: toClaim({ runId, attempt: 1, sessionId }, { ...decision, failedTotals, steered }),
-    decision,
-    place: { session: row, branchEnd },
-  };
+  const steered = keepInbox === true && (yield* hasLeftInbox(scope, sessionId));
+  return toClaim({ runId, attempt: 1, sessionId }, { ...decision, failedTotals, steered });
 }
 
 /** Refuses an id that a snapshot or a run has. */
