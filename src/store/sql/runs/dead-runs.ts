@@ -7,7 +7,7 @@ import { homeOf, requestPlace, snapshotPlace } from '../content/places.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { iso, uuidBytes, uuidText } from '../values/bytes.ts';
 import { fromMode } from '../values/codes.ts';
-import { scopeKey, toScope } from '../values/scope.ts';
+import { inScope, scopeKey, scopeValues, toScope } from '../values/scope.ts';
 
 const insertDead = statement(
   'dead_add',
@@ -29,14 +29,11 @@ interface DeadRow {
 }
 
 // A letter whose snapshot was pruned is not shown; it is deleted with its session.
-const columns = `
-  SELECT l.run, z.owner, z.agent, z.id AS session_id, l.since, l.inputs_done, l.mode, l.request, s.error
-  FROM @dead_runs l JOIN @sessions z ON z.row_id = l.session JOIN @snapshots s ON s.id = l.run`;
-
-const selectDead = statement<DeadRow>('dead_list', `${columns} ORDER BY l.since, l.run`);
-const selectDeadOf = statement<DeadRow>(
-  'dead_list_of',
-  `${columns} WHERE z.owner = $1 AND z.agent = $2 ORDER BY l.since, l.run`,
+const selectDead = statement<DeadRow>(
+  'dead_list',
+  `SELECT l.run, z.owner, z.agent, z.id AS session_id, l.since, l.inputs_done, l.mode, l.request, s.error
+   FROM @dead_runs l JOIN @sessions z ON z.row_id = l.session JOIN @snapshots s ON s.id = l.run
+   WHERE ${inScope} ORDER BY l.since, l.run`,
 );
 const deleteDead = statement<{ run: Uint8Array }>(
   'dead_drop',
@@ -57,8 +54,7 @@ export function* listDead(
   scope: Scope | undefined,
   cipher: Cipher,
 ): Plan<readonly DeadRunRecord[]> {
-  const rows =
-    scope === undefined ? yield* all(selectDead) : yield* all(selectDeadOf, ...scopeKey(scope));
+  const rows = yield* all(selectDead, ...scopeValues(scope));
   return rows.map((row) => toRecord(row, cipher));
 }
 

@@ -3,11 +3,19 @@ import type { RunCrash, RunRecord, RunRequest, Scope } from '../../contract/stor
 import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { homeOf, requestPlace } from '../content/places.ts';
-import { all, first, type Plan, type SqlValue, statement } from '../database/query.ts';
+import type { Dialect } from '../database/dialect.ts';
+import {
+  all,
+  first,
+  type Plan,
+  type SqlValue,
+  type Statement,
+  statement,
+} from '../database/query.ts';
 import { isStale } from '../snapshots/snapshot-row.ts';
 import { iso, uuidBytes, uuidText } from '../values/bytes.ts';
 import { fromMode } from '../values/codes.ts';
-import { scopeKey, toScope } from '../values/scope.ts';
+import { inScope, scopeKey, scopeValues, toScope } from '../values/scope.ts';
 import { isSteered } from './journal.ts';
 
 /** An open run as it stands, with whose it is. */
@@ -36,28 +44,22 @@ export interface RunRow {
   readonly created_at: number;
 }
 
-const columns = (now: string): string => `
-  SELECT ${now} AS now, r.session, r.id, z.owner, z.agent, z.id AS session_id, r.attempt, r.mode, r.worker,
-    r.request, r.start, r.base, g.id AS base_id, r.checkpoint, r.inputs_done, r.mid_turn, r.stopping,
-    r.crashed, ${isSteered('r')} AS is_steered, r.ttl, r.heartbeat, r.created_at
-  FROM @runs r JOIN @sessions z ON z.row_id = r.session LEFT JOIN @snapshots g ON g.row_id = r.base`;
-
-const selectRun = statement<RunRow>(
-  'run_get',
-  (d) => `${columns(d.now)} WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3`,
-);
-const selectRuns = statement<RunRow>(
-  'run_list',
-  (d) => `${columns(d.now)} ORDER BY r.created_at, r.id`,
-);
-const selectRunsOf = statement<RunRow>(
-  'run_list_of',
-  (d) => `${columns(d.now)} WHERE z.owner = $1 AND z.agent = $2 ORDER BY r.created_at, r.id`,
-);
-const selectBySessions = statement<RunRow>(
-  'run_by_sessions',
-  (d) => `${columns(d.now)} WHERE r.session ${d.integers('$1')} ORDER BY r.created_at, r.id`,
-);
+/** The columns of a {@link RunRow}, for the tables below. */
+export const runColumns = (now: string): string => `
+  ${now} AS now, r.session, r.id, z.owner, z.agent, z.id AS session_id, r.attempt, r.mode, r.worker,
+  r.request, r.start, r.base, g.id AS base_id, r.checkpoint, r.inputs_done, r.mid_turn, r.stopping,
+  r.crashed, ${isSteered('r')} AS is_steered, r.ttl, r.heartbeat, r.created_at`;
+export const runTables =
+  '@runs r JOIN @sessions z ON z.row_id = r.session LEFT JOIN @snapshots g ON g.row_id = r.base';
+const selecting = (name: string, where: (d: Dialect) => string): Statement<RunRow> =>
+  statement(
+    name,
+    (d) =>
+      `SELECT ${runColumns(d.now)} FROM ${runTables} WHERE ${where(d)} ORDER BY r.created_at, r.id`,
+  );
+const selectRun = selecting('run_get', () => 'r.id = $1 AND z.owner = $2 AND z.agent = $3');
+const selectRuns = selecting('run_list', () => inScope);
+const selectBySessions = selecting('run_by_sessions', (d) => `r.session ${d.integers('$1')}`);
 
 /** The open run under a reserved id. */
 export function* getRun(scope: Scope, runId: string, cipher: Cipher): Plan<RunRecord | undefined> {
@@ -68,8 +70,7 @@ export function* getRun(scope: Scope, runId: string, cipher: Cipher): Plan<RunRe
 
 /** Open runs, oldest first. */
 export function* listRuns(scope: Scope | undefined, cipher: Cipher): Plan<readonly RunRecord[]> {
-  const rows =
-    scope === undefined ? yield* all(selectRuns) : yield* all(selectRunsOf, ...scopeKey(scope));
+  const rows = yield* all(selectRuns, ...scopeValues(scope));
   return rows.map((row) => toRecord(row, cipher));
 }
 

@@ -8,7 +8,7 @@ import type { StateContext } from '../history/state-rows.ts';
 import { type ReadBase, readBase } from '../snapshots/locate.ts';
 import { hexOf, uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, fromRunUsage, fromTotals } from '../values/codes.ts';
-import { type RunRow, runsOf, toRecord } from './run-record.ts';
+import { type RunRow, runColumns, runTables, toRecord } from './run-record.ts';
 import { type StartRow, startColumns, toStartFact, totalsOfFailed } from './start-row.ts';
 
 /** Which runs are taken over, by whom. */
@@ -68,22 +68,20 @@ const updateCrashed = statement(
       crashed = COALESCE(crashed || ',', '') || attempt || ':' || heartbeat
     WHERE session ${d.integers('$1')}`,
 );
-/** Where the session of a run stands, and the snapshot that the run starts from. */
-interface SessionRow extends StartRow {
-  readonly session: number;
+/** A run with where its session stands, and the snapshot that it starts from. */
+interface TakenRow extends RunRow, StartRow {
   readonly head: number | null;
   readonly head_id: Uint8Array | null;
   readonly head_idx: number | null;
   readonly next_index: number;
 }
 
-const selectSessions = statement<SessionRow>(
-  'take_over_sessions',
+const selectTaken = statement<TakenRow>(
+  'take_over_read',
   (d) => `
-    SELECT r.session, z.head, h.id AS head_id, h.idx AS head_idx, z.next_index, ${startColumns(d)}
-    FROM @runs r JOIN @sessions z ON z.row_id = r.session
-    LEFT JOIN @snapshots h ON h.row_id = z.head LEFT JOIN @snapshots s ON s.row_id = r.start
-    WHERE r.session ${d.integers('$1')}`,
+    SELECT ${runColumns(d.now)}, z.head, h.id AS head_id, h.idx AS head_idx, z.next_index, ${startColumns(d)}
+    FROM ${runTables} LEFT JOIN @snapshots h ON h.row_id = z.head LEFT JOIN @snapshots s ON s.row_id = r.start
+    WHERE r.session ${d.integers('$1')} ORDER BY r.created_at, r.id`,
 );
 
 /** Takes expired runs, oldest first; gives their sessions. Nothing of theirs is read yet. */
@@ -122,19 +120,16 @@ export function* readTaken(
   sessions: readonly number[],
   context: StateContext,
 ): Plan<readonly Taken[]> {
-  const rows = yield* all(selectSessions, JSON.stringify(sessions));
-  const bySession = new Map(rows.map((row) => [row.session, row]));
+  // A run that has ended meanwhile is not found.
   const taken: Taken[] = [];
-  for (const row of yield* runsOf(sessions)) {
-    const session = bySession.get(row.session);
-    // Undefined when the run has ended meanwhile.
-    if (session !== undefined) taken.push(yield* readRun(row, session, context));
+  for (const row of yield* all(selectTaken, JSON.stringify(sessions))) {
+    taken.push(yield* readRun(row, context));
   }
   return taken;
 }
 
 // Reads the states that a run continues from.
-function* readRun(row: RunRow, session: SessionRow, context: StateContext): Plan<Taken> {
+function* readRun(row: TakenRow, context: StateContext): Plan<Taken> {
   const record = toRecord(row, context.cipher);
   const base = row.base === null ? undefined : yield* readBase(row.base, context);
   const isCommitted = row.checkpoint === row.base;
@@ -143,8 +138,8 @@ function* readRun(row: RunRow, session: SessionRow, context: StateContext): Plan
   const used =
     row.checkpoint === null ? undefined : usedAt(isCommitted ? base : reached, isCommitted);
   const { runId, scope, sessionId } = record;
-  const where = { scope, sessionId, nextIndex: session.next_index };
-  const from = session.start_row_id === null ? null : toStartFact(session, false);
+  const where = { scope, sessionId, nextIndex: row.next_index };
+  const from = toStartFact(row, false);
   const failedTotals = yield* totalsOfFailed(from, where);
   const checkpoint =
     row.checkpoint === null ? undefined : isCommitted ? base?.state : onBase(base, reached?.state);
@@ -153,9 +148,9 @@ function* readRun(row: RunRow, session: SessionRow, context: StateContext): Plan
     claim: toClaim(record, {
       start: from,
       base: row.base,
-      head: headOf(session),
+      head: headOf(row),
       isNewSession: false,
-      nextIndex: session.next_index,
+      nextIndex: row.next_index,
       failedTotals,
     }),
     ...(base === undefined ? {} : { base: toBase(base, runId) }),
@@ -167,7 +162,7 @@ function* readRun(row: RunRow, session: SessionRow, context: StateContext): Plan
   };
 }
 
-function headOf({ head, head_id, head_idx }: SessionRow) {
+function headOf({ head, head_id, head_idx }: TakenRow) {
   if (head === null || head_id === null) return null;
   return { key: head, isListed: head_idx !== null, snapshotId: uuidText(head_id) };
 }
