@@ -2,21 +2,18 @@ import type { PoolClient } from 'pg';
 import { isWaymarkError } from '../../core/error.ts';
 import { toReadError } from '../rules/errors.ts';
 import type { Driver, Hint, WriteOptions } from '../sql/database/driver.ts';
-import { type Plan, Refused, type Statement } from '../sql/database/query.ts';
+import { type Plan, Refused } from '../sql/database/query.ts';
 import { checkTables } from './check.ts';
 import { isConflict, isLost, toStoreError } from './errors.ts';
 import { callOf, collectCall, concludeCall, isRefusal } from './guarded-writes.ts';
-import type { PostgresValue, Queryable, Statements } from './statements.ts';
+import type { Queryable, Statements } from './statements.ts';
 
 /** Connections: a pool, or something like it. */
 export interface Connections extends Queryable {
   connect(): Promise<PoolClient>;
 }
 
-export interface Access extends Required<Pick<Driver, 'read' | 'write' | 'check'>> {
-  /** Runs one statement that is a transaction by itself, in one round trip. */
-  query<Row>(which: Statement<Row>, values: readonly PostgresValue[]): Promise<readonly Row[]>;
-}
+export type Access = Required<Pick<Driver, 'read' | 'write' | 'check'>>;
 
 const attempts = 5;
 
@@ -90,14 +87,6 @@ export function accessTo(options: AccessOptions): Access {
   };
 
   return {
-    async query(which, values) {
-      const pool = await opened();
-      try {
-        return await statements.query(pool, which, values);
-      } catch (error) {
-        throw isConflict(error) ? error : toStoreError(error);
-      }
-    },
     async read(plan) {
       const pool = await opened();
       // Turns read without a transaction, for the sake of the round trips: what was read in pieces while something was removed does

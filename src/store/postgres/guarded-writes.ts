@@ -37,7 +37,7 @@ const answering = statements.map(
 function textOf({ text, inserted, guards }: Statement, schema: string): string {
   const own = (typeof text === 'string' ? text : text(postgresDialect(schema))).trim();
   // Whether a guard has inserted its row is known without the row.
-  if (guards === true && own.startsWith('INSERT')) return own.replace(/ RETURNING \w+$/, '');
+  if (guards === true && own.includes('INSERT INTO')) return own.replace(/ RETURNING \w+$/, '');
   return inserted === undefined ? own : `${own} RETURNING ${inserted}`;
 }
 

@@ -1,6 +1,5 @@
 import { renamedColumns } from '../sql/database/renamed-columns.ts';
 import { code } from '../sql/values/codes.ts';
-import { reserveSpend } from './functions/reserve-spend.ts';
 
 /**
  * The tables, one step a format; steps are only added, never changed. They are those of the SQLite store, and a later step
@@ -218,7 +217,7 @@ export const steps: readonly string[] = [
     holder text COLLATE "C" NOT NULL,          -- the run of the session
     currency text COLLATE "C" NOT NULL,        -- '' for tokens
     PRIMARY KEY(owner, agent, session, id, currency));
-  ${reserveSpend}`,
+  `,
   // Writes are sent to a function that is made when a store is opened. An older version would miss the functions of a turn.
   '',
 ];

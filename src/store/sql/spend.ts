@@ -19,8 +19,11 @@ import type { Dialect } from './database/dialect.ts';
 import type { Driver } from './database/driver.ts';
 import {
   all,
-  first,
+  expect,
+  guard,
+  locking,
   type Plan,
+  Refused,
   run,
   type SqlValue,
   type Statement,
@@ -58,31 +61,11 @@ const whichReservations = (d: Dialect): string =>
 
 const settle = statement('spend_settle', (d) => `DELETE FROM ${whichReservations(d)}`);
 
-/** The statements that record the spend of a commit. */
-export const spendStatements = [insertSpend, settle];
-
 export function* addSpend(spend: Spend | undefined): Plan<void> {
   if (spend === undefined) return;
   const { owner = '', agent, sessionId, settles = [] } = spend;
   for (const values of spendValues(spend)) yield* run(insertSpend, ...values);
   if (settles.length > 0) yield* run(settle, owner, agent, sessionId, JSON.stringify(settles));
-}
-
-/** Postgres only, where each statement is a round trip: records a spend and removes its reservations. */
-const addOnPostgres = statement(
-  'spend_add_all',
-  (d) => `
-    WITH settled AS (DELETE FROM ${whichReservations(d)})
-    INSERT INTO @spend AS s(owner, agent, session, by_agent, model, currency, ${spendCounters.join(', ')}, day)
-    SELECT $1, $2, $3, x.by_agent, x.model, x.currency, ${spendCounters.map((name) => `x.${name}`).join(', ')}, ${d.now} / ${dayLength}
-    FROM json_to_recordset($5::json) AS x(by_agent text, model text, currency text, ${spendCounters.map((name) => `${name} bigint`).join(', ')})
-    ${addToSpend}`,
-);
-
-function* addAtOnce(spend: Spend): Plan<void> {
-  const { owner = '', agent, sessionId, settles = [] } = spend;
-  const rows = JSON.stringify(spendRows(spend));
-  yield* run(addOnPostgres, owner, agent, sessionId, JSON.stringify(settles), rows);
 }
 
 const deleteSpend = statement('spend_erase', 'DELETE FROM @spend WHERE owner = $1');
@@ -137,14 +120,9 @@ function sumStatement(by: SpendGroup | 'total', conditions: readonly string[]): 
 }
 
 export function spendSupport({ db }: { readonly db: Driver }): SpendSupport {
-  const isPostgres = db.dialect.name === 'postgres';
   return {
-    add: (spend) =>
-      isPostgres
-        ? db.write(() => addAtOnce(spend), { single: true })
-        : db.write(() => addSpend(spend)),
-    reserve: (reservation) =>
-      db.write(() => reserveSpend(reservation, isPostgres), { single: true }),
+    add: (spend) => db.write(() => addSpend(spend), { guarded: 'spend_add_all' }),
+    reserve: (reservation) => reserveSpend(db, reservation),
     async total(filter) {
       return toTotal(await db.read(() => readSums('total', filter)));
     },
@@ -186,32 +164,29 @@ const counted = (d: Dialect): string => `
 const spent = 'CASE WHEN c.spent < c.at_least THEN c.at_least ELSE c.spent END + c.lost';
 
 /** Makes a reservation unless a bound does not hold; gives its id once for each currency. */
-export const insertReservation = (d: Dialect): string => `${counted(d)}
+const reserve = guard<{ readonly id: string }>(
+  'spend_reservation',
+  (d) => `${counted(d)}
   INSERT INTO @reservations(owner, agent, session, holder, id, currency, amount, is_bound, day, expires_at)
   SELECT $1, $2, $3, $5, $6, l.value ->> 0, CAST(l.value ->> 1 AS bigint), CAST(l.value ->> 2 AS smallint),
     ${d.now} / ${dayLength}, ${d.now} + $8
   FROM ${d.items('$7')}
   WHERE NOT EXISTS (SELECT 1 FROM c WHERE ${spent} + c.reserved > c.most)
-  RETURNING id`;
-
-const reserve = statement<{ readonly id: string }>('spend_reserve', (d) =>
-  // On Postgres, only a function sees what was written while it waited for its lock.
-  d.name === 'postgres'
-    ? 'SELECT @reserve_spend($1, $2, $3, $4, $5, $6, $7, $8, $9) AS id'
-    : insertReservation(d),
+  RETURNING id`,
 );
-
+/** What is written while the lock is waited for is seen by the statements after it. */
+const lockBudget = locking('spend_lock', (d) => d.lockName('$1'));
 const count = statement<SpendCount>(
   'spend_count',
   (d) => `${counted(d)}
     SELECT CAST(${spent} AS bigint) AS spent, CAST(c.reserved AS bigint) AS reserved FROM c ORDER BY c.place`,
 );
 
-/** Makes a reservation in one statement. If it is refused, another one reads why. */
-function* reserveSpend(
+/** Makes a reservation. If it is refused, the counts say why. */
+async function reserveSpend(
+  db: Driver,
   reservation: SpendReservation,
-  isPostgres: boolean,
-): Plan<readonly SpendCount[] | undefined> {
+): Promise<readonly SpendCount[] | undefined> {
   const { owner = '', agent, sessionId, id, holder, amounts, ttl, bounds } = reservation;
   const given = bounds.map(
     ({ of, sinceDay = 0, currency = '', most, spentAtLeast = 0 }, place) =>
@@ -219,13 +194,23 @@ function* reserveSpend(
   );
   const counting = [owner, agent, sessionId, JSON.stringify(given), holder] as const;
   const rows = amounts.map(({ currency = '', amount, isBound }) => [currency, amount, +isBound]);
-  const values: SqlValue[] = [...counting, id, JSON.stringify(rows), ttl];
-  if (isPostgres) {
-    // The session before its owner, everywhere.
-    const session = bounds.some(({ of }) => of === 'session') ? [[owner, agent, sessionId]] : [];
-    const locks = [...session, ...(bounds.some(({ of }) => of === 'owner') ? [[owner]] : [])];
-    values.push(JSON.stringify(locks.map((lock) => JSON.stringify(lock))));
+  // The session before its owner, everywhere.
+  const places = { session: [owner, agent, sessionId], owner: [owner] };
+  const locked = (['session', 'owner'] as const).filter((place) =>
+    bounds.some(({ of }) => of === place),
+  );
+  const plan = function* (): Plan<void> {
+    for (const place of locked) yield* run(lockBudget, JSON.stringify(places[place]));
+    yield* expect(reserve, ...counting, id, JSON.stringify(rows), ttl);
+  };
+  try {
+    await db.write(plan, { guarded: 'spend_reserve' });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return await db.read(() => all(count, ...counting));
   }
-  const made = yield* first(reserve, ...values);
-  return made === undefined ? yield* all(count, ...counting) : undefined;
 }
+
+/** The statements that record spend and make reservations. */
+export const spendStatements = [insertSpend, settle, lockBudget, reserve];

@@ -24,42 +24,29 @@ export interface Location {
   readonly artifacts: ManifestRef | undefined;
 }
 
-/** A note of ours: nothing else has its private field. */
-class OwnLocation implements Location {
-  readonly #isOurs = true;
-  readonly database: string;
-  readonly snapshot: number;
-  readonly lineage: number | null;
-  readonly view: View | undefined;
-  readonly viewRowId: number | null;
-  readonly common: number | undefined;
-  readonly custom: DocumentRef | undefined;
-  readonly artifacts: ManifestRef | undefined;
+/** The notes that this process has made. A caller's copy is none of them. */
+const ours = new WeakSet<object>();
 
-  constructor(location: Location) {
-    this.database = location.database;
-    this.snapshot = location.snapshot;
-    this.lineage = location.lineage;
-    this.view = location.view;
-    this.viewRowId = location.viewRowId;
-    this.common = location.common;
-    this.custom = location.custom;
-    this.artifacts = location.artifacts;
-  }
-
-  static is(ref: object): ref is OwnLocation {
-    return #isOurs in ref;
-  }
-}
-
-/** Marks a note as one of ours. */
-export function asLocation(location: Location): Location {
-  return new OwnLocation(location);
+/** Notes where the state in a row lies. A row that is not listed stands for its parent. */
+export function locationAt(
+  snapshot: number,
+  { isListed, parent }: { readonly isListed: boolean; readonly parent: number | null },
+  state: Pick<Location, 'view' | 'viewRowId' | 'common' | 'custom' | 'artifacts'>,
+  database: string,
+): Location {
+  const { view, viewRowId, custom, artifacts } = state;
+  const lineage = isListed ? snapshot : parent;
+  const common = isListed ? undefined : state.common;
+  const made = { database, snapshot, lineage, view, viewRowId, common, custom, artifacts };
+  ours.add(made);
+  return made;
 }
 
 /** The note of a base, if this database wrote it. Anything else is written as a whole. */
 export function locationOf(base: StateBase | undefined, database: string): Location | undefined {
   const ref = base?.ref;
-  if (typeof ref !== 'object' || ref === null || !OwnLocation.is(ref)) return undefined;
-  return ref.database === database ? ref : undefined;
+  if (typeof ref !== 'object' || ref === null || !ours.has(ref)) return undefined;
+  // Only this module adds notes to the set.
+  const location = ref as Location;
+  return location.database === database ? location : undefined;
 }

@@ -3,11 +3,6 @@ import { type Plan, run, statement } from '../database/query.ts';
 /** Candidates for garbage collection: branches and blobs that may be unused; deleted sessions; blobs that a run may hold. */
 export const trashKind = { upload: -1, branch: 0, blob: 1, session: 2 } as const;
 
-const insertTrash = statement(
-  'trash_add',
-  'INSERT INTO @trash(kind, row_id) VALUES($1, $2) ON CONFLICT DO NOTHING',
-);
-
 /** The branch and the documents that a row names, which is removed or moved. */
 export interface Pointers {
   readonly branch: number | null;
@@ -33,18 +28,6 @@ const deleteAny = statement('trash_row', 'DELETE FROM @snapshots WHERE row_id = 
 
 export const dropStatements = [noteBare, deleteBare, noteAny, deleteAny];
 
-/** Notes the branch and documents of a row in the transaction that removes it, so that nothing is forgotten in a crash. */
-export function* discard(
-  gone: Pointers | undefined,
-  kept: Pointers | undefined = undefined,
-): Plan<void> {
-  for (const column of ['branch', 'custom', 'artifacts'] as const) {
-    const row = gone?.[column] ?? null;
-    const kind = column === 'branch' ? trashKind.branch : trashKind.blob;
-    if (row !== null && row !== kept?.[column]) yield* run(insertTrash, kind, row);
-  }
-}
-
 /** The statement that notes rows of a table, in order: two that note the same rows in another order would wait for each other. */
 const insertAll = (kind: keyof typeof trashKind, table: string) =>
   statement(
@@ -65,7 +48,7 @@ export function* trash(kind: keyof typeof inserts, rows: readonly (number | null
   if (noted.size > 0) yield* run(inserts[kind], JSON.stringify([...noted]));
 }
 
-/** As {@link discard}, for many rows at once. */
+/** Notes the branches and documents of rows that were removed. */
 export function* discardAll(gone: readonly Pointers[]): Plan<void> {
   yield* trash(
     'branch',
@@ -85,8 +68,13 @@ export function* dropCheckpoint(rowId: number | null, kept?: Pointers): Plan<voi
 }
 
 export function* dropSnapshot(rowId: number, kept?: Pointers): Plan<void> {
-  yield* run(noteAny, rowId, ...keptValues(kept));
+  yield* noteSnapshot(rowId, kept);
   yield* run(deleteAny, rowId);
+}
+
+/** Notes the branch and documents of a row in the transaction that moves or removes it, and before that, so that nothing is forgotten in a crash. */
+export function* noteSnapshot(rowId: number, kept?: Pointers): Plan<void> {
+  yield* run(noteAny, rowId, ...keptValues(kept));
 }
 
 function keptValues(kept: Pointers | undefined): readonly (number | null)[] {

@@ -2,42 +2,25 @@ import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { Checkpointed, PartialWrite, RunRef, RunSupport } from '../../contract/store.ts';
 import { homeOf, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
-import { asLocation } from '../history/location.ts';
-import { isStillThere, planState, type StoredState } from '../history/plan-state.ts';
+import { locationAt } from '../history/location.ts';
+import { isStillThere, planState } from '../history/plan-state.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
-import { discard, dropCheckpoint, type Pointers, pointerColumns } from '../retention/gc-queue.ts';
+import { dropCheckpoint, noteSnapshot } from '../retention/gc-queue.ts';
 import { placeValues } from '../snapshots/snapshot-row.ts';
 import { addSpend } from '../spend.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { code, toRunUsage, toTotals, toUsage } from '../values/codes.ts';
-import { pointersOf } from './commit.ts';
+import { insertSnapshot, pointersOf, updateSnapshot } from './commit.ts';
 import { appendEvents } from './events.ts';
 import { journal } from './journal.ts';
-import { noCrashes, type OpenRun, openRun } from './open-run.ts';
+import { noCrashes, openRun } from './open-run.ts';
 
 export type CheckpointWrite = Parameters<RunSupport['checkpoint']>[1];
 
-const insertCheckpoint = statement<{ row_id: number }>(
-  'checkpoint_insert',
-  `INSERT INTO @snapshots(session, parent, turn, event, status, branch, branch_length, view, length, custom,
-     artifacts, state_hash, created_at, updated_at, usage, totals)
-   VALUES($1, $2, $3, ${code.turnEnd}, ${code.pending}, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13)
-   RETURNING row_id`,
-);
-const selectPointers = statement<Pointers>(
-  'checkpoint_before',
-  `SELECT ${pointerColumns} FROM @snapshots WHERE row_id = $1`,
-);
-const moveSnapshot = statement(
-  'checkpoint_move',
+const updatePartial = statement(
+  'partial_attach',
   `UPDATE @snapshots SET branch = $2, branch_length = $3, view = $4, length = $5, custom = $6, artifacts = $7,
-     state_hash = $8, updated_at = $9, usage = COALESCE($10, usage), totals = COALESCE($11, totals)
-   WHERE row_id = $1`,
-);
-const moveCheckpoint = statement(
-  'checkpoint_move_used',
-  `UPDATE @snapshots SET branch = $2, branch_length = $3, view = $4, length = $5, custom = $6, artifacts = $7,
-     state_hash = $8, updated_at = $9, usage = $10, totals = $11
+     state_hash = $8, updated_at = $9, usage = COALESCE($10, usage), totals = COALESCE($11, totals), partial = NULL
    WHERE row_id = $1`,
 );
 const updateRun = statement(
@@ -76,72 +59,34 @@ export function* checkpoint(
   const placed = yield* planState(write, rows, spot, context);
   const place = snapshotPlace('state_hash', homeOf(held), null);
   const hash = context.cipher.sealHash(write.stateHash, place);
-  const rowId = goesOn
-    ? yield* move(before, held.now, { ...write, hash }, placed, rows)
-    : yield* replace(before, held, { ...write, hash }, placed, rows);
+  const { turn } = held;
+  const what = [turn, code.turnEnd, code.pending, null, hash, ...usedValues(write), null] as const;
+  const kept = pointersOf(placed, rows);
+  let rowId: number;
+  if (goesOn) {
+    rowId = before;
+    yield* noteSnapshot(rowId, kept);
+    yield* run(updateSnapshot, rowId, ...what, ...placeValues(placed), parent);
+  } else {
+    const where = [null, held.session, parent, null, null] as const;
+    const made = yield* one(insertSnapshot, ...where, ...what, ...placeValues(placed));
+    yield* dropCheckpoint(before, kept);
+    rowId = made.row_id;
+  }
   if (write.events !== undefined) yield* appendEvents(held, write.events, context);
   yield* addSpend(write.spend);
   yield* run(updateBranchEnd, held.session, rowId);
   yield* run(updateRun, held.session, rowId, write.inputsDone, write.midTurn ? 1 : 0);
-  const { view, viewRowId, common, custom, artifacts } = placed;
-  const location = asLocation({
-    database: context.database,
-    snapshot: rowId,
-    lineage: parent,
-    view,
-    viewRowId,
-    common,
-    custom,
-    artifacts,
-  });
+  const location = locationAt(rowId, { isListed: false, parent }, placed, context.database);
   const inbox = held.has_steps === 1 ? (yield* one(countInbox, held.id)).messages : 0;
   return { snapshotId: ref.runId, state: write.state, ref: location, inbox };
-}
-
-/** A write with the hash of its state as it is stored. */
-type HashedWrite = CheckpointWrite & { readonly hash: Uint8Array };
-
-/** The same row takes the new state. */
-function* move(
-  rowId: number,
-  now: number,
-  write: HashedWrite,
-  placed: StoredState,
-  rows: StateRows,
-): Plan<number> {
-  const before = yield* first(selectPointers, rowId);
-  yield* run(moveCheckpoint, rowId, ...placeValues(placed), write.hash, now, ...usedValues(write));
-  yield* discard(before, pointersOf(placed, rows));
-  return rowId;
-}
-
-/** A new row; one that the state did not grow from is no longer used. */
-function* replace(
-  before: number | null,
-  held: OpenRun,
-  write: HashedWrite,
-  placed: StoredState,
-  rows: StateRows,
-): Plan<number> {
-  const { row_id: rowId } = yield* one(
-    insertCheckpoint,
-    held.session,
-    held.base_lineage,
-    held.turn,
-    ...placeValues(placed),
-    write.hash,
-    held.now,
-    ...usedValues(write),
-  );
-  yield* dropCheckpoint(before, pointersOf(placed, rows));
-  return rowId;
 }
 
 function usedValues({ used }: CheckpointWrite): readonly [string | null, string | null] {
   return used === undefined ? [null, null] : [toRunUsage(used), toTotals(used.totals)];
 }
 
-interface AbortedRow extends Pointers {
+interface AbortedRow {
   readonly now: number;
   readonly row_id: number;
   readonly session: number;
@@ -150,6 +95,7 @@ interface AbortedRow extends Pointers {
   readonly session_id: string;
   readonly branch_end: number | null;
   readonly parent: number | null;
+  readonly branch: number | null;
   readonly branch_length: number;
   readonly from_branch: number | null;
   readonly from_branch_length: number | null;
@@ -158,14 +104,10 @@ interface AbortedRow extends Pointers {
 const selectAborted = readUnderLock<AbortedRow>(
   'partial_aborted',
   (d) => `
-    SELECT ${d.now} AS now, s.row_id, s.session, z.owner, z.agent, z.id AS session_id, z.branch_end, s.parent, s.branch_length, s.branch, s.custom, s.artifacts,
+    SELECT ${d.now} AS now, s.row_id, s.session, z.owner, z.agent, z.id AS session_id, z.branch_end, s.parent, s.branch_length, s.branch,
       f.branch AS from_branch, f.branch_length AS from_branch_length
     FROM @snapshots s JOIN @sessions z ON z.row_id = s.session LEFT JOIN @snapshots f ON f.row_id = $3
     WHERE s.id = $1 AND s.status = ${code.aborted} AND s.partial = $2 ${d.lock('s, z')}`,
-);
-const endPartial = statement(
-  'partial_end',
-  'UPDATE @snapshots SET partial = NULL WHERE row_id = $1',
 );
 
 /** Puts the partial state on an aborted snapshot, once: see {@link RunSupport.attachPartial}. */
@@ -192,9 +134,8 @@ export function* attachPartial(
   const place = snapshotPlace('state_hash', homeOf(row), runId);
   const hash = context.cipher.sealHash(write.stateHash, place);
   const used = [toUsage(write.usage), toTotals(write.totals)] as const;
-  yield* run(moveSnapshot, row.row_id, ...placeValues(placed), hash, row.now, ...used);
-  yield* run(endPartial, row.row_id);
-  yield* discard(row, pointersOf(placed, rows));
+  yield* noteSnapshot(row.row_id, pointersOf(placed, rows));
+  yield* run(updatePartial, row.row_id, ...placeValues(placed), hash, row.now, ...used);
   return true;
 }
 

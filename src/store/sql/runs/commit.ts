@@ -15,7 +15,7 @@ import {
   type SqlValue,
   statement,
 } from '../database/query.ts';
-import { asLocation, type Location } from '../history/location.ts';
+import { locationAt } from '../history/location.ts';
 import { planState, type StatePosition, type StoredState } from '../history/plan-state.ts';
 import { type StateContext, type StateRows, stateRows } from '../history/state-rows.ts';
 import { dropCheckpoint, dropSnapshot, type Pointers } from '../retention/gc-queue.ts';
@@ -47,7 +47,7 @@ interface SnapshotTimes {
   readonly updated_at: number;
 }
 
-const insertSnapshot = insertion<SnapshotTimes>(
+export const insertSnapshot = insertion<SnapshotTimes>(
   'commit_snapshot',
   (d) => `
     INSERT INTO @snapshots(id, session, parent, idx, created_at, updated_at, turn, event, status, finish,
@@ -57,8 +57,8 @@ const insertSnapshot = insertion<SnapshotTimes>(
   'created_at',
   'updated_at',
 );
-const updateOwn = statement<SnapshotTimes>(
-  'commit_own_snapshot',
+export const updateSnapshot = statement<SnapshotTimes>(
+  'commit_update_snapshot',
   (d) => `
     UPDATE @snapshots SET updated_at = ${d.now}, turn = $2, event = $3, status = $4, finish = $5,
       state_hash = $6, usage = $7, totals = $8, error = $9, branch = $10, branch_length = $11, view = $12,
@@ -79,7 +79,7 @@ const updateRun = statement(
 /** The statements that only a commit has. */
 export const commitStatements = {
   frequent: [insertSnapshot, updateSession],
-  others: [updateOwn, updateRun, nameUntitled],
+  others: [updateSnapshot, updateRun, nameUntitled],
 };
 
 /** The result of a commit, and whether something may have become unreachable. */
@@ -188,7 +188,8 @@ function* writeCommit(
   } else if (after !== 'stays') {
     yield* run(updateRun, session, rowId, after.inputsDone, after.midTurn ? 1 : 0);
   }
-  const location = locationAfter(rowId, decision, placed, context);
+  const place = { isListed: decision.index !== null, parent: decision.parent };
+  const location = locationAt(rowId, place, placed, context.database);
   return {
     written: { snapshotId: write.snapshotId, state: write.state, ref: location },
     rowId,
@@ -223,26 +224,6 @@ function positionOf(
   };
 }
 
-/** Where the state of a commit lies, for the next write. */
-function locationAfter(
-  rowId: number,
-  { index, parent }: Pick<Decision, 'index' | 'parent'>,
-  { view, viewRowId, common, custom, artifacts }: Omit<StoredState, 'length'>,
-  { database }: StateContext,
-): Location {
-  const isListed = index !== null;
-  return asLocation({
-    database,
-    snapshot: rowId,
-    lineage: isListed ? rowId : parent,
-    view,
-    viewRowId,
-    common: isListed ? undefined : common,
-    custom,
-    artifacts,
-  });
-}
-
 /** Pointers of the rows before that are still needed. A rewritten history may need less of its branch. */
 export function pointersOf(
   { view, custom, artifacts }: StoredState,
@@ -268,7 +249,7 @@ function* writeRow(
   const { turn, event, status, finish, hash, usage, totals, error } = outcome;
   const values: readonly SqlValue[] = [turn, event, status, finish, hash, usage, totals, error];
   if (row !== null) {
-    const times = yield* one(updateOwn, row, ...values, ...placeValues(placed), parent);
+    const times = yield* one(updateSnapshot, row, ...values, ...placeValues(placed), parent);
     return { rowId: row, times };
   }
   const made = yield* one(

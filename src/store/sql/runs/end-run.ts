@@ -3,9 +3,10 @@ import { homeOf, snapshotPlace } from '../content/places.ts';
 import { first, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { dropCheckpoint, type Pointers, pointerColumns } from '../retention/gc-queue.ts';
+import { countIndex } from '../snapshots/active-path.ts';
 import { openHash } from '../snapshots/snapshot-row.ts';
 import { code } from '../values/codes.ts';
-import { leaveInbox } from './inbox.ts';
+import { type Held, leaveInbox } from './inbox.ts';
 import { type EndingRun, endingColumns, isOfOpenRun, journal } from './journal.ts';
 
 const deleteSteps = statement(
@@ -24,13 +25,9 @@ const insertEnd = statement(
  * Forgets a run and what belongs to it alone. Its events are kept for a while, and, for the session's next run, the messages that it has
  * not taken if it keeps its inbox.
  */
-export function* endRun(
-  { id, session, has_steps, has_events }: EndingRun,
-  { cipher }: StateContext,
-  taken = 0,
-): Plan<void> {
-  if (has_steps === 1 || taken > 0) yield* leaveInbox(session, taken, cipher);
-  yield* removeRun({ id, session, has_steps, has_events });
+export function* endRun(held: EndingRun & Held, { cipher }: StateContext, taken = 0): Plan<void> {
+  if (held.has_steps === 1 || taken > 0) yield* leaveInbox(held, taken, cipher);
+  yield* removeRun(held);
 }
 
 /** Removes a run whose inbox is left. */
@@ -86,11 +83,6 @@ const insertLeft = statement<Pointers>(
    WHERE r.session = $1 AND NOT EXISTS (SELECT 1 FROM @snapshots s WHERE s.id = r.id)
    RETURNING ${pointerColumns}`,
 );
-const countIndex = statement(
-  'leave_behind_index',
-  'UPDATE @sessions SET next_index = next_index + 1 WHERE row_id = $1',
-);
-
 /**
  * Ends the run of a dead process. Its state stays listed as a pending snapshot without a run, which
  * reads `expired`.

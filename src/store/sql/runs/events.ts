@@ -11,14 +11,6 @@ import { uuidBytes } from '../values/bytes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { hasEvent, isEvent, type JournalKey, journal } from './journal.ts';
 
-// Gives nothing when some of them, or later ones, are there already.
-const insertFresh = statement<{ seq: number }>(
-  'events_append_fresh',
-  `INSERT INTO @journal(run, session, attempt, seq, last, body)
-   SELECT $1, CAST($2 AS BIGINT), CAST($3 AS INTEGER), CAST($4 AS INTEGER), CAST($5 AS INTEGER), $6
-   WHERE NOT ${hasEvent('$1', 'CAST($3 AS INTEGER)', 'CAST($4 AS INTEGER)')}
-   RETURNING seq`,
-);
 const insertEvents = statement(
   'events_append',
   `INSERT INTO @journal(run, session, attempt, seq, last, body) VALUES($1, $2, $3, $4, $5, $6)
@@ -59,20 +51,10 @@ type EventContext = Pick<StateContext, 'cipher'>;
 export function* appendEvents(
   held: JournalKey & Parameters<typeof homeOf>[0],
   events: readonly RunEvent[],
-  { cipher }: EventContext,
+  context: EventContext,
 ): Plan<void> {
-  const { id, session } = held;
-  const pack = (some: readonly RunEvent[]) => packed(some, homeOf(held), id, cipher);
-  const rows = pack(events);
-  const [only] = rows;
-  if (only === undefined) return;
-  if (rows.length === 1) {
-    if ((yield* first(insertFresh, id, session, ...only)) !== undefined) return;
-  }
-  const last = yield* first(selectLast, id);
-  const cursor = last && { attempt: last.attempt, seq: last.last };
-  const fresh = events.filter((event) => isAfter(event, cursor));
-  for (const row of pack(fresh)) yield* run(insertEvents, id, session, ...row);
+  const last = yield* first(selectLast, held.id);
+  yield* appendAfter(held, events, last && { attempt: last.attempt, seq: last.last }, context);
 }
 
 /** Events as rows, one an attempt: attempt, first and last number, body. */

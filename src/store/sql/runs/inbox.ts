@@ -73,11 +73,6 @@ const selectRequest = statement<{ request: SqlValue }>(
   'inbox_request',
   'SELECT request FROM @runs WHERE id = $1',
 );
-const selectHome = statement<Held>(
-  'inbox_home',
-  `SELECT r.id, r.session, z.owner, z.agent, z.id AS session_id
-   FROM @runs r JOIN @sessions z ON z.row_id = r.session WHERE r.session = $1`,
-);
 const insertMessage = statement(
   'inbox_add',
   `INSERT INTO @journal(run, session, attempt, seq, last, body) VALUES($1, $2, ${journal.inbox}, $3, 0, $4)`,
@@ -189,10 +184,9 @@ export function* writeRest({ held, messages }: LeftInbox, cipher: Cipher): Plan<
 }
 
 /** Leaves what a run has not taken to the session's next run. Call it before the run ends. */
-export function* leaveInbox(session: number, taken: number, cipher: Cipher): Plan<void> {
-  const held = yield* first(selectHome, session);
-  const rest = held && (yield* readRest(held, taken, cipher));
-  if (rest?.left !== undefined) yield* writeRest(rest.left, cipher);
+export function* leaveInbox(held: Held, taken: number, cipher: Cipher): Plan<void> {
+  const { left } = yield* readRest(held, taken, cipher);
+  if (left !== undefined) yield* writeRest(left, cipher);
 }
 
 export const inboxStatements = [deleteInbox, insertMessage];

@@ -14,6 +14,7 @@ import { homeOf, requestPlace } from '../content/places.ts';
 import { first, one, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { dropCheckpoint } from '../retention/gc-queue.ts';
+import { countIndex } from '../snapshots/active-path.ts';
 import { findRow, metadataOf } from '../snapshots/locate.ts';
 import { noHash } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
@@ -44,8 +45,10 @@ export function* heartbeat({ runId, attempt }: RunRef): Plan<RunSignal> {
 
 const updateDetached = statement(
   'run_detach',
-  (d) =>
-    `UPDATE @runs SET mode = $2, request = $3, own_snapshot = $4, heartbeat = ${d.now} WHERE session = $1`,
+  (d) => `
+    UPDATE @runs SET mode = $2, request = $3, own_snapshot = $4, heartbeat = ${d.now},
+      ttl = CASE WHEN CAST($5 AS text) IS NULL THEN ttl ELSE ${waitingTtl} END, worker = COALESCE($5, worker)
+    WHERE session = $1`,
 );
 const insertOwn = statement<{ row_id: number }>(
   'run_detach_snapshot',
@@ -59,15 +62,6 @@ const insertOwn = statement<{ row_id: number }>(
     WHERE r.session = $1
     RETURNING row_id`,
 );
-const countIndex = statement(
-  'run_detach_index',
-  'UPDATE @sessions SET next_index = next_index + 1 WHERE row_id = $1',
-);
-const updateSentAway = statement(
-  'run_detach_hand_over',
-  `UPDATE @runs SET ttl = ${waitingTtl}, worker = $2 WHERE session = $1`,
-);
-
 /** Makes a detached run of an attached one: see {@link RunSupport.detach}. */
 export function* detach(
   ref: RunRef,
@@ -82,8 +76,8 @@ export function* detach(
   if (held.own_snapshot === null) yield* run(countIndex, held.session);
   const home = homeOf(held);
   const sealed = toRequest(request, requestPlace(home, ref.runId), context.cipher);
-  yield* run(updateDetached, held.session, toMode(request.mode), sealed, own);
-  if (away !== undefined) yield* run(updateSentAway, held.session, away.worker);
+  const worker = away?.worker ?? null;
+  yield* run(updateDetached, held.session, toMode(request.mode), sealed, own, worker);
   const scope = toScope(home.owner, home.agent);
   const row = yield* findRow(scope, { snapshotId: ref.runId });
   if (row === undefined) throw notHeld(ref.runId, ref.attempt);

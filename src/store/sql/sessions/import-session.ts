@@ -3,22 +3,18 @@ import { type ImportedSession, type ImportRow, renewIds } from '../../../session
 import type { Scope, StateBase } from '../../contract/store.ts';
 import { notFound, sessionExists } from '../../rules/errors.ts';
 import { type Home, homeIn, sessionPlace, snapshotPlace } from '../content/places.ts';
-import { all, one, type Plan, run, statement } from '../database/query.ts';
-import { asLocation } from '../history/location.ts';
+import { one, type Plan, run, statement } from '../database/query.ts';
+import { locationAt } from '../history/location.ts';
 import { planState } from '../history/plan-state.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
-import { startedByValues } from '../runs/claim.ts';
-import { sealNote } from '../snapshots/snapshot-row.ts';
+import { isUsed, startedByValues } from '../runs/claim.ts';
+import { placeValues, sealNote } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { toSessionInfo } from './session-row.ts';
 import { findSession, sealed } from './sessions.ts';
 
-const selectTaken = statement<{ found: number }>(
-  'import_taken',
-  `SELECT 1 AS found FROM @snapshots WHERE id = $1 UNION ALL SELECT 1 FROM @runs WHERE id = $1`,
-);
 const insertSession = statement<{ row_id: number }>(
   'import_session',
   `INSERT INTO @sessions(owner, agent, id, title, metadata, forked_from, started_by_agent,
@@ -73,7 +69,7 @@ export function* importSession(
 
 function* isTaken({ snapshots }: ImportedSession): Plan<boolean> {
   for (const { snapshot } of snapshots) {
-    if ((yield* all(selectTaken, uuidBytes(snapshot.snapshotId))).length > 0) return true;
+    if (yield* isUsed(uuidBytes(snapshot.snapshotId))) return true;
   }
   return false;
 }
@@ -124,7 +120,6 @@ function* insertRow(
     mayGoOn: snapshot.status === 'succeeded',
   };
   const placed = yield* planState(write, stateRows(write, context), spot, context);
-  const { view, viewRowId, length, custom, artifacts } = placed;
   const { label } = snapshot;
   const { cipher } = context;
   const placeOf = (column: Parameters<typeof snapshotPlace>[0]): string =>
@@ -139,12 +134,7 @@ function* insertRow(
     toEvent(snapshot.event),
     toStatus(snapshot.status),
     toFinish(snapshot.finishReason),
-    view.branch,
-    view.to,
-    viewRowId,
-    length,
-    custom?.rowId ?? null,
-    artifacts?.rowId ?? null,
+    ...placeValues(placed),
     cipher.sealHash(snapshot.stateHash, placeOf('state_hash')),
     Date.parse(snapshot.createdAt),
     Date.parse(snapshot.updatedAt),
@@ -153,16 +143,6 @@ function* insertRow(
     sealNote(snapshot, placeOf('error'), cipher),
     label === undefined ? null : cipher.encrypt(JSON.stringify(label), placeOf('label')),
   );
-  const { database } = context;
-  const ref = asLocation({
-    database,
-    snapshot: rowId,
-    lineage: rowId,
-    view,
-    viewRowId,
-    common: undefined,
-    custom,
-    artifacts,
-  });
+  const ref = locationAt(rowId, { isListed: true, parent: null }, placed, context.database);
   return { rowId, snapshotId: snapshot.snapshotId, state, ref };
 }

@@ -14,6 +14,12 @@ const listUnlisted = statement(
    WHERE row_id = (SELECT head FROM @sessions WHERE row_id = $1) AND idx IS NULL`,
 );
 
+/** Counts a snapshot that was listed under a session's next index. */
+export const countIndex = statement(
+  'count_index',
+  'UPDATE @sessions SET next_index = next_index + 1 WHERE row_id = $1',
+);
+
 /** The statement that lists a head. */
 export const listHeadStatement = listUnlisted;
 

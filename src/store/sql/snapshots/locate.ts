@@ -7,7 +7,7 @@ import type { Cipher } from '../content/cipher.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { first, type Plan, statement } from '../database/query.ts';
 import { activeEnds, lineageColumn, lineageTable, parseLineage } from '../history/lineage.ts';
-import { asLocation, type Location } from '../history/location.ts';
+import { type Location, locationAt } from '../history/location.ts';
 import { marksFrom, marksWithin } from '../history/marks.ts';
 import { readPage, readState, type StatePlace, type StateRead } from '../history/read-state.ts';
 import type { StateContext } from '../history/state-rows.ts';
@@ -227,14 +227,7 @@ export function locationOfRow(
   const isListed = row.at_idx !== null;
   const isRewritten = !isListed && row.at_view !== null && row.at_view !== row.at_parent_view;
   const [own] = parseLineage(row.lineage);
-  return asLocation({
-    database,
-    snapshot: row.at_row_id,
-    lineage: isListed ? row.at_row_id : row.at_parent,
-    view,
-    viewRowId: row.at_view,
-    common: isRewritten ? (own?.common ?? undefined) : undefined,
-    custom,
-    artifacts,
-  });
+  const common = isRewritten ? (own?.common ?? undefined) : undefined;
+  const state = { view, viewRowId: row.at_view, common, custom, artifacts };
+  return locationAt(row.at_row_id, { isListed, parent: row.at_parent }, state, database);
 }

@@ -13,7 +13,7 @@ import { homeIn, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { planState } from '../history/plan-state.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
-import { discard, type Pointers } from '../retention/gc-queue.ts';
+import { noteSnapshot } from '../retention/gc-queue.ts';
 import { checkUnused, createSession } from '../runs/claim.ts';
 import { expireRun } from '../runs/end-run.ts';
 import { checkFree, type HolderRow, holderColumns } from '../runs/open-run.ts';
@@ -26,11 +26,12 @@ import { placeValues, sealNote } from './snapshot-row.ts';
 
 type Mutate = (current: Snapshot | undefined) => Snapshot | undefined;
 
-interface SavedRow extends Pointers {
+interface SavedRow {
   readonly row_id: number;
   readonly parent: number | null;
   readonly idx: number | null;
   readonly status: number;
+  readonly branch: number | null;
   readonly session_id: string;
 }
 
@@ -38,7 +39,7 @@ const lockId = statement('save_lock', (d) => d.lockName('$1'));
 const selectRow = readUnderLock<SavedRow>(
   'save_find',
   (d) => `
-    SELECT s.row_id, s.parent, s.idx, s.status, s.branch, s.custom, s.artifacts, z.id AS session_id
+    SELECT s.row_id, s.parent, s.idx, s.status, s.branch, z.id AS session_id
     FROM @snapshots s JOIN @sessions z ON z.row_id = s.session
     WHERE s.id = $1 AND z.owner = $2 AND z.agent = $3 ${d.lock('s')}`,
 );
@@ -194,8 +195,8 @@ function* writeState(
   };
   const placed = yield* planState(write, rows, spot, context);
   const hash = sealedHash(state, scope, next, context);
+  yield* noteSnapshot(before.row_id);
   yield* run(updatePlace, before.row_id, ...placeValues(placed), hash);
-  yield* discard(before);
 }
 
 function* relabel(scope: Scope, next: Snapshot, context: StateContext): Plan<void> {

@@ -18,7 +18,7 @@ import { findSession } from '../sessions/sessions.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, fromStatus } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
-import { listHead } from './active-path.ts';
+import { countIndex, listHead } from './active-path.ts';
 import { findRow, metadataOf } from './locate.ts';
 import { openHash } from './snapshot-row.ts';
 
@@ -51,10 +51,6 @@ const selectReserved = statement<{ found: number }>(
   'timeline_reserved',
   `SELECT 1 AS found FROM @runs r JOIN @sessions z ON z.row_id = r.session
    WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3`,
-);
-const countIndex = statement(
-  'timeline_index',
-  'UPDATE @sessions SET next_index = next_index + 1 WHERE row_id = $1',
 );
 const moveHead = statement(
   'timeline_head',
