@@ -57,15 +57,18 @@ export function cutOf(env: NodeBindings | undefined): (() => void) | undefined {
 /** Cuts the connection of a client that does not read the last bytes. */
 export function cutWhenIdle(env: NodeBindings | undefined, ms: number): void {
   const outgoing = env?.outgoing;
-  if (!outgoing?.socket) return;
-  // An answer that is taken at once, as most are, needs no timer.
-  afterThisTurn(() => {
+  if (outgoing === undefined) return;
+  const watch = (): void => {
     const { socket } = outgoing;
     if (!socket || outgoing.writableFinished) return;
     socket.setTimeout(ms);
     // Before Node sets the time for which it keeps the line for another request.
     outgoing.prependOnceListener('finish', () => socket.setTimeout(0));
-  });
+  };
+  // An answer that is taken at once, as most are, needs no timer.
+  if (outgoing.socket) afterThisTurn(watch);
+  // Of several requests that were sent at once, the next answer gets the connection when this one is read.
+  else outgoing.once('socket', watch);
 }
 
 /** Where the frames of a response go. */
