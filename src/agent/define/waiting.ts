@@ -5,6 +5,7 @@ import { pendingInterrupts } from '../../protocol/messages.ts';
 import type { WaitingSession } from '../../protocol/requests.ts';
 import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { ListOptions, Scope, TimelineSupport } from '../../store/contract/store.ts';
+import { checkLimit } from '../../store/rules/page.ts';
 import { transformState, transformTitle } from '../persistence/transform.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { isInForeground } from '../turn/steps.ts';
@@ -55,24 +56,20 @@ async function readWaiting(
   ];
 }
 
-/** Where the list of each agent continues, by its name; `null`: it is at its end. */
-type Cursors = Readonly<Record<string, string | null>>;
-
 /**
- * Where the list continues, for so many agents that their cursors together do not fit into an address: the time of the last
- * session of a page, and the agents and ids of the sessions of that time that were on it. To continue there, the lists are read from their beginning.
+ * Where the list continues: the time of the last session of a page, and the agents and ids of the sessions of that time that were on
+ * it. The cursors of many agents would not fit into an address, so the lists are read from their beginning to continue there.
  */
 type Point = readonly [updatedAt: string, seen: readonly (readonly [string, string])[]];
 
-/** The most characters of the cursors of all agents. In an address they take up to three times as many. */
-const maxCursors = 1500;
+/** How many sessions are read at once on the way to a point. */
+const batchSize = 200;
 
-interface Source {
+interface Found {
   readonly spec: AgentSpec;
   readonly sessions: TimelineSupport;
   readonly scope: Scope;
-  readonly page: Page<SessionInfo>;
-  readonly cursor: string | undefined;
+  readonly session: SessionInfo;
 }
 
 /**
@@ -87,124 +84,67 @@ export async function listAllWaiting(
     cursor,
   }: ListOptions & { readonly owner?: string | undefined } = {},
 ): Promise<Page<WaitingSession>> {
-  const { cursors, point } = parseCursor(cursor);
-  const opened = specs
-    .filter(({ name }) => cursors[name] !== null)
-    .map((spec) => {
-      const scope = scopeOf(spec, owner);
-      if (point !== undefined) return openBehind(spec, scope, { limit, point });
-      return openSource(spec, scope, { limit, cursor: cursors[spec.name] });
-    });
-  const sources = (await Promise.all(opened)).flat();
-  const found = sources
-    .flatMap((source) => source.page.items.map((session) => ({ source, session })))
-    .sort((a, b) => Date.parse(b.session.updatedAt) - Date.parse(a.session.updatedAt))
-    .slice(0, limit);
-  const items = await Promise.all(
-    found.map(({ source: { spec, sessions, scope }, session }) =>
-      readWaiting(spec, sessions, scope, session),
-    ),
+  checkLimit(limit);
+  const point = parseCursor(cursor);
+  const lists = await Promise.all(
+    specs.map((spec) => listBehind(spec, scopeOf(spec, owner), { limit, point })),
   );
-  const behind = (): string => JSON.stringify(pointAfter(found, point));
-  if (point !== undefined) {
-    const all = sources.reduce((sum, { page }) => sum + page.items.length, 0);
-    const isMore = all > found.length || sources.some(({ page }) => page.next !== undefined);
-    return { items: items.flat(), ...(isMore && { next: behind() }) };
+  const all = lists
+    .flat()
+    .sort((a, b) => Date.parse(b.session.updatedAt) - Date.parse(a.session.updatedAt));
+  const found = all.slice(0, limit);
+  const read = found.map(({ spec, sessions, scope, session }) =>
+    readWaiting(spec, sessions, scope, session),
+  );
+  const items = (await Promise.all(read)).flat();
+  return all.length === found.length
+    ? { items }
+    : { items, next: JSON.stringify(pointAfter(found, point)) };
+}
+
+/** The waiting sessions of an agent behind a point: one more than fits on the page, if there are so many. */
+async function listBehind(
+  spec: AgentSpec,
+  scope: Scope,
+  { limit, point }: { readonly limit: number; readonly point: Point | undefined },
+): Promise<readonly Found[]> {
+  const sessions = spec.store?.timeline;
+  if (sessions === undefined) return [];
+  const isBehind = ({ updatedAt, sessionId }: SessionInfo): boolean =>
+    point === undefined ||
+    updatedAt < point[0] ||
+    (updatedAt === point[0] &&
+      !point[1].some(([agent, id]) => agent === spec.name && id === sessionId));
+  const found: Found[] = [];
+  const most = Math.max(limit, point === undefined ? 0 : batchSize);
+  for (let cursor: string | undefined; ; ) {
+    const page = await sessions.listSessions(scope, {
+      limit: most,
+      waiting: true,
+      ...(cursor !== undefined && { cursor }),
+    });
+    for (const session of page.items) {
+      if (isBehind(session)) found.push({ spec, sessions, scope, session });
+    }
+    if (found.length > limit || page.next === undefined) return found;
+    cursor = page.next;
   }
-  const next: Record<string, string | null> = { ...cursors };
-  for (const source of sources) {
-    const taken = found.filter((each) => each.source === source).length;
-    const at = await continueAfter(source, taken);
-    if (at !== undefined) next[source.spec.name] = at;
-  }
-  const isMore = sources.some(({ spec }) => next[spec.name] !== null);
-  if (!isMore) return { items: items.flat() };
-  const text = JSON.stringify(next);
-  const isLong = text.length > maxCursors && found.length > 0;
-  return { items: items.flat(), next: isLong ? behind() : text };
 }
 
 /** Where the list continues after the sessions of a page, of which there is at least one. */
-function pointAfter(
-  found: readonly { readonly source: Source; readonly session: SessionInfo }[],
-  before: Point | undefined,
-): Point {
+function pointAfter(found: readonly Found[], before: Point | undefined): Point {
   const updatedAt = found.at(-1)?.session.updatedAt ?? '';
   const seen = found
     .filter(({ session }) => session.updatedAt === updatedAt)
-    .map(({ source, session }) => [source.spec.name, session.sessionId] as const);
+    .map(({ spec, session }) => [spec.name, session.sessionId] as const);
   return [updatedAt, before?.[0] === updatedAt ? [...before[1], ...seen] : seen];
 }
 
-/** The first sessions of an agent behind a point. */
-async function openBehind(
-  spec: AgentSpec,
-  scope: Scope,
-  { limit, point }: { readonly limit: number; readonly point: Point },
-): Promise<readonly Source[]> {
-  const [updatedAt, seen] = point;
-  const isBehind = (session: SessionInfo): boolean =>
-    session.updatedAt < updatedAt ||
-    (session.updatedAt === updatedAt &&
-      !seen.some(([agent, id]) => agent === spec.name && id === session.sessionId));
-  const items: SessionInfo[] = [];
-  let cursor: string | null | undefined;
-  for (;;) {
-    const [source] = await openSource(spec, scope, { limit, cursor });
-    if (source === undefined) return [];
-    const { next, items: some } = source.page;
-    items.push(...some.filter(isBehind));
-    const isEnough = items.length > limit || next === undefined;
-    if (isEnough) return [{ ...source, page: { items, ...(next !== undefined && { next }) } }];
-    cursor = next;
-  }
-}
-
-async function openSource(
-  spec: AgentSpec,
-  scope: Scope,
-  { limit, cursor }: { readonly limit: number; readonly cursor: string | null | undefined },
-): Promise<readonly Source[]> {
-  const sessions = spec.store?.timeline;
-  if (sessions === undefined) return [];
-  const at = cursor ?? undefined;
-  const page = await sessions.listSessions(scope, waitingPage(limit, at));
-  return [{ spec, sessions, scope, page, cursor: at }];
-}
-
-function waitingPage(
-  limit: number,
-  cursor: string | undefined,
-): ListOptions & { readonly waiting: true } {
-  return { limit, waiting: true, ...(cursor !== undefined && { cursor }) };
-}
-
-/** Where the list of an agent continues after so many of its page; `undefined`: at its beginning. */
-async function continueAfter(
-  { sessions, scope, page, cursor }: Source,
-  taken: number,
-): Promise<string | null | undefined> {
-  if (taken === page.items.length) return page.next ?? null;
-  if (taken === 0) return cursor;
-  // Only a store can say where its list continues. If it has changed since, this page is read again: better twice than never.
-  const again = await sessions.listSessions(scope, waitingPage(taken, cursor));
-  const isSame = again.items.at(-1)?.sessionId === page.items[taken - 1]?.sessionId;
-  return isSame ? (again.next ?? null) : cursor;
-}
-
-function parseCursor(cursor: string | undefined): {
-  readonly cursors: Cursors;
-  readonly point?: Point;
-} {
-  if (cursor === undefined) return { cursors: {} };
+function parseCursor(cursor: string | undefined): Point | undefined {
+  if (cursor === undefined) return undefined;
   try {
     const read: unknown = JSON.parse(cursor);
-    if (isPoint(read)) return { cursors: {}, point: read };
-    const isFit = (value: unknown): boolean => value === null || typeof value === 'string';
-    const isRecord = typeof read === 'object' && read !== null && !Array.isArray(read);
-    if (isRecord && Object.values(read).every(isFit)) {
-      return { cursors: Object.assign(Object.create(null), read) };
-    }
+    if (isPoint(read)) return read;
   } catch {
     // Falls through: it is no cursor of ours.
   }
