@@ -1,4 +1,4 @@
-import { toErrorBody, toWaymarkError, type WaymarkError } from '../../core/error.ts';
+import { toWaymarkError, type WaymarkError } from '../../core/error.ts';
 import type { RunRecord, TakenRun } from '../../store/contract/store.ts';
 import { highestTotals } from '../../store/rules/spend.ts';
 import { isUnavailable } from '../persistence/store-errors.ts';
@@ -6,18 +6,16 @@ import type { Agent } from '../spec/agent.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { storedState } from '../spec/stored-state.ts';
 import { activateRun, createTurn } from '../turn/accept.ts';
-import { commit } from '../turn/commit.ts';
-import { finishInvocation } from '../turn/finish.ts';
+import { finishInvocation, saveFailed } from '../turn/finish.ts';
 import { requestMarks } from '../turn/inputs.ts';
 import { Invocation } from '../turn/invocation.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
-import { leavingInbox } from '../turn/steer.ts';
 import {
   type ActiveRun,
+  continuingFrom,
   countAdded,
   resumedAt,
   type Turn,
-  upgradedTo,
 } from '../turn/turn-state.ts';
 import { internalsOf } from './create-agent.ts';
 
@@ -74,14 +72,14 @@ export async function resumeRun(
   invocation.chunkSink.log = run.log;
   for (const input of record.inputs.slice(record.inputsDone)) invocation.inbox.push(input);
   invocation.inbox.close();
+  invocation.ending.deadLetter = deadLetter;
   const refusal = failure ?? (await misfitOf(invocation));
   sendReset(invocation, run, record);
   if (refusal !== undefined) invocation.failures.report(refusal, 'run');
   if (refusal === undefined) await continueOrRefuse(running, run, taken);
-  else if (run.detached === undefined) await failAccepted(invocation, run, refusal, deadLetter);
+  else if (run.detached === undefined) await failAccepted(invocation, run, refusal);
   else {
     invocation.ending.failure = refusal;
-    invocation.ending.deadLetter = deadLetter;
     await finishInvocation(invocation);
   }
   if (run.detached?.trouble !== undefined) onTrouble?.(run.detached.trouble);
@@ -102,28 +100,13 @@ async function failAccepted(
   invocation: InvocationState,
   run: ActiveRun,
   error: WaymarkError,
-  deadLetter: boolean,
 ): Promise<void> {
   run.stopHeartbeat();
-  invocation.position.turnIndex++;
-  const { usage = {} } = invocation.progress.spentBefore ?? {};
+  const turnIndex = ++invocation.position.turnIndex;
+  const parentId = invocation.lineage.nextParentId;
+  const turn = createTurn(invocation, run, {}, { turnIndex, parentId });
   try {
-    await commit(
-      invocation,
-      run,
-      { turnEnd: { finishReason: 'failed' } },
-      {
-        snapshotId: run.runId,
-        event: 'turnEnd',
-        status: 'failed',
-        finishReason: 'failed',
-        error: toErrorBody(error),
-        usage,
-        deadLetter,
-        end: true,
-        ...leavingInbox(invocation, run),
-      },
-    );
+    await saveFailed(invocation, run, turn, error);
   } finally {
     invocation.host.logs.close(run.log);
   }
@@ -140,7 +123,7 @@ async function continueOrRefuse(
   } catch (error) {
     run.stopHeartbeat();
     if (run.detached !== undefined || isUnavailable(error)) throw error;
-    await failAccepted(running.state, run, toWaymarkError(error), false);
+    await failAccepted(running.state, run, toWaymarkError(error));
   }
 }
 
@@ -168,7 +151,7 @@ async function beforeTurn(spec: AgentSpec, taken: TakenRun): Promise<TakenRun> {
 async function misfitOf(invocation: InvocationState): Promise<WaymarkError | undefined> {
   try {
     const { spec, lineage } = invocation;
-    invocation.moveTo(upgradedTo(lineage, await storedState(spec, lineage.fallbackState)));
+    invocation.moveTo(continuingFrom(lineage, await storedState(spec, lineage.fallbackState)));
     return undefined;
   } catch (error) {
     return toWaymarkError(error);

@@ -18,7 +18,7 @@ import { leavingInbox, takesInbox } from './steer.ts';
 import { notifyInterrupt } from './telemetry.ts';
 import {
   type ActiveRun,
-  inputDone,
+  continuingFrom,
   type Outcome,
   type Turn,
   usageOf,
@@ -196,7 +196,7 @@ export async function endDetachedTurn(
   }
   turn.snapshotIds.push(run.runId);
   if (outcome.kind !== 'done' || run.detached?.ended !== undefined) return outcome;
-  invocation.lineage = inputDone(invocation.lineage, working.state);
+  invocation.lineage = continuingFrom(invocation.lineage, working.state);
   const end = endChunk(turn, outcome.finishReason);
   run.log.push(end, invocation.chunkSink.shown(end));
   if (run.detached !== undefined) run.detached.inputsDone++;

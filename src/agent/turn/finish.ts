@@ -214,7 +214,7 @@ async function saveSuccess(
 }
 
 /** Keeps the state of a failed turn for inspection. The session continues from the state before the turn. */
-async function saveFailed(
+export async function saveFailed(
   invocation: InvocationState,
   run: ActiveRun,
   turn: Turn,
@@ -232,6 +232,7 @@ async function saveFailed(
     error,
     usage: turn.usage,
     ...(totals && { totals }),
+    ...(invocation.ending.deadLetter && { deadLetter: true }),
     end: true,
     ...leavingInbox(invocation, run),
     ...receiptFor(run, () =>

@@ -4,10 +4,10 @@ import type { LoadedState, StateBase, TakenRun } from '../../store/contract/stor
 import {
   checkpointedAs,
   claimedAt,
+  continuingFrom,
   endedElsewhere,
   endedWith,
   failedFrom,
-  inputDone,
   openedAt,
   resumedAt,
   savedAs,
@@ -113,7 +113,7 @@ describe('saving', () => {
   });
 
   test('an input of a detached run moves the fallback state, but not the snapshot', () => {
-    const lineage = inputDone(ended, stateOf('done'));
+    const lineage = continuingFrom(ended, stateOf('done'));
     expect(lineage).toEqual({ ...ended, fallbackState: stateOf('done') });
   });
 

@@ -209,8 +209,8 @@ export function resumedAt({ base, claim: { parent } }: TakenRun, state: SessionS
   };
 }
 
-/** The state was brought up to the agent's present schema. */
-export function upgradedTo(lineage: Lineage, state: SessionState): Lineage {
+/** The session continues from this state, which no snapshot has yet: that of an input of a detached run, or one in the present schema. */
+export function continuingFrom(lineage: Lineage, state: SessionState): Lineage {
   return { ...lineage, fallbackState: state };
 }
 
@@ -238,11 +238,6 @@ export function endedWith(lineage: Lineage, state: SessionState): Lineage {
     fallbackState: state,
     fallbackSnapshotId: isListed ? policyBase.id : undefined,
   };
-}
-
-/** One input of a detached run is done. The run becomes a snapshot only when it ends. */
-export function inputDone(lineage: Lineage, state: SessionState): Lineage {
-  return { ...lineage, fallbackState: state };
 }
 
 /** The turn failed: its snapshot hangs where the turn started, not on a snapshot within the turn. */
