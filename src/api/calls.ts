@@ -4,12 +4,12 @@ import { checkNames, type OptionNames } from '../core/options.ts';
 import type { JsonSchema, Schema } from '../core/schema/schema.ts';
 import type { Message } from '../protocol/message.ts';
 import type { MessageOptions } from '../protocol/message-page.ts';
-import type { Diff, RetryResult, SteerResult, WaitingSession } from '../protocol/requests.ts';
-import type { Page, SessionInfo } from '../protocol/session.ts';
-import type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
+import type { Diff, SteerResult, WaitingSession } from '../protocol/requests.ts';
+import type { Page } from '../protocol/session.ts';
+import type { Snapshot } from '../protocol/snapshot.ts';
 import { outputOfSnapshot } from '../protocol/snapshot-output.ts';
 import type { Chunk, Input, Output } from '../protocol/turn.ts';
-import type { ListOptions, Lookup, SnapshotListing } from '../store/contract/store.ts';
+import type { ListOptions, Lookup } from '../store/contract/store.ts';
 import type {
   AgentApi,
   ApiCallOptions,
@@ -42,7 +42,6 @@ import type {
   OutputOf,
   RequestOptions,
   SessionOf,
-  WatchEvent,
   WireTypes,
 } from './types.ts';
 
@@ -67,14 +66,25 @@ interface HeadId {
   readonly ifHead?: string;
 }
 
+/** Calls on something that an id names. */
+type ById<Api, Names extends keyof Api> = {
+  readonly [Name in Names]: Api[Name] extends (ref: never, ...rest: infer Rest) => infer Result
+    ? (id: string, ...rest: Rest) => Result
+    : never;
+};
+
 /** The operations of one agent: turns and reads in their plainest form, by ids. */
 export interface AgentOperations<
   Call extends ApiCallOptions = ApiCallOptions,
   Invoke extends ApiInvokeOptions = ApiInvokeOptions,
 > extends Pick<
-    AgentApi<WireTypes, Call, Invoke>,
-    'streamBidi' | 'listSessions' | 'listRuns' | 'getUsage' | 'listDeadRuns'
-  > {
+      AgentApi<WireTypes, Call, Invoke>,
+      'streamBidi' | 'listSessions' | 'listRuns' | 'getUsage' | 'listDeadRuns'
+    >,
+    ById<
+      AgentApi<WireTypes, Call, Invoke>,
+      'listSnapshots' | 'updateSession' | 'deleteSession' | 'watch' | 'abort' | 'retryRun'
+    > {
   /** The JSON Schema of a caller's tool. */
   readonly toJsonSchema: (schema: Schema) => JsonSchema;
   /** The options of a turn; others are refused. */
@@ -89,25 +99,9 @@ export interface AgentOperations<
     sessionId: string,
     options?: Call & MessageOptions,
   ): Promise<SessionOf<WireTypes> | undefined>;
-  listSnapshots(
-    sessionId: string,
-    options?: Call & ListOptions & SnapshotListing,
-  ): Promise<Page<Snapshot>>;
-  updateSession(
-    sessionId: string,
-    change: Parameters<AgentApi['updateSession']>[1],
-    options?: Call,
-  ): Promise<SessionInfo>;
-  deleteSession(sessionId: string, options?: Call): Promise<boolean>;
   wait(runId: string, options?: Call): Promise<Snapshot>;
-  watch(
-    runId: string,
-    options?: Call & { readonly after?: string },
-  ): AsyncIterable<WatchEvent<WireTypes>>;
   listInterrupts(options?: Call & ListOptions): Promise<Page<WaitingSession>>;
   steer(runId: string, input: Input, options?: Call & RequestOptions): Promise<SteerResult>;
-  abort(runId: string, options?: Call): Promise<SnapshotStatus | undefined>;
-  retryRun(runId: string, options?: Call): Promise<RetryResult>;
   restore(
     snapshotId: string,
     options?: Call & HeadId & { readonly partial?: boolean },

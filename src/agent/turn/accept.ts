@@ -20,7 +20,7 @@ import { unknownSnapshot } from '../persistence/store-errors.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { withInitial } from '../spec/stored-state.ts';
 import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';
-import { claimWhenBusy } from './claim-busy.ts';
+import { forkAndClaim, waitAndClaim } from './claim-busy.ts';
 import { checkDeadline } from './deadlines.ts';
 import { knownRequest, requestMarks, withoutProviderOptions } from './inputs.ts';
 import type { InvocationRequest, InvocationState } from './invocation-state.ts';
@@ -378,8 +378,9 @@ async function claimPosition(invocation: InvocationState, request: TurnRequest):
     if (!busy || spec.concurrency === 'reject') throw error;
     // A caller that expects a head wants this session, not a fork of it.
     const isNamed = invocation.progress.turnsBegun === 0 && invocation.request.ifHead !== undefined;
-    if (isNamed && spec.concurrency === 'fork') throw error;
-    return await claimWhenBusy(invocation, request, error);
+    if (spec.concurrency === 'wait') return await waitAndClaim(invocation, request, error);
+    if (isNamed) throw error;
+    return await forkAndClaim(invocation, request, error);
   }
 }
 

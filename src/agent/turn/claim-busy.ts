@@ -7,18 +7,8 @@ import type { InvocationState } from './invocation-state.ts';
 /** How often a waiting turn polls the store, in case a notification is lost. */
 const pollIntervalMs = 250;
 
-/** Claims a turn on a busy session: waits for the other turn, or forks the session. */
-export async function claimWhenBusy(
-  invocation: InvocationState,
-  request: TurnRequest,
-  busy: WaymarkError,
-): Promise<TurnBase> {
-  return invocation.spec.concurrency === 'fork'
-    ? await forkAndClaim(invocation, request, busy)
-    : await waitAndClaim(invocation, request, busy);
-}
-
-async function waitAndClaim(
+/** Claims a turn on a busy session once the other turn has ended. */
+export async function waitAndClaim(
   invocation: InvocationState,
   request: TurnRequest,
   busy: WaymarkError,
@@ -61,7 +51,8 @@ export async function runChange(
   }
 }
 
-async function forkAndClaim(
+/** Claims a turn on a fork of a busy session. */
+export async function forkAndClaim(
   invocation: InvocationState,
   request: TurnRequest,
   busy: WaymarkError,
