@@ -78,26 +78,17 @@ export class PendingFrames {
     return { ref, answered: answer.promise };
   }
 
-  accept(ref: string | number): void {
-    this.#take(ref)?.resolve();
-  }
-
-  refuse(ref: string | number, error: WaymarkError): void {
-    this.#take(ref)?.reject(error);
-  }
-
-  /** Refuses all waiting frames with the error; without one, accepts them. */
-  end(error: WaymarkError | undefined): void {
-    for (const ref of [...this.#waiting.keys()]) {
-      if (error) this.refuse(ref, error);
-      else this.accept(ref);
-    }
-  }
-
-  #take(ref: string | number): PromiseWithResolvers<void> | undefined {
+  /** Accepts a frame, or refuses it with the error. */
+  answer(ref: string | number, error?: WaymarkError): void {
     const waiter = this.#waiting.get(Number(ref));
     this.#waiting.delete(Number(ref));
-    return waiter;
+    if (error) waiter?.reject(error);
+    else waiter?.resolve();
+  }
+
+  /** Answers all waiting frames. */
+  end(error: WaymarkError | undefined): void {
+    for (const ref of [...this.#waiting.keys()]) this.answer(ref, error);
   }
 }
 

@@ -16,28 +16,19 @@ import type { SteerResult } from '../protocol/requests.ts';
 import type { Chunk, Input, Output } from '../protocol/turn.ts';
 import { toToolSchema } from './caller-tool-schema.ts';
 import { closed, cutOff, notRun, PendingFrames, ResumeCursor } from './connection-state.ts';
-
 import { artifactQuery, followRun, ownTurnStart } from './follow-run.ts';
 import { fromErrorBody } from './remote-error.ts';
 import { identified, knowsRequests } from './request-id.ts';
 import { abortRun, steerRun } from './running-turn.ts';
 import { type ClientSocket, cannotConnect, openSocket, whyNot } from './socket.ts';
 import { isPassing, type Transport } from './transport.ts';
-import { chunksOf, type ReadEvent, StartedRun, toInit } from './turn-stream.ts';
-
-/** Many turns over a WebSocket. After a cut, a running turn continues over HTTP, the next ones on a new socket. */
-export function connect<Types extends AgentTypes>(
-  transport: Transport,
-  agent: string,
-  options: ApiInvokeOptions<Types> = {},
-): AgentConnection<Types> {
-  return new SocketConnection(transport, agent, options);
-}
+import { chunksOf, type ReadEvent, toInit } from './turn-stream.ts';
 
 type InputFrame = Extract<ClientFrame, { type: 'input' }>;
 type DetachFrame = Extract<ClientFrame, { type: 'detach' }>;
 
-class SocketConnection<Types extends AgentTypes>
+/** Many turns over a WebSocket. After a cut, a running turn continues over HTTP, the next ones on a new socket. */
+export class SocketConnection<Types extends AgentTypes>
   extends ConnectionCalls<Types>
   implements AgentConnection<Types>
 {
@@ -61,11 +52,12 @@ class SocketConnection<Types extends AgentTypes>
   #unstarted: InputFrame[] = [];
   #detaching: DetachFrame | undefined;
   #startedId: string | undefined;
-  #started = new StartedRun();
+  /** The id of the running turn's run, once the turn has started; `undefined` if it ends without one. */
+  #started = Promise.withResolvers<string | undefined>();
   #state: 'open' | 'closing' | 'aborting' | 'ended' = 'open';
   readonly done: Promise<void>;
 
-  constructor(transport: Transport, agent: string, options: ApiInvokeOptions<Types>) {
+  constructor(transport: Transport, agent: string, options: ApiInvokeOptions<Types> = {}) {
     super();
     this.#transport = transport;
     this.#agent = agent;
@@ -86,7 +78,7 @@ class SocketConnection<Types extends AgentTypes>
   }
 
   async steer(given: TurnInput, options?: RequestOptions): Promise<SteerResult> {
-    const snapshot = await this.#started.id;
+    const snapshot = await this.#started.promise;
     return await steerRun(
       this.#transport,
       { agent: this.#agent, snapshot },
@@ -208,12 +200,12 @@ class SocketConnection<Types extends AgentTypes>
       case 'alive':
         return;
       case 'accepted':
-        this.#answers.accept(frame.ref);
+        this.#answers.answer(frame.ref);
         return;
       case 'error': {
         const error = fromErrorBody(frame.error) ?? toWaymarkError(frame.error);
         if (frame.ref === undefined) this.#end(error);
-        else this.#answers.refuse(frame.ref, error);
+        else this.#answers.answer(frame.ref, error);
         return;
       }
       case 'output':
@@ -283,13 +275,13 @@ class SocketConnection<Types extends AgentTypes>
   #note(chunk: Chunk, id: string | undefined): void {
     this.#place.note(chunk, id);
     const start = ownTurnStart(chunk);
-    if (chunk.turnEnd && chunk.agent === undefined) this.#started = new StartedRun();
+    if (chunk.turnEnd && chunk.agent === undefined) this.#started = Promise.withResolvers();
     // A turn that another process has taken over starts once more.
     if (start === undefined || (start.snapshotId && start.snapshotId === this.#startedId)) return;
     this.#startedId = start.snapshotId;
-    this.#started.tell(start.snapshotId);
+    this.#started.resolve(start.snapshotId);
     const begun = this.#unstarted.shift();
-    if (begun?.ref !== undefined) this.#answers.accept(begun.ref);
+    if (begun?.ref !== undefined) this.#answers.answer(begun.ref);
   }
 
   #takenUp(output: Output): void {
@@ -314,7 +306,7 @@ class SocketConnection<Types extends AgentTypes>
   #end(result: Output | WaymarkError): void {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
-    this.#started.tell(undefined);
+    this.#started.resolve(undefined);
     this.#over.abort();
     this.#line?.hangUp();
     this.#line = undefined;

@@ -7,7 +7,7 @@ import { checkMessagePage } from '../protocol/message-page.ts';
 import { type Fields, type Operation, type Route, routes } from '../protocol/routes.ts';
 import type { Input, Output } from '../protocol/turn.ts';
 import { toToolSchema } from './caller-tool-schema.ts';
-import { connect } from './connection.ts';
+import { SocketConnection } from './connection.ts';
 import type { ClientOptions } from './options.ts';
 import type { RemoteAgent, RemoteRunOptions } from './remote-agent.ts';
 import { identified } from './request-id.ts';
@@ -70,7 +70,7 @@ export function createRemoteAgent<Types extends AgentTypes>(
     toJsonSchema: toToolSchema,
     // Streams single turns as well: only a stream tells the id by which a turn is stopped or found again.
     begin: (input, options, follow) => followed(stream(transport, name, input, options), follow),
-    streamBidi: (options) => connect(transport, name, options),
+    streamBidi: (options) => new SocketConnection(transport, name, options),
 
     getSnapshot: async (given, { messages, ...options } = {}) => {
       const lookup = checkLookup(given);
@@ -134,7 +134,7 @@ function streamOverSocket(
   input: Input,
   options?: RemoteRunOptions,
 ): BegunTurn {
-  const connection = connect(transport, agent, options);
+  const connection = new SocketConnection(transport, agent, options);
   // An input that is refused has no output; the refusal takes its place.
   const output = connection.send(identified(input, options)).then(() => connection.output());
   output.catch((error: unknown) => connection.abort(error));

@@ -16,16 +16,6 @@ export async function abortRun(
   return await retried(transport, signal, () => transport.find<AbortResult>(request));
 }
 
-/** How a caller's signal reaches a turn that runs on a server. */
-export interface TurnStop {
-  /** Aborts when the only way left is to cut the connection. */
-  readonly cut: AbortSignal;
-  /** To be called with the reserved id when the turn has started; without one it cannot be stopped by id. */
-  started(snapshotId: string | undefined): void;
-  /** To be called when the turn has ended, however it did. */
-  ended(): void;
-}
-
 /** How long a stop waits to learn the id of a turn that was just sent. */
 const stopTimeoutMs = 5_000;
 
@@ -33,11 +23,7 @@ const stopTimeoutMs = 5_000;
  * Stops a turn when the signal aborts: on the server, by its id, so that it ends there with its partial answer, which
  * then comes as the output. The line is cut only where the turn has no id.
  */
-export function stopOnAbort(
-  transport: Transport,
-  agent: string,
-  signal: AbortSignal | undefined,
-): TurnStop {
+export function stopOnAbort(transport: Transport, agent: string, signal: AbortSignal | undefined) {
   const cut = new AbortController();
   const done = new AbortController();
   let turn: { readonly snapshotId: string | undefined } | undefined;
@@ -59,12 +45,15 @@ export function stopOnAbort(
   else signal?.addEventListener('abort', stop);
 
   return {
+    /** Aborts when the only way left is to cut the connection. */
     cut: cut.signal,
-    started(snapshotId) {
+    /** To be called with the reserved id when the turn has started; without one it cannot be stopped by id. */
+    started(snapshotId: string | undefined): void {
       turn = { snapshotId };
       if (signal?.aborted) stop();
     },
-    ended() {
+    /** To be called when the turn has ended, however it did. */
+    ended(): void {
       signal?.removeEventListener('abort', stop);
       done.abort();
     },

@@ -4,30 +4,24 @@ import type { Init } from '../protocol/turn.ts';
 import type { WebSocketLike } from './options.ts';
 import { createIdleTimeout, type RemoteRequest, type Transport } from './transport.ts';
 
-/** One WebSocket of a connection, which may open another after a cut. */
-export interface ClientSocket {
-  /** Whether the server has let this line in; before, nothing may be sent. */
-  readonly ready: boolean;
-  send(frame: ClientFrame): void;
-  /** Closes the socket and stops listening to it. */
-  hangUp(): void;
-}
+export type ClientSocket = ReturnType<typeof openSocket>;
 
-export interface SocketHandlers {
+interface SocketHandlers {
   onReady(): void;
   onFrame(frame: ServerFrame): void;
-  /** The socket closed; not called after {@link ClientSocket.hangUp}. */
+  /** The socket closed; not called after `hangUp`. */
   onClose(cause?: unknown): void;
 }
 
 const initRef = 'init';
 
+/** Opens one WebSocket of a connection, which may open another after a cut. */
 export function openSocket(
   transport: Transport,
   { agent, query }: { readonly agent: string } & Pick<RemoteRequest, 'query'>,
   init: Init,
   { onReady, onFrame, onClose }: SocketHandlers,
-): ClientSocket {
+) {
   let socket: WebSocketLike | undefined;
   let ready = false;
   let over = false;
@@ -69,11 +63,13 @@ export function openSocket(
   open().catch(close);
 
   return {
-    get ready() {
+    /** Whether the server has let this line in; before, nothing may be sent. */
+    get ready(): boolean {
       return ready;
     },
     send,
-    hangUp() {
+    /** Closes the socket and stops listening to it. */
+    hangUp(): void {
       over = true;
       idleTimeout.end();
       socket?.close();

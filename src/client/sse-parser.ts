@@ -7,16 +7,11 @@ export interface SseMessage {
   readonly id?: string;
 }
 
-export interface SseParser {
-  /** The events that this piece completes. */
-  push(bytes: Uint8Array): readonly SseMessage[];
-}
-
 /**
  * A parser for `text/event-stream` (WHATWG HTML, 9.2.6). What a stream ends with and no blank line completes is
  * dropped, so a line that is cut in the middle of an event never yields half of it.
  */
-export function createSseParser(): SseParser {
+export function createSseParser() {
   const lines = createLineSplitter();
   let event = '';
   let data: string[] = [];
@@ -41,7 +36,8 @@ export function createSseParser(): SseParser {
   };
 
   return {
-    push(bytes) {
+    /** The events that this piece completes. */
+    push(bytes: Uint8Array): readonly SseMessage[] {
       const messages: SseMessage[] = [];
       for (const line of lines(bytes)) {
         if (line !== '') readField(line);

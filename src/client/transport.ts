@@ -18,7 +18,7 @@ export interface RemoteRequest {
 
 export interface Transport {
   readonly clock: Clock;
-  readonly reconnect: Reconnect;
+  readonly reconnect: ReturnType<typeof toReconnect>;
   /** The response, whatever its status; `UNAVAILABLE` when there is none. */
   fetch(request: RemoteRequest): Promise<Response>;
   /** The JSON of a response that is ok, `null` where it has none; otherwise throws the error the server sent. */
@@ -170,14 +170,7 @@ function traceHeaders(): Readonly<Record<string, string>> {
   return tracestate ? { traceparent, tracestate } : { traceparent };
 }
 
-interface Reconnect {
-  /** Milliseconds of silence after which a stream counts as dropped. */
-  readonly idleTimeout: number;
-  /** How long to wait before a try, from 1 on; `undefined` when it is one too many. */
-  delayOf(attempt: number): number | undefined;
-}
-
-function toReconnect(options: NonNullable<ClientOptions['reconnect']>): Reconnect {
+function toReconnect(options: NonNullable<ClientOptions['reconnect']>) {
   const {
     attempts = 10,
     delay = 200,
@@ -185,8 +178,10 @@ function toReconnect(options: NonNullable<ClientOptions['reconnect']>): Reconnec
     idleTimeout = 60_000,
   } = options || { attempts: 0 };
   return {
+    /** Milliseconds of silence after which a stream counts as dropped. */
     idleTimeout,
-    delayOf(attempt) {
+    /** How long to wait before a try, from 1 on; `undefined` when it is one too many. */
+    delayOf(attempt: number): number | undefined {
       if (attempt > attempts) return undefined;
       return backoff(attempt, { baseMs: delay, maxMs: maxDelay, jitter: randomFraction });
     },
@@ -228,17 +223,11 @@ export async function retried<T>(
   }
 }
 
-interface IdleTimeout {
-  /** Notes that data arrived. */
-  heard(): void;
-  end(): void;
-}
-
 /** Calls `onSilence` when nothing has come for as long as the client was told to wait. */
 export function createIdleTimeout(
   { clock, reconnect: { idleTimeout } }: Pick<Transport, 'clock' | 'reconnect'>,
   onSilence: () => void,
-): IdleTimeout {
+) {
   let last = clock.now();
   let looks = 0;
   // One timer that looks now and then, not one for each piece that arrives. It also counts its looks: a clock that was set
@@ -249,7 +238,8 @@ export function createIdleTimeout(
     onSilence();
   });
   return {
-    heard() {
+    /** Notes that data arrived. */
+    heard(): void {
       last = clock.now();
       looks = 0;
     },

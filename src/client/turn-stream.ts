@@ -6,7 +6,6 @@ import { Channel } from '../core/async/channel.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { TurnRequest } from '../protocol/requests.ts';
 import type { Init, Input } from '../protocol/turn.ts';
-
 import { artifactQuery, followRun, ownTurnStart, type RunEvent } from './follow-run.ts';
 import type { RemoteRunOptions } from './remote-agent.ts';
 import { identified } from './request-id.ts';
@@ -26,7 +25,7 @@ export function streamTurn(
   const events = new Channel<ReadEvent>();
   const input = identified(given, options);
   const stop = stopOnAbort(transport, agent, options.signal);
-  const started = new StartedRun();
+  const started = Promise.withResolvers<string | undefined>();
   const { artifacts } = options;
   const start = {
     operation: 'runTurn',
@@ -47,14 +46,14 @@ export function streamTurn(
       const turn = event.type === 'chunk' ? ownTurnStart(event.chunk) : undefined;
       if (turn) {
         stop.started(turn.snapshotId);
-        started.tell(turn.snapshotId);
+        started.resolve(turn.snapshotId);
       }
       events.push(event);
     }
     throw new WaymarkError('INTERNAL', 'The stream ended without an output.');
   };
   const output = follow().finally(() => {
-    started.tell(undefined);
+    started.resolve(undefined);
     stop.ended();
   });
   // A caller that only reads the chunks gets the failure there.
@@ -63,7 +62,7 @@ export function streamTurn(
     stream: chunksOf<WireTypes>(events, options.onReset),
     output,
     steer: async (message, request) =>
-      await steerRun(transport, { agent, snapshot: await started.id }, message, request),
+      await steerRun(transport, { agent, snapshot: await started.promise }, message, request),
   };
 }
 
@@ -92,17 +91,4 @@ export function toInit<Types extends AgentTypes>({
 }: ApiInvokeOptions<Types>): Init {
   // A snapshot or an output has been replaced by its id, and the server checks the custom state.
   return { ifHead, from, snapshotId, sessionId, state } as Init;
-}
-
-/** The id of a run, known once its turn has started; `undefined` if it ends without one. */
-export class StartedRun {
-  readonly #known = Promise.withResolvers<string | undefined>();
-
-  get id(): Promise<string | undefined> {
-    return this.#known.promise;
-  }
-
-  tell(id: string | undefined): void {
-    this.#known.resolve(id);
-  }
 }
