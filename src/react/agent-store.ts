@@ -1,15 +1,15 @@
+import type { AgentApi } from '../api/agent-api.ts';
 import type { CallerTool, SnapshotRef } from '../api/turn-values.ts';
 import type { AgentTypes, IfHead, OutputOf, SessionOf, StateOf, WireTypes } from '../api/types.ts';
 import type { Clock } from '../core/time.ts';
 import type { Input } from '../protocol/turn.ts';
 import type { GivenAnswers } from './interrupts.ts';
-import type { StoreAgent } from './session-data.ts';
 import type { AgentView } from './view.ts';
 
 /** Options of `createAgentStore`. */
 export interface AgentStoreOptions<Types extends AgentTypes = WireTypes> {
   /** The agent to talk to. */
-  readonly agent: StoreAgent<Types>;
+  readonly agent: AgentApi<Types>;
   /** The session to continue; without it, the first message starts a session. */
   readonly sessionId?: string | undefined;
   /** The session as read by the server, for server rendering. */
@@ -88,7 +88,7 @@ export interface AgentActions<Types extends AgentTypes = WireTypes> {
 /** A conversation with an agent, to be shown: a view that changes, and what can be done. Knows nothing of React. */
 export interface AgentStore<Types extends AgentTypes = WireTypes> {
   /** The agent of the conversation. */
-  readonly agent: StoreAgent<Types>;
+  readonly agent: AgentApi<Types>;
   /** The actions on the conversation. */
   readonly actions: AgentActions<Types>;
   /** The current view: a new object after each change. */

@@ -11,23 +11,26 @@ import type { WaitingInterrupt } from './interrupts.ts';
 import { LiveTurn, SubAgents, steeredId } from './live-turn.ts';
 import { MessageViews } from './message-view.ts';
 import { type SessionData, sessionDataOf } from './session-data.ts';
-import { type AgentView, emptyView } from './view.ts';
+import type { AgentView } from './view.ts';
 
-/** The part of a view that does not follow from the messages. */
-export type Facts<Types extends AgentTypes> = Omit<
-  AgentView<Types>,
-  | 'sessionId'
-  | 'snapshotId'
-  | 'messages'
-  | 'transcript'
-  | 'earlier'
-  | 'answer'
-  | 'text'
-  | 'custom'
-  | 'artifacts'
-  | 'subAgents'
-  | 'interrupts'
->;
+/** The part of a view that does not follow from the messages, of a conversation in which nothing has happened. */
+const noFacts = {
+  phase: 'ready',
+  title: undefined,
+  running: undefined,
+  status: undefined,
+  finishReason: undefined,
+  usage: undefined,
+  output: undefined,
+  error: undefined,
+  steering: [],
+  takeovers: 0,
+  timeline: [],
+  hasEarlierSnapshots: false,
+  past: undefined,
+} satisfies Partial<AgentView>;
+
+export type Facts<Types extends AgentTypes> = Pick<AgentView<Types>, keyof typeof noFacts>;
 
 /** The saved part of a conversation, the turn that runs on top of it, and the view of both. Does no I/O. */
 export class Conversation<Types extends AgentTypes> {
@@ -50,7 +53,7 @@ export class Conversation<Types extends AgentTypes> {
     this.#sessionId = sessionData.sessionId;
     this.#custom = sessionData.custom;
     this.#artifacts = sessionData.artifacts;
-    this.#facts = emptyView(facts);
+    this.#facts = { ...noFacts, ...facts };
     this.#interrupts = interruptsAtEnd(sessionData.messages);
     this.#view = this.#build();
   }
@@ -94,8 +97,8 @@ export class Conversation<Types extends AgentTypes> {
   }
 
   leave(sessionId: string | undefined): void {
-    this.#facts = emptyView();
-    this.settle(sessionDataOf({ sessionId: sessionId }));
+    this.#facts = noFacts;
+    this.settle(sessionDataOf({ sessionId }));
   }
 
   begin(sent: readonly Message[]): void {

@@ -1,3 +1,4 @@
+import type { AgentApi } from '../api/agent-api.ts';
 import { toResume } from '../api/interrupts.ts';
 import { type SnapshotRef, sessionIdOf, snapshotIdOf, toInput } from '../api/turn-values.ts';
 import type { AgentTypes, OutputOf } from '../api/types.ts';
@@ -14,7 +15,6 @@ import {
   readSent,
   readSession,
   type SessionData,
-  type StoreAgent,
   sessionDataOf,
   sessionDataOfSession,
   snapshotBefore,
@@ -40,7 +40,7 @@ export function createAgentStore<Types extends AgentTypes>(
 }
 
 class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
-  readonly agent: StoreAgent<Types>;
+  readonly agent: AgentApi<Types>;
   readonly actions: AgentActions<Types>;
   readonly initialView: AgentView<Types>;
   readonly #flowContext: FlowContext<Types>;
@@ -155,7 +155,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     conversation.settle(
       session
         ? sessionDataOfSession(session, conversation.sessionData)
-        : sessionDataOf({ sessionId: sessionId }),
+        : sessionDataOf({ sessionId }),
     );
     const { title, running } = session ?? {};
     change(this.#flowContext, {
@@ -341,7 +341,7 @@ function firstSettled<Types extends AgentTypes>({
 }: AgentStoreOptions<Types>): SessionData<Types> {
   if (initial) return sessionDataOfSession(initial);
   if (state) return { ...sessionDataOf({ sessionId: state.sessionId, state }), state };
-  return sessionDataOf({ sessionId: sessionId });
+  return sessionDataOf({ sessionId });
 }
 
 const notRunning: ErrorBody = {

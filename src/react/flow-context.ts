@@ -1,31 +1,20 @@
+import type { AgentApi } from '../api/agent-api.ts';
 import type { AgentTypes } from '../api/types.ts';
 import { createEmitter } from '../core/async/emitter.ts';
 import { toErrorBody } from '../core/error.ts';
 import type { Clock } from '../core/time.ts';
 import type { MessageOptions } from '../protocol/message-page.ts';
 import type { Conversation, Facts } from './conversation.ts';
-import type { StoreAgent } from './session-data.ts';
 import type { TimelineSync } from './timeline-sync.ts';
 import type { AgentView } from './view.ts';
 
-/** A value that can be read at any time, and is announced at a limited rate. */
-export interface Publisher<T> {
-  /** The value that was announced last. */
-  get(): T;
-  subscribe(listener: () => void): () => void;
-  /** Announces the value at once. */
-  publish(): void;
-  /** Announces it soon, together with what else changes until then. */
-  publishSoon(): void;
-}
-
-/** Announces what `read` gives; never the same value twice. */
+/** A value that can be read at any time, and is announced at a limited rate; never the same one twice. */
 export function createPublisher<T>(options: {
   readonly clock: Clock;
   /** The least number of milliseconds between two announcements of `publishSoon`. */
   readonly throttle: number;
   readonly read: () => T;
-}): Publisher<T> {
+}) {
   const { clock, throttle, read } = options;
   const changed = createEmitter();
   let value = read();
@@ -38,10 +27,13 @@ export function createPublisher<T>(options: {
     changed.emit();
   };
   return {
-    get: () => value,
+    /** The value that was announced last. */
+    get: (): T => value,
     subscribe: changed.subscribe,
+    /** Announces the value at once. */
     publish,
-    publishSoon() {
+    /** Announces it soon, together with what else changes until then. */
+    publishSoon(): void {
       if (waiting) return;
       waiting = true;
       const release = (): void => {
@@ -56,9 +48,9 @@ export function createPublisher<T>(options: {
 
 /** The shared parts of a store's flows. A flow is whatever changes the conversation over time; one is current. */
 export interface FlowContext<Types extends AgentTypes> {
-  readonly agent: StoreAgent<Types>;
+  readonly agent: AgentApi<Types>;
   readonly conversation: Conversation<Types>;
-  readonly publisher: Publisher<AgentView<Types>>;
+  readonly publisher: ReturnType<typeof createPublisher<AgentView<Types>>>;
   readonly timeline: TimelineSync<Types>;
   /** Which messages of a state are read at first. */
   readonly page: MessageOptions;

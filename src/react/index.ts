@@ -7,7 +7,7 @@ export type {
 export { createAgentStore } from './create-agent-store.ts';
 export type { GivenAnswers, WaitingInterrupt } from './interrupts.ts';
 export type { MessageView, ToolCallView } from './message-view.ts';
-export { type StoreAgent, snapshotBefore } from './session-data.ts';
+export { snapshotBefore } from './session-data.ts';
 export { type TimelineNode, toTimeline } from './timeline.ts';
 export { type UseAgent, useAgent, useAgentStore, useAgentValue } from './use-agent.ts';
 export type { AgentView, SubAgentView } from './view.ts';

@@ -1,3 +1,4 @@
+import type { AgentApi } from '../api/agent-api.ts';
 import type {
   AgentTypes,
   OutputOf,
@@ -6,16 +7,12 @@ import type {
   StateOf,
   WireTypes,
 } from '../api/types.ts';
-import type { RemoteAgent } from '../client/index.ts';
 import { isWaymarkError } from '../core/error.ts';
 import { type Json, jsonEqual } from '../core/json/json.ts';
 import { applyKnownPatch, type JsonPatch } from '../core/json/patch.ts';
 import type { Message } from '../protocol/message.ts';
 import type { MessageOptions } from '../protocol/message-page.ts';
 import type { Artifact } from '../protocol/state.ts';
-
-/** The agent a store works with: one on a server, or one in the same process. */
-export type StoreAgent<Types extends AgentTypes = WireTypes> = Omit<RemoteAgent<Types>, 'describe'>;
 
 /** The saved part of a conversation. */
 export interface SessionData<Types extends AgentTypes = WireTypes> {
@@ -51,7 +48,7 @@ export function sessionDataOf<Types extends AgentTypes>(
   return {
     ...place,
     ...joined(before, messages, from),
-    custom: jsonEqual(before.custom as Json, custom as Json) ? before.custom : custom,
+    custom: sameAs(before.custom, custom),
     artifacts: keepSame(before.artifacts, artifacts),
   };
 }
@@ -66,7 +63,7 @@ export function sessionDataOfSession<Types extends AgentTypes>(
 
 /** The saved part after a turn. Fetches only the difference if possible, because conversations can be long. */
 export async function addTurn<Types extends AgentTypes>(
-  agent: StoreAgent<Types>,
+  agent: AgentApi<Types>,
   before: SessionData<Types>,
   output: OutputOf<Types>,
   page: MessageOptions,
@@ -84,7 +81,7 @@ export async function addTurn<Types extends AgentTypes>(
 }
 
 async function settleDifference<Types extends AgentTypes>(
-  agent: StoreAgent<Types>,
+  agent: AgentApi<Types>,
   before: SessionData<Types>,
   { sessionId, snapshotId, artifacts = [] }: OutputOf<Types>,
 ): Promise<SessionData<Types> | undefined> {
@@ -139,12 +136,14 @@ function joined(
   return { messages: keepSame(before.messages, all), from: before.from };
 }
 
+/** The old value where the new one says the same. */
+export function sameAs<T>(before: T | undefined, now: T): T {
+  return before !== undefined && jsonEqual(before as Json, now as Json) ? before : now;
+}
+
 /** The new list with the old objects wherever they say the same, so that what shows them need not be drawn again. */
 function keepSame<T>(before: readonly T[], now: readonly T[]): readonly T[] {
-  const kept = now.map((item, at) => {
-    const old = before[at];
-    return old !== undefined && jsonEqual(old as Json, item as Json) ? old : item;
-  });
+  const kept = now.map((item, at) => sameAs(before[at], item));
   return kept.length === before.length && kept.every((item, at) => item === before[at])
     ? before
     : kept;
@@ -166,7 +165,7 @@ export type ReadSession<Types extends AgentTypes> = Pick<
 
 /** A session with its latest state; from its head snapshot where the agent's store keeps no sessions. */
 export async function readSession<Types extends AgentTypes>(
-  agent: StoreAgent<Types>,
+  agent: AgentApi<Types>,
   sessionId: string,
   options: MessageOptions & { readonly signal: AbortSignal },
 ): Promise<ReadSession<Types> | undefined> {
@@ -182,7 +181,7 @@ export async function readSession<Types extends AgentTypes>(
 
 /** The messages that were sent to an open run, as far as they can be read: the first ones that it has added. */
 export async function readSent<Types extends AgentTypes>(
-  agent: StoreAgent<Types>,
+  agent: AgentApi<Types>,
   runId: string,
   { from, messages }: SessionData<Types>,
   options: MessageOptions & { readonly signal: AbortSignal },

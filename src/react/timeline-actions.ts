@@ -1,10 +1,11 @@
+import type { AgentApi } from '../api/agent-api.ts';
 import { snapshotIdOf } from '../api/turn-values.ts';
 import type { AgentTypes, SnapshotOf } from '../api/types.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { MessageOptions } from '../protocol/message-page.ts';
 import type { AgentActions } from './agent-store.ts';
 import { attempt, change, type FlowContext } from './flow-context.ts';
-import { type StoreAgent, sessionDataOf } from './session-data.ts';
+import { sessionDataOf } from './session-data.ts';
 
 export type TimelineActions<Types extends AgentTypes> = Pick<
   AgentActions<Types>,
@@ -64,7 +65,7 @@ export function createTimelineActions<Types extends AgentTypes>(
 }
 
 export async function readSnapshot<Types extends AgentTypes>(
-  agent: StoreAgent<Types>,
+  agent: AgentApi<Types>,
   snapshotId: string,
   page: MessageOptions,
 ): Promise<SnapshotOf<Types>> {

@@ -1,13 +1,9 @@
+import type { AgentApi } from '../api/agent-api.ts';
 import type { AgentTypes, SnapshotOf } from '../api/types.ts';
-import { type Json, jsonEqual } from '../core/json/json.ts';
-import type { StoreAgent } from './session-data.ts';
+import { sameAs } from './session-data.ts';
 
 /** How many snapshots are read with one request, at most. */
 const maxPageSize = 200;
-
-function sameAs<T>(before: T | undefined, now: T): T {
-  return before !== undefined && jsonEqual(before as Json, now as Json) ? before : now;
-}
 
 /** Which part of a timeline to read again: all of it, or the end, to which a turn adds. */
 type What = 'all' | 'end';
@@ -28,18 +24,14 @@ interface Kept<Types extends AgentTypes> {
 
 /** Keeps the timeline of the current session up to date once it has been requested. */
 export class TimelineSync<Types extends AgentTypes> {
-  readonly #agent: StoreAgent<Types>;
+  readonly #agent: AgentApi<Types>;
   readonly #show: (kept: Kept<Types>) => void;
   /** How many are read at first, and each time when earlier ones are read. */
   readonly #portion: number;
   #wanted: boolean;
   #kept: Kept<Types> | undefined;
 
-  constructor(
-    agent: StoreAgent<Types>,
-    wanted: boolean | number,
-    show: (kept: Kept<Types>) => void,
-  ) {
+  constructor(agent: AgentApi<Types>, wanted: boolean | number, show: (kept: Kept<Types>) => void) {
     this.#agent = agent;
     this.#wanted = wanted !== false;
     this.#portion = typeof wanted === 'number' ? wanted : Number.POSITIVE_INFINITY;

@@ -1,16 +1,16 @@
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
+import type { AgentApi } from '../api/agent-api.ts';
 import type { AgentTypes } from '../api/types.ts';
 import { type ClientOptions, client, type Typed, type TypesOf } from '../client/index.ts';
 import type { AgentActions, AgentStore, AgentStoreOptions } from './agent-store.ts';
 import { createAgentStore } from './create-agent-store.ts';
-import type { StoreAgent } from './session-data.ts';
 import type { AgentView } from './view.ts';
 
 type StoreOptions<Types extends AgentTypes> = Omit<AgentStoreOptions<Types>, 'agent'>;
 
 /** An agent that is at hand; a new one makes a new conversation, so keep it outside of the component. */
 type UseAgentOptions<Types extends AgentTypes> = StoreOptions<Types> & {
-  readonly agent: StoreAgent<Types>;
+  readonly agent: AgentApi<Types>;
 };
 
 /** An agent by its server and name. */
@@ -133,7 +133,7 @@ function remote<Types extends AgentTypes>({
   messages: _messages,
   throttle: _throttle,
   ...options
-}: UseRemoteAgentOptions<Types>): StoreAgent<Types> {
+}: UseRemoteAgentOptions<Types>): AgentApi<Types> {
   // The types are those the caller named; a type parameter does not reduce here.
-  return client<Typed<Types>>(options) as StoreAgent<Types>;
+  return client<Typed<Types>>(options) as AgentApi<Types>;
 }

@@ -81,35 +81,3 @@ export interface AgentView<Types extends AgentTypes = WireTypes> {
   /** The older snapshot that is viewed, with its state. Viewing changes nothing. */
   readonly past: SnapshotOf<Types> | undefined;
 }
-
-export function emptyView<Types extends AgentTypes>(
-  change: Partial<AgentView<Types>> = {},
-): AgentView<Types> {
-  return {
-    phase: 'ready',
-    sessionId: undefined,
-    title: undefined,
-    snapshotId: undefined,
-    running: undefined,
-    messages: [],
-    transcript: [],
-    earlier: 0,
-    answer: undefined,
-    text: '',
-    custom: undefined,
-    artifacts: [],
-    subAgents: [],
-    status: undefined,
-    finishReason: undefined,
-    usage: undefined,
-    output: undefined,
-    error: undefined,
-    interrupts: [],
-    steering: [],
-    takeovers: 0,
-    timeline: [],
-    hasEarlierSnapshots: false,
-    past: undefined,
-    ...change,
-  };
-}

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { AgentApi } from '../../src/client/index.ts';
 import { client, type Message } from '../../src/client/index.ts';
-import { type AgentStore, createAgentStore, type StoreAgent } from '../../src/react/index.ts';
+import { type AgentStore, createAgentStore } from '../../src/react/index.ts';
 import { serveTestApp, type TestApp } from '../client/support/served.ts';
 
 type Types = NonNullable<TestApp['chat']['~types']>;
@@ -11,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => served[Symbol.asyncDispose]());
 
-const agents: Record<'in process' | 'over HTTP' | 'over WebSocket', () => StoreAgent<Types>> = {
+const agents: Record<'in process' | 'over HTTP' | 'over WebSocket', () => AgentApi<Types>> = {
   'in process': () => served.chat,
   'over HTTP': () => client<TestApp['chat']>({ url: served.url, agent: 'chat' }),
   'over WebSocket': () =>

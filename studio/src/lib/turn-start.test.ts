@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import type { WireTypes } from '../../../src/client/index.ts';
 import { createEmitter } from '../../../src/core/async/emitter.ts';
-import { type AgentView, emptyView } from '../../../src/react/view.ts';
+import { type AgentView, createAgentStore } from '../../../src/react/index.ts';
 import { watchTurnStart } from './turn-start.ts';
 
 test.each<[string, AgentView['phase'][], boolean]>([
@@ -11,11 +12,11 @@ test.each<[string, AgentView['phase'][], boolean]>([
   ['a running session that was opened meanwhile', ['sending', 'loading', 'running'], false],
   ['a later turn', ['sending', 'ready', 'sending', 'running'], false],
 ])('%s', (_, phases, expected) => {
-  let view: AgentView = emptyView();
+  let view = createAgentStore<WireTypes>({ agent: {} as never }).initialView;
   const changed = createEmitter();
   const turn = watchTurnStart({ getView: () => view, subscribe: changed.subscribe });
   for (const phase of phases) {
-    view = emptyView({ phase });
+    view = { ...view, phase };
     changed.emit();
   }
   expect(turn.hasStarted()).toBe(expected);
