@@ -44,14 +44,9 @@ export interface Unknown {
 export function compareTurns(
   recorded: TurnSide,
   replayed: TurnSide,
-  options: {
-    readonly unknown?: Unknown | undefined;
-    readonly tolerance?:
-      | { readonly tokens?: number; readonly cost?: number; readonly time?: number }
-      | undefined;
-  } = {},
+  unknown: Unknown | undefined,
+  tolerance: { readonly tokens?: number; readonly cost?: number; readonly time?: number } = {},
 ): Divergence[] {
-  const { unknown, tolerance = {} } = options;
   const { error, finishReason } = replayed;
   const ended = error === undefined ? finishReason : `${finishReason}: ${error.message}`;
   return [
@@ -61,8 +56,8 @@ export function compareTurns(
     ...(recorded.finishReason === finishReason
       ? []
       : [changed('finishReason', '/finishReason', recorded.finishReason, ended)]),
-    ...compareValue('text', spoken(recorded), spoken(replayed)),
-    ...compareValue('content', contentOf(recorded), contentOf(replayed)),
+    ...compareWhole('text', '/text', spoken(recorded), spoken(replayed)),
+    ...compareWhole('content', '/content', contentOf(recorded), contentOf(replayed)),
     ...exceeded('tokens', '/tokens', tolerance.tokens, tokensOf(recorded), tokensOf(replayed)),
     ...Object.entries(recorded.usage?.cost ?? {}).flatMap(([currency, spent]) => {
       const now = replayed.usage?.cost?.[currency] ?? 0;
@@ -103,10 +98,6 @@ function changed(
   replayed: Json | undefined,
 ): Divergence {
   return { kind, path, change: 'changed', ...defined({ recorded, replayed }) };
-}
-
-function compareValue(kind: 'text' | 'content', recorded: Json, replayed: Json): Divergence[] {
-  return jsonEqual(recorded, replayed) ? [] : [changed(kind, `/${kind}`, recorded, replayed)];
 }
 
 function compareArtifacts(

@@ -145,12 +145,9 @@ function readTurn(
   const turnsAfter = turnIndex - (base?.snapshot.turnIndex ?? -1);
   if (turnsAfter > 1)
     return `The snapshot has the result of ${turnsAfter} turns: the states between them were not stored.`;
-  const before = base === undefined ? [] : lastRound(base.state.history);
-  const added = addedBy(base?.state, state);
-  const read = inputOf(before, added, initial);
+  const { read, messages, toolCalls } = addedBy(base?.state, state, initial);
   if (typeof read === 'string') return read;
   const { error, usage } = snapshot;
-  const toolCalls = toolCallsOf(answeredBy(read.input, before), read.answer);
   return {
     sessionId: session.sessionId,
     agent: session.agent,
@@ -165,15 +162,10 @@ function readTurn(
         return base?.state.history.toArray() ?? [];
       },
     },
-    ...sideOf(read.answer, state),
+    ...sideOf(messages, state),
     toolCalls,
     ...timeOf(snapshot),
   };
-}
-
-/** The messages whose open requests an input answers. A plain message declines them before the turn: they are not calls of it. */
-export function answeredBy({ resume }: Input, before: readonly Message[]): readonly Message[] {
-  return resume === undefined ? [] : before;
 }
 
 /** Adds the tools that the caller brought and executed; only their names are stored. */
@@ -201,8 +193,23 @@ function sideOf(
   };
 }
 
+/** The input of a turn, or why there is none, and the messages and tool calls that came after it. */
+export function addedBy(
+  base: SessionState | undefined,
+  state: SessionState,
+  initial: readonly Message[],
+) {
+  const before = base === undefined ? [] : lastRound(base.history);
+  const added = newMessages(base, state);
+  const read = inputOf(before, added, initial);
+  const messages = typeof read === 'string' ? added : read.answer;
+  // A plain message declines open requests before the turn: they are not calls of it.
+  const isAnswer = typeof read !== 'string' && read.input.resume !== undefined;
+  return { read, messages, toolCalls: toolCallsOf(isAnswer ? before : [], messages) };
+}
+
 /** The messages that a turn added. A turn that rewrote its history added what follows its last user message. */
-export function addedBy(base: SessionState | undefined, state: SessionState): readonly Message[] {
+function newMessages(base: SessionState | undefined, state: SessionState): readonly Message[] {
   if (base === undefined) return state.history.toArray();
   const common = base.history.commonLength(state.history);
   if (common === base.history.length) return state.history.toArray(common);

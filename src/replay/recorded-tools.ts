@@ -25,17 +25,18 @@ export function recordedTools(turn: RecordedTurn, modes: ToolModes): RecordedToo
   const unused = [...turn.toolCalls];
   const missing: string[] = [];
   let round: { readonly call: ToolCall; readonly session: Session | undefined }[] = [];
-  const take = (request: ToolRequestPart): ToolCall | undefined => {
-    const { name, input = null } = request.toolRequest;
-    const at = unused.findIndex((call) => call.name === name && jsonEqual(call.input, input));
+  const takeFirst = (fits: (call: ToolCall) => boolean): ToolCall | undefined => {
+    const at = unused.findIndex(fits);
     return at < 0 ? undefined : unused.splice(at, 1)[0];
   };
+  const take = ({ toolRequest: { name, input = null } }: ToolRequestPart): ToolCall | undefined =>
+    takeFirst((call) => call.name === name && jsonEqual(call.input, input));
   const stub = async (
-    fn: (call: { name: string; input: ToolCall['input']; recorded?: ToolCall }) => unknown,
+    fn: (call: StubbedCall) => unknown,
     { request }: ReplayedCall,
   ): Promise<ToolOutcome> => {
     const { name, input = null } = request.toolRequest;
-    const recorded = take(request) ?? takeNamed(unused, name);
+    const recorded = take(request) ?? takeFirst((call) => call.name === name);
     const output = await fn({ name, input, ...defined({ recorded }) });
     return {
       response: respond(request.toolRequest, toJson(output ?? null, `The answer to "${name}"`)),
@@ -67,11 +68,6 @@ export function recordedTools(turn: RecordedTurn, modes: ToolModes): RecordedToo
       round = [];
     },
   };
-}
-
-function takeNamed(unused: ToolCall[], name: string): ToolCall | undefined {
-  const at = unused.findIndex((call) => call.name === name);
-  return at < 0 ? undefined : unused.splice(at, 1)[0];
 }
 
 function notRecorded(request: ToolRequestPart): ToolOutcome {

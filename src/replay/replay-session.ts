@@ -57,7 +57,9 @@ export async function* replaySession(
   }
   for (const skipped of session.skipped)
     if (!run.done.has(skipped.snapshotId ?? '')) yield { skipped };
-  const turns = chosenTurns(session, options);
+  // Without branches, those on the path to the head.
+  const turns =
+    options.branches === 'head' ? turnsUpTo(session, session.session.headId) : session.turns;
   if (turns.every(({ snapshotId }) => run.done.has(snapshotId))) return;
   const scratch = await createScratch(app, session, changes);
   const places = new Map<string, string | undefined>();
@@ -65,14 +67,11 @@ export async function* replaySession(
     if (options.mode !== 'conversation' && run.done.has(turn.snapshotId)) continue;
     if (!run.mayContinue()) return;
     const next = await nextTurn({ app, scratch, session, turn, changes, options, places });
+    const { snapshotId, turnIndex } = turn;
     yield typeof next === 'string'
-      ? { skipped: { ...placeOf(turn), reason: next } }
+      ? { skipped: { sessionId, snapshotId, turnIndex, reason: next } }
       : { turn: next };
   }
-}
-
-function placeOf({ sessionId, snapshotId, turnIndex }: RecordedTurn): Omit<SkippedTurn, 'reason'> {
-  return { sessionId, snapshotId, turnIndex };
 }
 
 function refusal(
@@ -90,14 +89,6 @@ function refusal(
   const unused = promptChanges.find((change) => changes[change] !== undefined);
   if (unused === undefined) return undefined;
   return `Agent "${name}" is a custom agent, which has no \`${unused}\` to change. Replay it with an app that has the changed code.`;
-}
-
-/** The turns to replay; without branches, those on the path to the head. */
-function chosenTurns(
-  session: RecordedSession,
-  { branches = 'all' }: ReplayOptions,
-): readonly RecordedTurn[] {
-  return branches === 'all' ? session.turns : turnsUpTo(session, session.session.headId);
 }
 
 interface NextTurn {
@@ -166,7 +157,7 @@ async function reportOf(
   const unknown = isPrompt ? unknownEffects(turn, spec.initialState) : undefined;
   const { tolerance, ignore = [], score = [] } = options;
   const divergences = [
-    ...compareTurns(turn, side, { unknown, tolerance }),
+    ...compareTurns(turn, side, unknown, tolerance),
     ...(ignoresModel ? [modelNotUsed] : []),
   ].filter((divergence) => !isIgnored(divergence, ignore));
   const scored = { input: turn.input, recorded: turn, replayed: side, divergences };

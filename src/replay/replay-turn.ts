@@ -1,7 +1,6 @@
 import { type AgentInternals, internalsOf, replicas } from '../agent/define/create-agent.ts';
 import { replicaHost, replicaOf } from '../agent/define/replica.ts';
 import type { PromptChanges } from '../agent/spec/spec.ts';
-import { lastRound } from '../agent/turn/turn-state.ts';
 import type { App } from '../app.ts';
 import { toErrorBody, toWaymarkError } from '../core/error.ts';
 import { defined, type JsonObject } from '../core/json/json.ts';
@@ -11,17 +10,14 @@ import type { Input, Output } from '../protocol/turn.ts';
 import { fromPlainState, type SessionState } from '../session/session-state.ts';
 import { memoryStore } from '../store/memory/memory-store.ts';
 import { tokensOf } from './compare.ts';
-import { inputOf } from './recorded-input.ts';
 import {
   addedBy,
-  answeredBy,
   type RecordedSession,
   type RecordedTurn,
   type TurnSide,
 } from './recorded-session.ts';
 import { type RecordedTools, recordedTools, type ToolModes } from './recorded-tools.ts';
 import { type ReplayedTurn, replayedTurn } from './scripted-model-from.ts';
-import { toolCallsOf } from './tool-calls.ts';
 
 export interface TurnRun {
   readonly input: Input;
@@ -96,18 +92,8 @@ function contentOf(
   const { custom, artifacts = [] } = state ?? base ?? {};
   const rest = { ...defined({ custom }), artifacts };
   if (state === undefined) return { messages: [], toolCalls: [], ...rest };
-  const before = base === undefined ? [] : lastRound(base.history);
-  const added = addedBy(base, state);
-  const read = inputOf(before, added, agent.spec.initialMessages ?? []);
-  const messages = typeof read === 'string' ? added : read.answer;
-  return {
-    messages,
-    toolCalls: toolCallsOf(
-      typeof read === 'string' ? [] : answeredBy(read.input, before),
-      messages,
-    ),
-    ...rest,
-  };
+  const { messages, toolCalls } = addedBy(base, state, agent.spec.initialMessages ?? []);
+  return { messages, toolCalls, ...rest };
 }
 
 export type Scratch = Awaited<ReturnType<typeof createScratch>>;

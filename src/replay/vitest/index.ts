@@ -1,15 +1,11 @@
 import { expect } from 'vitest';
-import type { ReplayReport, TurnReport } from '../report.ts';
 import { matchRecording } from './match-recording.ts';
 
 export { matchRecording } from './match-recording.ts';
 
-/** The actual value of `toMatchRecording`: a turn of a report, or a whole report. */
-type Replayed = TurnReport | ReplayReport;
-
 interface RecordingMatchers<Result> {
   /** No difference from the recording, apart from the kinds and paths that are ignored. */
-  toMatchRecording(options?: { readonly ignore?: readonly string[] }): Result;
+  toMatchRecording(options?: Parameters<typeof matchRecording>[1]): Result;
 }
 
 declare module 'vitest' {
@@ -18,8 +14,4 @@ declare module 'vitest' {
     extends RecordingMatchers<R> {}
 }
 
-expect.extend({
-  toMatchRecording(received: Replayed, options?: { readonly ignore?: readonly string[] }) {
-    return matchRecording(received, options);
-  },
-});
+expect.extend({ toMatchRecording: matchRecording });
