@@ -2,7 +2,7 @@ import type { JobInsert } from 'pg-boss';
 import * as v from 'valibot';
 import type { DispatchedRun } from '../../agent/spec/dispatcher.ts';
 import { defined } from '../../core/json/json.ts';
-import type { Scope, Transaction } from '../../store/contract/store.ts';
+import type { Transaction } from '../../store/contract/store.ts';
 import { type Queue, runQueue } from './queue.ts';
 
 /** The payload of a job: which run to execute. Only ids; everything else is in the store. */
@@ -13,10 +13,6 @@ export const runJob = v.object({
   version: v.optional(v.string()),
 });
 export type RunJob = v.InferOutput<typeof runJob>;
-
-export function scopeOfJob({ agent, owner }: Pick<RunJob, 'agent' | 'owner'>): Scope {
-  return defined({ agent, owner });
-}
 
 /** The job group of an agent version; a worker can ignore whole groups when it fetches jobs. */
 export function groupOf({ agent, version }: Pick<RunJob, 'agent' | 'version'>): string {

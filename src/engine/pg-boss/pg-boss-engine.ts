@@ -10,13 +10,12 @@ import {
   type EngineEnv,
   notAttached,
 } from '../engine.ts';
-import type { Recovery } from '../recovery.ts';
 import { createJobInsert } from './job.ts';
 import { checkEngineOptions, type PgBossEngineOptions } from './options.ts';
 import { createQueue } from './queue.ts';
-import { createQueueGauge, type QueueGauge } from './queue-depth.ts';
+import { createQueueGauge } from './queue-depth.ts';
 import { createSchedules, type RunSchedule } from './schedules.ts';
-import { createJobCompletion, type JobCompletion, queueWorker, workJob } from './work-job.ts';
+import { createJobCompletion, queueWorker } from './work-job.ts';
 import { Worker } from './worker.ts';
 
 /** An engine for any number of machines that share one Postgres. */
@@ -52,15 +51,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
   checkEngineOptions(options);
   const { slots = 10, heartbeat = 10_000, attempts } = options;
   const { maxWaiting = 10_000, versionGrace = 30_000 } = options;
-  let parts:
-    | {
-        readonly env: EngineEnv;
-        readonly worker: Worker;
-        readonly recovery: Recovery;
-        readonly gauge: QueueGauge;
-        readonly completion: JobCompletion;
-      }
-    | undefined;
+  let parts: ReturnType<typeof connect> | undefined;
   let stops: (() => void)[] = [];
   let stopObserving: (() => void) | undefined;
   let beginning: Promise<void> | undefined;
@@ -71,9 +62,21 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     if (parts === undefined) throw notAttached();
     return parts;
   };
-  // Also in processes that do not work: a queue grows most when there is no worker to report it.
+  // Reports to OpenTelemetry, also in processes that do not work: a queue grows most when there is no worker to report it.
   const observe = (): void => {
-    stopObserving ??= observeQueue(() => started().gauge.depth());
+    stopObserving ??= observeGauges(
+      {
+        'waymark.queue.waiting': { unit: '{run}', description: 'Runs that wait for a worker' },
+        'waymark.queue.oldest': {
+          unit: 'ms',
+          description: 'How long the oldest of them has waited',
+        },
+      },
+      async () => {
+        const { waiting, oldestMs } = await started().gauge.depth();
+        return { 'waymark.queue.waiting': waiting, 'waymark.queue.oldest': oldestMs };
+      },
+    );
   };
   const own = (): readonly EngineAgent[] => {
     const all = started().env.agents();
@@ -101,6 +104,18 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     within: (transaction) => insertJob(transaction, run),
   });
 
+  const connect = (env: EngineEnv) => {
+    const completion = createJobCompletion(queue, { clock: env.clock, onError });
+    const gauge = createQueueGauge(queue, env.clock, maxWaiting);
+    const work = { engine: env, queue, completion, agents: own, heartbeat, versionGrace, onError };
+    // Turns that a server accepted, and turns detached while they ran, have no job: recovery finds them in the store.
+    const recovery = env.recovery({
+      exceptWorker: queueWorker,
+      agents: () => own().map(({ agent }) => agent),
+    });
+    return { env, worker: new Worker(work), recovery, gauge, completion };
+  };
+
   return {
     name: 'pg-boss',
     ...defined({ attempts }),
@@ -108,26 +123,8 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
       admit: () => started().gauge.admit(),
       handOver,
     },
-    attach(to) {
-      const completion = createJobCompletion(queue, { clock: to.clock, onError });
-      const gauge = createQueueGauge(queue, to.clock, maxWaiting);
-      const work = { engine: to, completion };
-      const worker = new Worker({
-        engine: to,
-        queue,
-        completion,
-        agents: own,
-        heartbeat,
-        versionGrace,
-        workOn: (batch) => workJob(work, batch),
-        onError,
-      });
-      // Turns that a server accepted, and turns detached while they ran, have no job: recovery finds them in the store.
-      const recovery = to.recovery({
-        exceptWorker: queueWorker,
-        agents: () => own().map(({ agent }) => agent),
-      });
-      parts = { env: to, worker, recovery, gauge, completion };
+    attach(env) {
+      parts = connect(env);
     },
     async open() {
       await queue.open();
@@ -175,20 +172,4 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     schedules: schedules.list,
     runNow: schedules.runNow,
   };
-}
-
-/** Reports queue depth and age to OpenTelemetry, if a meter is set up. Returns a function that stops it. */
-function observeQueue(
-  depth: () => Promise<{ readonly waiting: number; readonly oldestMs: number }>,
-): () => void {
-  return observeGauges(
-    {
-      'waymark.queue.waiting': { unit: '{run}', description: 'Runs that wait for a worker' },
-      'waymark.queue.oldest': { unit: 'ms', description: 'How long the oldest of them has waited' },
-    },
-    async () => {
-      const { waiting, oldestMs } = await depth();
-      return { 'waymark.queue.waiting': waiting, 'waymark.queue.oldest': oldestMs };
-    },
-  );
 }

@@ -8,8 +8,6 @@ interface QueueDepth {
   readonly oldestMs: number;
 }
 
-export type QueueGauge = ReturnType<typeof createQueueGauge>;
-
 /** Milliseconds for which a count is cached. */
 const freshMs = 500;
 const retryAfterSeconds = 5;

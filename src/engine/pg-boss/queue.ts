@@ -11,21 +11,12 @@ export const scheduleQueue = 'scheduled-runs';
 /** The longest expiry that pg-boss allows: heartbeats decide when a job expires. */
 const longest = 24 * 60 * 60 - 1;
 
-/** The connection to pg-boss, opened on first use. */
-export interface Queue {
-  readonly schema: string;
-  /** Creates or migrates the tables and queues. With `supervise` this process also returns jobs of dead workers to the queue. */
-  open(options?: { readonly supervise: boolean }): Promise<PgBoss>;
-  query<Row>(text: string, values: readonly unknown[]): Promise<readonly Row[]>;
-  close(): Promise<void>;
-}
+export type Queue = ReturnType<typeof createQueue>;
 
 export type FetchedJob = JobWithMetadata<object>;
 
-export function createQueue(
-  options: PgBossEngineOptions,
-  onError: (error: unknown) => void,
-): Queue {
+/** The connection to pg-boss, opened on first use. */
+export function createQueue(options: PgBossEngineOptions, onError: (error: unknown) => void) {
   const { schema = 'waymark_queue' } = options;
   let pool: Promise<Pool> | undefined;
   /** By whether they supervise. */
@@ -46,7 +37,9 @@ export function createQueue(
     },
   };
   const start = async (supervise: boolean, retries = 3): Promise<PgBoss> => {
-    const { PgBoss: Boss } = await loadPgBoss();
+    const { PgBoss: Boss } = await import('pg-boss').catch((cause: unknown) => {
+      throw missing('pg-boss', cause);
+    });
     const boss = new Boss({
       db,
       schema,
@@ -71,7 +64,8 @@ export function createQueue(
 
   return {
     schema,
-    open({ supervise } = { supervise: false }) {
+    /** Creates or migrates the tables and queues. With `supervise` this process also returns jobs of dead workers to the queue. */
+    open({ supervise } = { supervise: false }): Promise<PgBoss> {
       const known = opened.get(true) ?? opened.get(supervise);
       if (known !== undefined) return known;
       const opening = start(supervise).catch((error: unknown) => {
@@ -81,12 +75,12 @@ export function createQueue(
       opened.set(supervise, opening);
       return opening;
     },
-    async query(text, values) {
+    // The caller's statement determines the type of its rows.
+    async query<Row>(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
       const { rows } = await (await openPool()).query(text, [...values]);
-      // The caller's statement determines the type of its rows.
-      return rows as never;
+      return rows;
     },
-    async close() {
+    async close(): Promise<void> {
       for (const each of opened.values()) {
         const boss = await each.catch(() => undefined);
         await boss?.stop({ graceful: false, close: false }).catch(() => {});
@@ -132,14 +126,6 @@ async function createPool({ pool, connectionString, max = 4 }: PgBossEngineOptio
   own.on('error', () => {});
   own.on('connect', (client) => client.on('error', () => {}));
   return own;
-}
-
-async function loadPgBoss(): Promise<typeof import('pg-boss')> {
-  try {
-    return await import('pg-boss');
-  } catch (cause) {
-    throw missing('pg-boss', cause);
-  }
 }
 
 function missing(name: string, cause: unknown): WaymarkError {

@@ -1,16 +1,17 @@
 import type { Agent } from '../../agent/spec/agent.ts';
+import { defined } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { ClaimedRun, EngineEnv } from '../engine.ts';
-import { runJob, scopeOfJob } from './job.ts';
+import { runJob } from './job.ts';
 import { type FetchedJob, type Queue, runQueue } from './queue.ts';
 
 /** Prefix of the worker names of queued runs. */
 export const queueWorker = 'queue/';
 
-interface WorkEnv {
+export interface WorkEnv {
   readonly engine: EngineEnv;
-  readonly completion: JobCompletion;
+  readonly completion: ReturnType<typeof createJobCompletion>;
 }
 
 /** Milliseconds before the queue offers a run again that another worker holds, or that waits for its turn as a suspect. */
@@ -57,8 +58,8 @@ async function execute(
   claimed: ClaimedRun | undefined,
 ): Promise<void> {
   if (claimed === undefined) {
-    const scope = scopeOfJob(parseShape(runJob, job.data, 'job'));
-    if (await engine.isOpen(scope, job.id)) {
+    const { agent, owner } = parseShape(runJob, job.data, 'job');
+    if (await engine.isOpen(defined({ agent, owner }), job.id)) {
       await completion.returnJob(job, 'held', heldMs);
     } else completion.done(job);
     return;
@@ -70,8 +71,6 @@ async function execute(
 
 /** Why a job returns to the queue; the next worker can read it. */
 type ReturnReason = 'handed-over' | 'not-mine' | 'held' | 'error';
-
-export type JobCompletion = ReturnType<typeof createJobCompletion>;
 
 /** Milliseconds for which completions are batched. */
 const gatherMs = 20;

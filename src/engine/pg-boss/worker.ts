@@ -1,18 +1,15 @@
 import { waitAtMost } from '../../core/time.ts';
-import type { EngineAgent, EngineEnv } from '../engine.ts';
+import type { EngineAgent } from '../engine.ts';
 import { groupOf, type RunJob } from './job.ts';
 import { type FetchedJob, type Queue, runQueue } from './queue.ts';
-import type { Assignment, JobCompletion } from './work-job.ts';
+import { type Assignment, type WorkEnv, workJob } from './work-job.ts';
 
-export interface WorkerEnv {
-  readonly engine: EngineEnv;
+interface WorkerEnv extends WorkEnv {
   readonly queue: Queue;
-  readonly completion: JobCompletion;
   /** The agents whose runs this process executes. */
   readonly agents: () => readonly EngineAgent[];
   readonly heartbeat: number;
   readonly versionGrace: number;
-  readonly workOn: (batch: readonly Assignment[]) => readonly Promise<void>[];
   readonly onError: (error: unknown) => void;
 }
 
@@ -100,16 +97,15 @@ export class Worker {
   }
 
   async #fetch(free: number): Promise<number> {
-    const { queue } = this.#env;
+    const { queue, engine } = this.#env;
     const boss = await queue.open({ supervise: true });
     const jobs = await boss.fetch<RunJob>(runQueue, {
       batchSize: free,
       includeMetadata: true,
       ignoreGroups: this.#ignored(),
     });
-    const { engine, workOn } = this.#env;
     const batch = jobs.flatMap((job) => this.#assign(job) ?? []);
-    workOn(batch).forEach((work, n) => {
+    workJob(this.#env, batch).forEach((work, n) => {
       const id = batch[n]?.job.id ?? '';
       engine.background(work.finally(() => this.#free(id)));
     });
