@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as net from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { type PostOptions, post } from './deliver.ts';
-import { addressKinds } from './destination.ts';
+import { post } from './deliver.ts';
+import { addressKinds, type RequestRules } from './destination.ts';
 
 const closing: (() => void)[] = [];
 afterEach(() => {
@@ -63,7 +63,7 @@ test.each(['127.0.0.1', '127.1.2.3', '::1', '0:0:0:0:0:0:0:1'])('%s is loopback'
 });
 
 const signal = new AbortController().signal;
-const send = (url: string, options: Partial<PostOptions> = {}): ReturnType<typeof post> =>
+const send = (url: string, options: Partial<RequestRules> = {}): ReturnType<typeof post> =>
   post(
     { url, headers: { 'x-test': '1' }, body: '{"ü":1}', signal },
     { timeout: 60_000, ...options },

@@ -4,12 +4,7 @@ import { isWaymarkError, messageOf, WaymarkError } from '../core/error.ts';
 import type { DatesAsText } from '../core/json/dates.ts';
 import { backoff, type Clock } from '../core/time.ts';
 import type { DeliverySlots } from './delivery-slots.ts';
-import {
-  type DestinationRules,
-  parseDestination,
-  type Resolve,
-  resolveDestination,
-} from './destination.ts';
+import { parseDestination, type RequestRules, resolveDestination } from './destination.ts';
 import { loadNetwork } from './network.ts';
 import type { Webhook, WebhookOptions } from './options.ts';
 import { receiverSecrets, signWebhook } from './sign.ts';
@@ -82,13 +77,6 @@ interface PostRequest {
   readonly signal: AbortSignal;
 }
 
-export interface PostOptions extends DestinationRules {
-  /** Milliseconds for the whole request. */
-  readonly timeout: number;
-  /** @default the resolver of the system */
-  readonly resolve?: Resolve;
-}
-
 /** The result of one attempt. With `isFinal` another one would end alike. */
 type PostResult =
   | { readonly status: number }
@@ -97,11 +85,11 @@ type PostResult =
 const maxResponseLength = 65_536;
 
 /** Posts a body to an address that the rules allow. Follows no redirect and never rejects. */
-export async function post(request: PostRequest, options: PostOptions): Promise<PostResult> {
+export async function post(request: PostRequest, options: RequestRules): Promise<PostResult> {
   try {
     const network = loadNetwork();
     const url = parseDestination(request.url, options);
-    const address = await resolveDestination(url, options, network, options.resolve);
+    const address = await resolveDestination(url, options, network);
     const { request: open } = url.protocol === 'https:' ? network.https : network.http;
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(options.timeout)]);
     const sent = open(url, {

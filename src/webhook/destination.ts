@@ -3,13 +3,17 @@ import { raceSignal } from '../core/async/signal.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import { loadNetwork, type Network } from './network.ts';
 
-export interface DestinationRules {
+interface DestinationRules {
   /** Also allows `http` and `https` to this machine, for development and tests. @default false */
   readonly allowLoopback?: boolean | undefined;
+  /** Resolves a name to all of its addresses. @default the resolver of the system */
+  readonly resolve?: (hostname: string) => Promise<readonly LookupAddress[]>;
 }
 
-/** Resolves a name to all of its addresses. */
-export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
+export interface RequestRules extends DestinationRules {
+  /** Milliseconds for the whole request, and for resolving the name of its destination. */
+  readonly timeout: number;
+}
 
 const maxUrlLength = 2_048;
 
@@ -35,9 +39,11 @@ export function parseDestination(
  */
 export async function resolveDestination(
   url: URL,
-  { allowLoopback = false }: DestinationRules,
+  {
+    allowLoopback = false,
+    resolve = (hostname) => network.dns.lookup(hostname, { all: true }),
+  }: DestinationRules,
   network: Network,
-  resolve: Resolve = (hostname) => network.dns.lookup(hostname, { all: true }),
 ): Promise<LookupAddress> {
   const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1');
   const literal = network.net.isIP(hostname);
@@ -68,22 +74,16 @@ export async function checkDestination(
   url: string,
   {
     mayBeUnknown = false,
-    timeout,
-    resolve,
     ...rules
-  }: DestinationRules & {
+  }: RequestRules & {
     /** Allows a name that cannot be resolved at the moment. @default false */
     readonly mayBeUnknown?: boolean;
-    /** Milliseconds for resolving the name. */
-    readonly timeout: number;
-    /** @default the resolver of the system */
-    readonly resolve?: Resolve;
   },
 ): Promise<void> {
   const parsed = parseDestination(url, rules);
   try {
-    const found = resolveDestination(parsed, rules, loadNetwork(), resolve);
-    await raceSignal(found, AbortSignal.timeout(timeout));
+    const found = resolveDestination(parsed, rules, loadNetwork());
+    await raceSignal(found, AbortSignal.timeout(rules.timeout));
   } catch (error) {
     // Without a network, another process delivers and checks.
     if (isWaymarkError(error) && error.status === 'UNIMPLEMENTED') return;
