@@ -93,6 +93,8 @@ export type Result = {
   readonly text?: string | undefined;
   /** Goes to the standard error. */
   readonly note?: string | undefined;
+  /** The exit code. @default 0 */
+  readonly code?: number;
 } & ({ readonly json: unknown } | { readonly receipt: unknown });
 
 /** The outcome of a command: what is printed, or an exit code. */
@@ -174,5 +176,5 @@ function present(outcome: Outcome, { options, terminal }: AnyCall): number | und
     if (text !== undefined) terminal.print(text);
     if (note !== undefined) terminal.note(note);
   }
-  return undefined;
+  return outcome.code;
 }

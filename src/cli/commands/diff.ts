@@ -6,7 +6,7 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import { findSnapshot } from '../source/find.ts';
 import { agentsCommand } from '../source/open-agents.ts';
 import type { Style } from '../terminal.ts';
-import { oneLine, safe, shortJson } from '../text/format.ts';
+import { oneLine, safe, sections, shortJson } from '../text/format.ts';
 import { artifactText, messageLines } from '../text/message-text.ts';
 
 export const diff = agentsCommand({
@@ -44,14 +44,15 @@ function diffText(changes: Diff, before: Snapshot, after: Snapshot, style: Style
     const title = `${signs[change]} ${oneLine(name)}`;
     return change === 'changed' ? [title, ...artifactLines(name, before, after, style)] : [title];
   });
-  const sections = [
-    ['Messages', messages],
-    ['Custom state', custom],
-    ['Artifacts', artifacts],
-  ] as const;
-  const shown = sections.filter(([, lines]) => lines.length > 0);
-  if (shown.length === 0) return 'No difference.';
-  return shown.map(([title, lines]) => [style.bold(title), ...lines].join('\n')).join('\n\n');
+  const shown = sections(
+    [
+      ['Messages', messages],
+      ['Custom state', custom],
+      ['Artifacts', artifacts],
+    ],
+    style,
+  );
+  return shown || 'No difference.';
 }
 
 const signs = { same: ' ', added: '+', removed: '-', changed: '~' } as const;

@@ -103,8 +103,7 @@ export const retry = agentsCommand({
       const started = await agent.retryRun(snapshot.snapshotId);
       return { receipt: started, text: `Started as run ${started.snapshotId}.` };
     }
-    const chosen = agents;
-    const pages = await Promise.all(chosen.map((agent) => agent.listDeadRuns()));
+    const pages = await Promise.all(agents.map((agent) => agent.listDeadRuns()));
     const items = pages.flatMap((page) => page.items);
     items.sort((a, b) => a.since.localeCompare(b.since));
     const json = { items };

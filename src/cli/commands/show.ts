@@ -5,7 +5,7 @@ import { option } from '../command.ts';
 import { findTurn } from '../source/find.ts';
 import { agentsCommand } from '../source/open-agents.ts';
 import type { Style } from '../terminal.ts';
-import { oneLine, safe, table, when } from '../text/format.ts';
+import { oneLine, safe, sections, table, when } from '../text/format.ts';
 import { artifactSummary, artifactText, messageLines, partText } from '../text/message-text.ts';
 
 export const show = agentsCommand({
@@ -61,25 +61,20 @@ function snapshotText(snapshot: Snapshot, style: Style): string {
   const waiting = pendingInterrupts(state?.messages ?? []).map(
     (part) => `  ${style.warn('?')} ${partText(part, style)}`,
   );
+  const custom = state?.custom === undefined ? [] : [safe(JSON.stringify(state.custom, null, 2))];
   const artifacts = (state?.artifacts ?? []).map((each) => `  ${artifactSummary(each)}`);
-  const sections = [
-    facts,
-    section('Messages', messages, style),
-    section('Waiting for an answer', waiting, style),
-    section(
-      'Custom state',
-      state?.custom === undefined ? [] : safe(JSON.stringify(state.custom, null, 2)).split('\n'),
-      style,
-    ),
-    section('Artifacts', artifacts, style),
-  ];
-  return sections.filter(Boolean).join('\n\n');
+  const content = sections(
+    [
+      ['Messages', messages],
+      ['Waiting for an answer', waiting],
+      ['Custom state', custom],
+      ['Artifacts', artifacts],
+    ],
+    style,
+  );
+  return [facts, content].filter(Boolean).join('\n\n');
 }
 
 // Its text may hold anything, so stores keep only what clients may see.
 const whereTheCauseIs =
   'The cause is not stored. The process that ran the turn has logged it, and passed it to `onError`.';
-
-function section(title: string, lines: readonly string[], style: Style): string {
-  return lines.length === 0 ? '' : [style.bold(title), ...lines].join('\n');
-}

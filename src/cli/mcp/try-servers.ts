@@ -5,7 +5,7 @@ import { messageOf, WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
 import type { Tool } from '../../generate/tool/tool.ts';
 import { type McpServer, mcp } from '../../mcp/index.ts';
-import { type CommandCall, jsonOption, option } from '../command.ts';
+import { type CommandCall, jsonOption, type Outcome, option } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { UsageError } from '../parse-arguments.ts';
 import { splitPair } from '../source/open-agents.ts';
@@ -33,7 +33,7 @@ type TryCall = CommandCall<typeof tryOptions>;
 const defaultFile = 'mcp.json';
 
 /** `waymark mcp add <name> <url>` and `waymark mcp add <name> -- <command> [args]`. */
-export async function addServer({ args, options, terminal }: TryCall): Promise<number> {
+export async function addServer({ args, options, terminal }: TryCall): Promise<Outcome> {
   const [name, first, ...rest] = args;
   if (name === undefined || first === undefined) {
     throw new UsageError('Give a name, and a URL or a command after "--".');
@@ -53,16 +53,15 @@ export async function addServer({ args, options, terminal }: TryCall): Promise<n
   const shown = JSON.stringify({ ...entry, env: undefined, headers: undefined });
   terminal.print(`Added ${name} with ${tools} tools to ${config}.`);
   terminal.print(`In your code: const ${name.replaceAll('-', '_')} = mcp('${name}', ${shown});`);
-  return exitCode.ok;
 }
 
 /** `waymark mcp list`: the servers of the file, with their tools. */
-export async function listServers({ options, terminal }: TryCall): Promise<number> {
-  const { config = defaultFile, json } = options;
-  const { print, note, style, cwd } = terminal;
+export async function listServers({ options, terminal }: TryCall): Promise<Outcome> {
+  const { config = defaultFile } = options;
+  const { style, cwd } = terminal;
   const servers = Object.entries(readFile(join(cwd, config)).mcpServers);
-  if (servers.length === 0 && !json) {
-    note('There are no MCP servers yet. Add one with "waymark mcp add".');
+  if (servers.length === 0) {
+    return { json: [], note: 'There are no MCP servers yet. Add one with "waymark mcp add".' };
   }
   const states = await Promise.all(
     servers.map(async ([name, entry]) => {
@@ -75,21 +74,19 @@ export async function listServers({ options, terminal }: TryCall): Promise<numbe
       }
     }),
   );
-  if (json) print(JSON.stringify(states, null, 2));
-  else {
-    for (const { name, tools = [], error } of states) {
-      const about = error === undefined ? safe(tools.join(', ')) : style.warn(oneLine(error, 500));
-      print(`${safe(name)}  ${about}`);
-    }
-  }
-  return states.some(({ error }) => error !== undefined) ? exitCode.unavailable : exitCode.ok;
+  const lines = states.map(({ name, tools = [], error }) => {
+    const about = error === undefined ? safe(tools.join(', ')) : style.warn(oneLine(error, 500));
+    return `${safe(name)}  ${about}`;
+  });
+  const code = states.some(({ error }) => error !== undefined) ? exitCode.unavailable : exitCode.ok;
+  return { json: states, text: lines.join('\n'), code };
 }
 
 /** `waymark mcp test <name | url> [tool] [input]`: prints the tools of a server, or calls one. */
-export async function testServer({ args, options, terminal }: TryCall): Promise<number> {
+export async function testServer({ args, options, terminal }: TryCall): Promise<Outcome> {
   const [given, wanted, input] = args;
-  const { config = defaultFile, json } = options;
-  const { print, style, cwd } = terminal;
+  const { config = defaultFile } = options;
+  const { style, cwd } = terminal;
   if (given === undefined) throw new UsageError('Give the name or the URL of a server.');
   const entry = isUrl(given)
     ? urlEntry(given, options)
@@ -102,11 +99,10 @@ export async function testServer({ args, options, terminal }: TryCall): Promise<
   }
   return withTools(isUrl(given) ? 'server' : given, entry, async (tools) => {
     if (wanted === undefined) {
-      if (json) print(JSON.stringify(tools.map(toJson), null, 2));
-      else
-        for (const tool of tools)
-          print(`${safe(nameOf(tool))}  ${style.dim(oneLine(tool.description, 100))}`);
-      return exitCode.ok;
+      const lines = tools.map(
+        (tool) => `${safe(nameOf(tool))}  ${style.dim(oneLine(tool.description, 100))}`,
+      );
+      return { json: tools.map(toJson), text: lines.length > 0 ? lines.join('\n') : undefined };
     }
     const tool = tools.find((each) => nameOf(each) === wanted);
     if (!tool) {
@@ -117,13 +113,12 @@ export async function testServer({ args, options, terminal }: TryCall): Promise<
       );
     }
     const { output, content } = await callOnce(tool, parseInput(input), terminal);
-    if (json) print(JSON.stringify({ output, content }, null, 2));
-    else {
-      const text = typeof output === 'string' ? output : JSON.stringify(output, null, 2);
-      if (output !== null) print(safe(text));
-      for (const part of content) print(oneLine(JSON.stringify(part), 200));
-    }
-    return exitCode.ok;
+    const text = typeof output === 'string' ? output : JSON.stringify(output, null, 2);
+    const lines = [
+      ...(output === null ? [] : [safe(text)]),
+      ...content.map((part) => oneLine(JSON.stringify(part), 200)),
+    ];
+    return { json: { output, content }, text: lines.length > 0 ? lines.join('\n') : undefined };
   });
 }
 

@@ -1,3 +1,5 @@
+import type { Style } from '../terminal.ts';
+
 /**
  * Makes text safe for a terminal. Text of models, tools and users can contain control sequences that move the cursor, change
  * the title or paste into the shell. Only newlines and tabs are kept.
@@ -40,6 +42,17 @@ export function table(rows: readonly (readonly string[])[]): string {
         .trimEnd(),
     )
     .join('\n');
+}
+
+/** Texts under their titles; those without lines are left out. */
+export function sections(
+  parts: readonly (readonly [title: string, lines: readonly string[]])[],
+  style: Style,
+): string {
+  return parts
+    .filter(([, lines]) => lines.length > 0)
+    .map(([title, lines]) => [style.bold(title), ...lines].join('\n'))
+    .join('\n\n');
 }
 
 /** A time in the local time zone, to the minute. */
