@@ -12,10 +12,7 @@ import {
 } from './json.ts';
 import { chunkedText, isLongText } from './text-chunks.ts';
 
-/** SHA-256 of a text's UTF-8 bytes, in lower-case hex. */
-export function sha256(text: string): string {
-  return sha256Hex(text);
-}
+export { sha256Hex as sha256 };
 
 // A container whose text is longer than this stands in its parent as its hash.
 const inlineLimit = 256;

@@ -1,3 +1,4 @@
+import { WaymarkError } from '../error.ts';
 import {
   canonicalText,
   getOwn,
@@ -13,41 +14,20 @@ export interface Place {
   readonly step?: string | number;
 }
 
-export interface Issue {
+interface Issue {
   readonly message: string;
   readonly at: Place;
 }
 
-/** The calls that a keyword can make while a value is evaluated. */
-export interface Evaluation {
-  /** Checks a value against a schema, and notes its issues. */
-  check(schema: Json, value: Json, at: Place): void;
-  /** The issues of a value; they do not count as issues of the whole. */
-  issuesOf(schema: Json, value: Json, at: Place): readonly Issue[];
-  /** An issue of a value, or none if it fits; `undefined` if that depends on a keyword that is not evaluated. */
-  decide(schema: Json, value: Json, at: Place): readonly Issue[] | undefined;
-  /** Leaves out a keyword. */
-  skip(): void;
-  fail(at: Place, message: string, inside?: readonly Issue[]): void;
-  /** Notes an issue if a count is not within its limits. */
-  compare(at: Place, count: number, limits: CountLimits, what: string): void;
-  /** The schema that a reference leads to. */
-  target(ref: Json): Json;
-  keysOf(object: JsonObject): readonly string[];
-  spend(steps: number): void;
-  /** Spends the steps for reading a whole value. */
-  spendFor(value: Json): void;
-}
-
 /** The least and the most of something; what is not a number does not count. */
-export interface CountLimits {
+interface CountLimits {
   readonly least?: Json;
   readonly most?: Json;
 }
 
 /** Checks one keyword. It spends steps for everything that takes more than a moment, before it does it. */
 type Keyword = (
-  run: Evaluation,
+  run: BoundedEvaluation,
   expected: Json,
   value: Json,
   at: Place,
@@ -58,7 +38,7 @@ type Keyword = (
 const notEvaluated: Keyword = (run) => run.skip();
 
 /** The keywords that are evaluated, or that change the outcome if they are not. All others are annotations. */
-export const untrustedKeywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>(
+const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>(
   Object.entries<Keyword>({
     $ref: (run, ref, value, at) => run.check(run.target(ref), value, at),
     $dynamicRef: notEvaluated,
@@ -216,7 +196,7 @@ export const untrustedKeywords: ReadonlyMap<string, Keyword> = new Map<string, K
   }),
 );
 
-function dependent(run: Evaluation, dependents: Json, value: Json, at: Place): void {
+function dependent(run: BoundedEvaluation, dependents: Json, value: Json, at: Place): void {
   if (!isJsonObject(value) || !isJsonObject(dependents)) return;
   for (const key of run.keysOf(dependents)) {
     if (!Object.hasOwn(value, key)) continue;
@@ -225,14 +205,20 @@ function dependent(run: Evaluation, dependents: Json, value: Json, at: Place): v
   }
 }
 
-function eachItem(run: Evaluation, schemas: Json, value: Json, at: Place): void {
+function eachItem(run: BoundedEvaluation, schemas: Json, value: Json, at: Place): void {
   if (!isJsonArray(value)) return;
   for (const [index, schema] of listOf(schemas).slice(0, value.length).entries()) {
     run.check(schema, value[index] as Json, inside(at, index));
   }
 }
 
-function restOfItems(run: Evaluation, schema: Json, value: Json, at: Place, from: number): void {
+function restOfItems(
+  run: BoundedEvaluation,
+  schema: Json,
+  value: Json,
+  at: Place,
+  from: number,
+): void {
   if (!isJsonArray(value)) return;
   for (let index = from; index < value.length; index++) {
     run.check(schema, value[index] as Json, inside(at, index));
@@ -247,12 +233,12 @@ function listOf(value: Json): readonly Json[] {
   return isJsonArray(value) ? value : [];
 }
 
-function isSame(run: Evaluation, expected: Json, value: Json): boolean {
+function isSame(run: BoundedEvaluation, expected: Json, value: Json): boolean {
   run.spendFor(expected);
   return jsonEqual(expected, value);
 }
 
-function lengthOf(run: Evaluation, text: string): number {
+function lengthOf(run: BoundedEvaluation, text: string): number {
   run.spendFor(text);
   let length = 0;
   for (const _ of text) length++;
@@ -270,4 +256,121 @@ function typeOf(value: Json): string {
 
 function shown(value: Json): string {
   return JSON.stringify(value).slice(0, 200);
+}
+
+/** How many schemas may be evaluated within each other, such as a `$ref` that leads to a `$ref`. */
+const maxNesting = 500;
+
+const maxIssues = 20;
+
+/** A keyword that is not evaluated would decide. */
+const undecided = Symbol('undecided');
+
+/** The evaluation of one value, in a limited number of steps. */
+export class BoundedEvaluation {
+  readonly #refs: ReadonlyMap<string, Json>;
+  #left: number;
+  #nesting = 0;
+  #issues: Issue[] = [];
+  /** Whether "not evaluated" must not count as "fits", as within `not`. */
+  #isExact = false;
+
+  constructor(refs: ReadonlyMap<string, Json>, steps: number) {
+    this.#refs = refs;
+    this.#left = steps;
+  }
+
+  /** Checks a value against a schema, and notes its issues. */
+  check(schema: Json, value: Json, at: Place): void {
+    this.spend(1);
+    if (schema === false) this.fail(at, 'Nothing is allowed here.');
+    if (!isJsonObject(schema)) return;
+    if (++this.#nesting > maxNesting) throw tooCostly();
+    for (const keyword of this.keysOf(schema)) {
+      if (this.#issues.length >= (this.#isExact ? 1 : maxIssues)) break;
+      keywords.get(keyword)?.(this, schema[keyword] as Json, value, at, schema);
+    }
+    this.#nesting--;
+  }
+
+  /** The issues of a value; they do not count as issues of the whole. */
+  issuesOf(schema: Json, value: Json, at: Place): readonly Issue[] {
+    const outer = this.#issues;
+    this.#issues = [];
+    try {
+      this.check(schema, value, at);
+      return this.#issues;
+    } finally {
+      this.#issues = outer;
+    }
+  }
+
+  /** An issue of a value, or none if it fits; `undefined` if that depends on a keyword that is not evaluated. */
+  decide(schema: Json, value: Json, at: Place): readonly Issue[] | undefined {
+    if (this.#isExact) return this.issuesOf(schema, value, at);
+    const nesting = this.#nesting;
+    this.#isExact = true;
+    try {
+      return this.issuesOf(schema, value, at);
+    } catch (error) {
+      if (error !== undecided) throw error;
+      this.#nesting = nesting;
+      return undefined;
+    } finally {
+      this.#isExact = false;
+    }
+  }
+
+  /** Leaves out a keyword. */
+  skip(): void {
+    // After an issue, the keyword cannot change the outcome.
+    if (this.#isExact && this.#issues.length === 0) throw undecided;
+  }
+
+  fail(at: Place, message: string, inside: readonly Issue[] = []): void {
+    this.#issues.push({ message, at }, ...inside.slice(0, maxIssues));
+  }
+
+  /** Notes an issue if a count is not within its limits. */
+  compare(at: Place, count: number, { least, most }: CountLimits, what: string): void {
+    if (typeof least === 'number' && count < least) {
+      this.fail(at, `Has ${count} ${what}, of at least ${least}.`);
+    }
+    if (typeof most === 'number' && count > most) {
+      this.fail(at, `Has ${count} ${what}, of at most ${most}.`);
+    }
+  }
+
+  /** The schema that a reference leads to. */
+  target(ref: Json): Json {
+    return this.#refs.get(String(ref)) ?? true;
+  }
+
+  keysOf(object: JsonObject): readonly string[] {
+    const keys = Object.keys(object);
+    this.spend(keys.length);
+    return keys;
+  }
+
+  spend(steps: number): void {
+    this.#left -= steps;
+    if (this.#left < 0) throw tooCostly();
+  }
+
+  /** Spends the steps for reading a whole value. */
+  spendFor(value: Json): void {
+    this.spend(typeof value === 'string' ? 1 + (value.length >> 6) : 1);
+    if (typeof value !== 'object' || value === null) return;
+    for (const key in value) {
+      this.spend(key.length >> 6);
+      this.spendFor((value as JsonObject)[key] as Json);
+    }
+  }
+}
+
+function tooCostly(): WaymarkError {
+  return new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    'Checking the value against its JSON Schema takes too many steps. Use a simpler schema, or fewer nested alternatives and references.',
+  );
 }

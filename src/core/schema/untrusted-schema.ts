@@ -1,5 +1,4 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
-import { WaymarkError } from '../error.ts';
 import {
   getOwn,
   isJsonArray,
@@ -10,24 +9,13 @@ import {
 } from '../json/json.ts';
 import { takeBreak } from '../platform.ts';
 import { checkKeywords, malformed } from './json-schema.ts';
-import {
-  type CountLimits,
-  type Evaluation,
-  type Issue,
-  type Place,
-  untrustedKeywords,
-} from './untrusted-keywords.ts';
+import { BoundedEvaluation, type Place } from './untrusted-keywords.ts';
 
 /** The longest schema as JSON, and how deep it may be nested. */
 const limits = { length: 262_144, depth: 128 } as const;
 
 /** The steps that an evaluation may take: some for the schema, more for a larger value, and an upper bound. */
 const budget = { least: 50_000, perValue: 10, most: 1_000_000 } as const;
-
-/** How many schemas may be evaluated within each other, such as a `$ref` that leads to a `$ref`. */
-const maxNesting = 500;
-
-const maxIssues = 20;
 
 /** A Standard Schema that is also a JSON Schema. */
 export interface UntrustedSchema {
@@ -131,115 +119,10 @@ function countOf(value: Json, most: number): number {
   return Math.min(count, most);
 }
 
-/** A keyword that is not evaluated would decide. */
-const undecided = Symbol('undecided');
-
-/** The evaluation of one value, in a limited number of steps. */
-class BoundedEvaluation implements Evaluation {
-  readonly #refs: ReadonlyMap<string, Json>;
-  #left: number;
-  #nesting = 0;
-  #issues: Issue[] = [];
-  /** Whether "not evaluated" must not count as "fits", as within `not`. */
-  #isExact = false;
-
-  constructor(refs: ReadonlyMap<string, Json>, steps: number) {
-    this.#refs = refs;
-    this.#left = steps;
-  }
-
-  check(schema: Json, value: Json, at: Place): void {
-    this.spend(1);
-    if (schema === false) this.fail(at, 'Nothing is allowed here.');
-    if (!isJsonObject(schema)) return;
-    if (++this.#nesting > maxNesting) throw tooCostly();
-    for (const keyword of this.keysOf(schema)) {
-      if (this.#issues.length >= (this.#isExact ? 1 : maxIssues)) break;
-      untrustedKeywords.get(keyword)?.(this, schema[keyword] as Json, value, at, schema);
-    }
-    this.#nesting--;
-  }
-
-  issuesOf(schema: Json, value: Json, at: Place): readonly Issue[] {
-    const outer = this.#issues;
-    this.#issues = [];
-    try {
-      this.check(schema, value, at);
-      return this.#issues;
-    } finally {
-      this.#issues = outer;
-    }
-  }
-
-  decide(schema: Json, value: Json, at: Place): readonly Issue[] | undefined {
-    if (this.#isExact) return this.issuesOf(schema, value, at);
-    const nesting = this.#nesting;
-    this.#isExact = true;
-    try {
-      return this.issuesOf(schema, value, at);
-    } catch (error) {
-      if (error !== undecided) throw error;
-      this.#nesting = nesting;
-      return undefined;
-    } finally {
-      this.#isExact = false;
-    }
-  }
-
-  skip(): void {
-    // After an issue, the keyword cannot change the outcome.
-    if (this.#isExact && this.#issues.length === 0) throw undecided;
-  }
-
-  fail(at: Place, message: string, inside: readonly Issue[] = []): void {
-    this.#issues.push({ message, at }, ...inside.slice(0, maxIssues));
-  }
-
-  compare(at: Place, count: number, { least, most }: CountLimits, what: string): void {
-    if (typeof least === 'number' && count < least) {
-      this.fail(at, `Has ${count} ${what}, of at least ${least}.`);
-    }
-    if (typeof most === 'number' && count > most) {
-      this.fail(at, `Has ${count} ${what}, of at most ${most}.`);
-    }
-  }
-
-  target(ref: Json): Json {
-    return this.#refs.get(String(ref)) ?? true;
-  }
-
-  keysOf(object: JsonObject): readonly string[] {
-    const keys = Object.keys(object);
-    this.spend(keys.length);
-    return keys;
-  }
-
-  spend(steps: number): void {
-    this.#left -= steps;
-    if (this.#left < 0) throw tooCostly();
-  }
-
-  spendFor(value: Json): void {
-    this.spend(typeof value === 'string' ? 1 + (value.length >> 6) : 1);
-    if (typeof value !== 'object' || value === null) return;
-    for (const key in value) {
-      this.spend(key.length >> 6);
-      this.spendFor((value as JsonObject)[key] as Json);
-    }
-  }
-}
-
 function pathOf(at: Place): readonly (string | number)[] {
   const path: (string | number)[] = [];
   for (let place = at; place.step !== undefined && place.parent; place = place.parent) {
     path.unshift(place.step);
   }
   return path;
-}
-
-function tooCostly(): WaymarkError {
-  return new WaymarkError(
-    'RESOURCE_EXHAUSTED',
-    'Checking the value against its JSON Schema takes too many steps. Use a simpler schema, or fewer nested alternatives and references.',
-  );
 }
