@@ -1,10 +1,10 @@
 import { cpSync, existsSync } from 'node:fs';
-import { copyFile, cp, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { copyFile, cp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { WaymarkError } from '../../core/error.ts';
 import { type BackupReport, checkFree, notThere } from '../backup.ts';
 import type { Directory } from './directory.ts';
-import { attempt } from './disk.ts';
+import { attempt, Disk } from './disk.ts';
 import { openParts } from './file-store.ts';
 import {
   formatFile,
@@ -54,12 +54,10 @@ export async function backupFiles(directory: string, target: string): Promise<Ba
 export async function restoreFiles(source: string, directory: string): Promise<BackupReport> {
   if (!existsSync(join(source, formatFile))) throw notThere('backup of a file store', source);
   await checkFree(directory);
-  await mkdir(directory, { recursive: true });
+  const filter = (path: string): boolean =>
+    path !== join(source, formatFile) && !path.startsWith(join(source, lockFile));
   try {
-    for (const name of await readdir(source)) {
-      if (name === formatFile || name.startsWith(lockFile)) continue;
-      await cp(join(source, name), join(directory, name), { recursive: true });
-    }
+    await cp(source, directory, { recursive: true, filter });
     await complete(source, directory);
   } catch (error) {
     await rm(directory, { recursive: true, force: true });
@@ -90,21 +88,10 @@ function copyTree(directory: Directory, folder: string, copy: Copy): number {
 
 /** Completes a store: the format comes last, because until it is there, the directory is no store. */
 async function complete(source: string, target: string): Promise<void> {
-  const entries = await readdir(target, { recursive: true, withFileTypes: true }).catch(() => []);
-  const files = entries.filter((entry) => entry.isFile());
-  for (const { parentPath, name } of files) await sync(join(parentPath, name));
+  const disk = new Disk(target, { durable: true });
+  await disk.sync(new Set(await readdir(target, { recursive: true }).catch(() => [])));
   await copyFile(join(source, formatFile), join(target, formatFile));
-  await sync(join(target, formatFile));
-}
-
-/** Waits until a file is on the disk. */
-async function sync(path: string): Promise<void> {
-  const file = await open(path, 'r+');
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await disk.sync(new Set([formatFile, '.']));
 }
 
 async function countSessions(directory: string): Promise<number> {
