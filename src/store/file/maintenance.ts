@@ -5,8 +5,6 @@ import type {
   MaintenanceOptions,
   MaintenanceSupport,
   PruneReport,
-  RetentionPolicy,
-  Scope,
   VerifyOptions,
 } from '../contract/store.ts';
 import {
@@ -38,7 +36,7 @@ export function maintenanceSupport(
   const { tables } = directory;
   const memory = memoryMaintenance(tables);
   return {
-    prune: (policy, scope, options) => prune(directory, transaction, { policy, scope, options }),
+    prune: (...request) => prune(directory, transaction, ...request),
     eraseOwner: (owner, options) => eraseOwner(directory, transaction, owner, options),
     verify: (options) => verify(fresh(), transaction, options),
     exportSession: (scope, sessionId) =>
@@ -64,17 +62,11 @@ export function maintenanceSupport(
 /** Number of sessions that are deleted under one hold of the lock. */
 const batch = 64;
 
-interface PruneRequest {
-  readonly policy: RetentionPolicy;
-  readonly scope: Scope | undefined;
-  readonly options: MaintenanceOptions | undefined;
-}
-
 /** Removes what a policy does not keep, one tree at a time under the lock. */
 async function prune(
   directory: Directory,
   transaction: Transaction,
-  { policy, scope, options }: PruneRequest,
+  ...[policy, scope, options]: Parameters<MaintenanceSupport['prune']>
 ): Promise<PruneReport> {
   const step = createSteps(options);
   await transaction.open();
@@ -116,11 +108,12 @@ async function prune(
   return { snapshots, sessions };
 }
 
-/** Rewrites a tree that has garbage, or has lost snapshots or requests. */
+/** Rewrites a tree that is mostly garbage, has unused artifacts, or has lost snapshots or requests. Each rewrite waits for the disk. */
 function cleanTree(directory: Directory, tree: SessionTree): void {
   forgetOldRequests(directory.tables);
   try {
-    if (tree.garbage() > 0 || hasLost(directory.tables, tree)) rewriteTree(directory, tree);
+    const isUnclean = tree.unusedBytes() > 0 || tree.isMostlyGarbage();
+    if (isUnclean || hasLost(directory.tables, tree)) rewriteTree(directory, tree);
     else directory.files.sweep(tree);
   } catch (error) {
     // The tables have lost snapshots that the journal still has.
@@ -150,9 +143,9 @@ async function eraseOwner(
         // A damaged one is deleted as well.
         attempt(() => tree.journal.refresh());
         const sessions = new Set(tree.sessions.values());
-        for (const { scope, id } of sessions) directory.session(scope, id);
         dropSessionRows(tables, sessions);
-        if (sessions.size === 0) removeTree(directory, tree);
+        removeTree(directory, tree);
+        directory.forgetTree(tree);
         return sessions.size;
       });
       erased += count;
@@ -193,18 +186,17 @@ async function verify(
     last = folder;
     await step(snapshots, { cursor: folder });
   }
-  const pointersOf = (folders: readonly string[]) =>
-    folders.flatMap((each) => fresh.pointersIn(each));
-  const checks: readonly [Fault['kind'], readonly string[], Check][] = [
-    ['unreachable', pointersOf(fresh.scopeFolders()), pointerFaults],
-    ['run', pointersOf([runsFolder, requestsFolder]), pointerFaults],
-    ['hash', fresh.spend.names(), spendFaults],
-  ];
-  for (const [kind, names, check] of checks) {
-    for (const name of names) {
-      faults.add(await transaction.read(() => guarded(kind, () => check(fresh, name))));
-      await step(kind === 'hash' ? 1 : 0, last === undefined ? {} : { cursor: last });
+  const progress = last === undefined ? {} : { cursor: last };
+  for (const pointers of [...fresh.scopeFolders(), runsFolder, requestsFolder]) {
+    for (const name of fresh.pointersIn(pointers)) {
+      const kind = pointers.startsWith(sessionsFolder) ? 'unreachable' : 'run';
+      faults.add(await transaction.read(() => guarded(kind, () => pointerFaults(fresh, name))));
+      await step(0, progress);
     }
+  }
+  for (const name of fresh.spend.names()) {
+    faults.add(await transaction.read(() => guarded('hash', () => spendFaults(fresh, name))));
+    await step(1, progress);
   }
   return faults.found;
 }
@@ -218,8 +210,7 @@ function toCursor(cursor: string | undefined): string | undefined {
   );
 }
 
-/** The faults of a file. What cannot be read throws. */
-type Check = (fresh: Directory, name: string) => readonly Fault[];
+// The faults of a file. What cannot be read throws.
 
 function treeFaults(fresh: Directory, tree: SessionTree): readonly Fault[] {
   const { journal, folder } = tree;

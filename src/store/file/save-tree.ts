@@ -1,5 +1,4 @@
 import { fileHashesIn } from '../../protocol/artifacts.ts';
-import type { Artifact } from '../../protocol/state.ts';
 import { iso } from '../memory/reading.ts';
 import {
   inScope,
@@ -26,7 +25,7 @@ import {
 } from './rows.ts';
 import { toRunLine } from './run-lines.ts';
 import { homeOf, type SessionTree } from './session-tree.ts';
-import { artifactHash, toDelta, type WrittenState } from './state-delta.ts';
+import { toDelta, type WrittenState } from './state-delta.ts';
 
 /** Writes the changes that an operation made to the tables. */
 export function saveChanges(directory: Directory): void {
@@ -42,7 +41,7 @@ export function saveChanges(directory: Directory): void {
   for (const tree of rewritten) rewriteTree(directory, tree);
   const sessions = [...touched.sessions.keys()].flatMap((key) => tables.sessions.get(key) ?? []);
   const trees = new Set(sessions.map((session) => saveSession(directory, session)));
-  for (const tree of trees) if (tree.isMostlyGarbage()) rewriteTree(directory, tree);
+  for (const tree of trees) if (tree.isLargeGarbage()) rewriteTree(directory, tree);
 }
 
 /**
@@ -87,25 +86,18 @@ function writeLine(
     point(runFile(run.id), run.request.mode !== 'attached');
     for (const each of line.requests ?? []) if (each.runId === run.id) point(requestFile(each.key));
   }
-  const listed = changedArtifacts(tables, line);
+  // The artifacts of the snapshots that do not have those of their bases.
+  const listed = (line.snapshots ?? []).flatMap((each) =>
+    each.state?.artifacts === undefined
+      ? []
+      : (tables.snapshots.get(each.id)?.state.artifacts ?? []),
+  );
   files.adopt(tree, fileHashesIn(listed), scope);
   const hasReached = line.run?.checkpoint?.state?.artifacts !== undefined;
   const reached = hasReached ? (run?.checkpoint?.state.artifacts ?? []) : [];
-  const fresh = new Map<string, Artifact>();
-  for (const artifact of [...listed, ...reached]) {
-    const hash = artifactHash(artifact);
-    if (!tree.artifacts.has(hash)) fresh.set(hash, artifact);
-  }
   const replaced = line.snapshots?.some((each) => each.state && tree.rows.has(each.id)) ?? false;
-  tree.write(session, line, fresh);
+  tree.write(session, line, [...listed, ...reached]);
   if (replaced || line.dropped !== undefined) files.sweep(tree);
-}
-
-/** The artifacts of the snapshots that do not have those of their bases. */
-function changedArtifacts({ snapshots }: Tables, line: TreeLine): readonly Artifact[] {
-  return (line.snapshots ?? []).flatMap(({ id, state }) =>
-    state?.artifacts === undefined ? [] : (snapshots.get(id)?.state.artifacts ?? []),
-  );
 }
 
 /**

@@ -32,7 +32,13 @@ import {
   type TreeLine,
 } from './rows.ts';
 import { applyRun } from './run-lines.ts';
-import { artifactHashes, fromDelta, isArtifactHash, type StateDelta } from './state-delta.ts';
+import {
+  artifactHash,
+  artifactHashes,
+  fromDelta,
+  isArtifactHash,
+  type StateDelta,
+} from './state-delta.ts';
 
 /** An artifact in the journal, and the saved files that it names. */
 interface StoredArtifact extends Place {
@@ -123,14 +129,12 @@ export class SessionTree implements JournalReader, StateSource {
   }
 
   /** Writes artifacts and one change of a session. */
-  write(
-    session: SessionRow,
-    line: TreeLine,
-    artifacts: ReadonlyMap<string, Artifact> = new Map(),
-  ): void {
+  write(session: SessionRow, line: TreeLine, artifacts: readonly Artifact[]): void {
     if (this.#head === undefined) throw new Error('A tree begins with its head line.');
     if (!this.journal.exists) this.journal.append(toLine(this.#head));
-    for (const [hash, artifact] of artifacts) {
+    for (const artifact of artifacts) {
+      const hash = artifactHash(artifact);
+      if (this.artifacts.has(hash)) continue;
       const files = fileHashesIn([artifact]);
       this.artifacts.set(hash, { ...this.journal.append(toArtifactLine(hash, artifact)), files });
     }
@@ -176,22 +180,27 @@ export class SessionTree implements JournalReader, StateSource {
     return new Set(used.flatMap((hash) => this.artifacts.get(hash)?.files ?? []));
   }
 
-  /** Number of bytes of artifacts that no snapshot has, of events, and of what runs have left. */
-  garbage(): number {
+  /** Number of bytes of artifacts that no snapshot has. */
+  unusedBytes(): number {
     const used = new Set([...this.rows.values()].flatMap((row) => row.artifacts));
     for (const { run } of this.sessions.values()) {
       for (const hash of artifactHashes(run?.checkpoint?.state ?? emptyState)) used.add(hash);
     }
     const unused = [...this.artifacts].filter(([hash]) => !used.has(hash));
-    return unused.reduce((bytes, [, { length }]) => bytes + length, this.#passing);
+    return unused.reduce((bytes, [, { length }]) => bytes + length, 0);
   }
 
-  /** Whether more than half of a large journal is garbage. Asked again when the journal has doubled, so that not every turn counts. */
+  /** Whether more than half of the journal is unused artifacts, events, and what runs have left. */
   isMostlyGarbage(): boolean {
+    return this.#passing + this.unusedBytes() > this.journal.size / 2;
+  }
+
+  /** The same for a large journal. Asked again when the journal has doubled, so that not every turn counts. */
+  isLargeGarbage(): boolean {
     const { size } = this.journal;
     if (size < this.#checkedFrom) return false;
     this.#checkedFrom = 2 * size;
-    return this.garbage() > size / 2;
+    return this.isMostlyGarbage();
   }
 
   loadStates(): void {
