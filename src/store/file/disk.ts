@@ -222,7 +222,7 @@ export class Disk {
       await dataSync(fd);
     } catch (error) {
       // Deleted files need no sync.
-      if (!isMissing(error) && !isFolderOnWindows(error)) throw diskError(error, name);
+      if (codeOf(error) !== 'ENOENT' && !isFolderOnWindows(error)) throw diskError(error, name);
     } finally {
       if (fd !== undefined) closeSync(fd);
     }
@@ -275,7 +275,8 @@ function openUnderLock(path: string, name: string, flags: 'wx' | 'r+'): number {
   try {
     return openSync(path, flags);
   } catch (error) {
-    throw isThere(error) || isMissing(error) ? changedUnderLock(name) : error;
+    const isOther = ['EEXIST', 'ENOENT'].includes(codeOf(error) ?? '');
+    throw isOther ? changedUnderLock(name) : error;
   }
 }
 
@@ -298,19 +299,14 @@ function ifThere<Result>(action: () => Result): Result | undefined {
   try {
     return action();
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 }
 
 /** Windows has no way to sync a folder, and needs none. */
 function isFolderOnWindows(error: unknown): boolean {
-  return (
-    process.platform === 'win32' &&
-    error instanceof Error &&
-    'code' in error &&
-    (error.code === 'EPERM' || error.code === 'EISDIR')
-  );
+  return process.platform === 'win32' && ['EPERM', 'EISDIR'].includes(codeOf(error) ?? '');
 }
 
 const meanings: Readonly<Record<string, readonly [Status, string]>> = {
@@ -358,16 +354,6 @@ export function attempt(action: () => void): void {
   } catch (error) {
     if (!isWaymarkError(error)) throw error;
   }
-}
-
-/** Whether a file or folder does not exist. */
-function isMissing(error: unknown): boolean {
-  return codeOf(error) === 'ENOENT';
-}
-
-/** Whether a new file cannot be created because its name is taken. */
-function isThere(error: unknown): boolean {
-  return codeOf(error) === 'EEXIST';
 }
 
 function codeOf(error: unknown): string | undefined {

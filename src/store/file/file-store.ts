@@ -1,11 +1,10 @@
 import { join, resolve } from 'node:path';
-import { createKeyedEmitter } from '../../core/async/emitter.ts';
 import { createIds } from '../../core/id.ts';
 import { checkChoice, checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time.ts';
 import type { Store } from '../contract/store.ts';
 import { spendSupport } from '../memory/spend.ts';
-import type { Tables } from '../memory/tables.ts';
+import { emptyTables, type Tables } from '../memory/tables.ts';
 import { checkedStore } from '../rules/checked-store.ts';
 import { Directory } from './directory.ts';
 import { Disk } from './disk.ts';
@@ -105,14 +104,7 @@ function createDirectory(
       return directory;
     },
     newRow: (row) => new FileRow(row),
-    emitter: createKeyedEmitter(),
-    sessions: new Map(),
-    snapshots: new Map(),
-    runs: new Map(),
-    events: new Map(),
-    endedAt: new Map(),
-    dead: new Map(),
-    requests: new Map(),
+    ...emptyTables(),
     spend,
     // Saving and maintenance take care of the files themselves.
     files: {

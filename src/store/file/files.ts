@@ -1,10 +1,9 @@
 import { createSha256 } from '../../core/platform.ts';
 import { systemClock } from '../../core/time.ts';
-import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { Scope } from '../contract/store.ts';
 import type { Tables } from '../memory/tables.ts';
-import { damagedFile, fileHoldMs, filePieceLength, missingFile } from '../rules/file-pieces.ts';
+import { checkFiles, damagedFile, fileHoldMs, filePieceLength } from '../rules/file-pieces.ts';
 import type { Disk } from './disk.ts';
 import { fileName, filesName, ownerFolder, uploadsFolder } from './layout.ts';
 import type { SessionTree } from './session-tree.ts';
@@ -32,11 +31,7 @@ export class SavedFiles {
   /** Refuses a state that names a file which the store does not have, unless the state before named it already. */
   check(scope: Scope, state: SessionState, before: () => SessionState): void {
     if (sameArtifacts(before(), state)) return;
-    const isMissing = (hash: string): boolean => this.#find(hash, scope) === undefined;
-    const missing = fileHashesIn(state.artifacts).filter(isMissing);
-    if (missing.length === 0) return;
-    const known = fileHashesIn(before().artifacts);
-    for (const hash of missing) if (!known.includes(hash)) throw missingFile(hash);
+    checkFiles(state, before, (hash) => this.#find(hash, scope) !== undefined);
   }
 
   /** Gives files a name in the folder of a tree. `verify` reports those that are lost; they do not stop the session. */

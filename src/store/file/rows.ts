@@ -130,17 +130,17 @@ export interface ArtifactLine {
   readonly content: Artifact;
 }
 
+/** Some fields of a row. */
+type Fields = Readonly<Record<string, unknown>>;
+
 /** The changes of a snapshot, or all of a new one. */
-export type SnapshotLine = Readonly<Record<string, unknown>> & {
-  readonly id: string;
-  readonly state?: StateDelta;
-};
+export type SnapshotLine = Fields & { readonly id: string; readonly state?: StateDelta };
 
 /** A request id of a run. */
-export type RequestLine = Readonly<Record<string, unknown>> & { readonly key: string };
+export type RequestLine = Fields & { readonly key: string };
 
 /** The changes of the open run of a session, or all of a new one. */
-export type RunLine = Readonly<Record<string, unknown>> & {
+export type RunLine = Fields & {
   readonly id: string;
   readonly checkpoint?: CheckpointLine;
   /** New durable steps, and new messages in the inbox. */
@@ -159,7 +159,7 @@ export interface TreeLine {
   /** Whether the line has what was left when the journal was rewritten. */
   readonly kept?: true;
   /** The changed fields. */
-  readonly session: Readonly<Record<string, unknown>> & { readonly id: string };
+  readonly session: Fields & { readonly id: string };
   readonly snapshots?: readonly SnapshotLine[];
   /** States that were saved without being listed, and have been replaced. */
   readonly dropped?: readonly string[];
@@ -172,7 +172,7 @@ export interface TreeLine {
   /** The runs that were claimed under request ids, and what they came to. */
   readonly requests?: readonly RequestLine[];
   /** Runs that enter the dead-letter queue, and that leave it. */
-  readonly dead?: readonly Readonly<Record<string, unknown>>[];
+  readonly dead?: readonly Fields[];
   readonly undead?: readonly string[];
 }
 

@@ -3,10 +3,10 @@ import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { FileHolder, FileSupport, OpenFile, Scope } from '../contract/store.ts';
 import {
+  checkFiles,
   damagedFile,
   fileHoldMs,
   inPieces,
-  missingFile,
   neededPieces,
 } from '../rules/file-pieces.ts';
 import { currentRun, type FileTable, type SnapshotRow, type Tables } from './tables.ts';
@@ -64,10 +64,7 @@ export class MemoryFiles implements FileTable {
   }
 
   check(_scope: Scope, state: SessionState, before: () => SessionState): void {
-    const missing = fileHashesIn(state.artifacts).filter((hash) => !this.#files.has(hash));
-    if (missing.length === 0) return;
-    const known = fileHashesIn(before().artifacts);
-    for (const hash of missing) if (!known.includes(hash)) throw missingFile(hash);
+    checkFiles(state, before, (hash) => this.#files.has(hash));
   }
 
   /** The fault of a file; `undefined`: none. */

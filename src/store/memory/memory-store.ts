@@ -1,4 +1,3 @@
-import { createKeyedEmitter } from '../../core/async/emitter.ts';
 import { createIds } from '../../core/id.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time.ts';
@@ -12,7 +11,7 @@ import { maintenanceSupport } from './maintenance.ts';
 import { readSnapshot } from './reading.ts';
 import { abortSupport, runSupport } from './runs.ts';
 import { SpendCounters, spendSupport } from './spend.ts';
-import type { Tables } from './tables.ts';
+import { emptyTables, type Tables } from './tables.ts';
 import { timelineSupport } from './timeline.ts';
 
 /** Options of `memoryStore`. */
@@ -44,14 +43,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     newId,
     newRow: (row) => new CompactRow(row),
     eventsTtl,
-    emitter: createKeyedEmitter(),
-    sessions: new Map(),
-    snapshots: new Map(),
-    runs: new Map(),
-    events: new Map(),
-    endedAt: new Map(),
-    dead: new Map(),
-    requests: new Map(),
+    ...emptyTables(),
     spend: new SpendCounters(),
     files,
   };

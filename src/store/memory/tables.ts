@@ -1,4 +1,4 @@
-import type { KeyedEmitter } from '../../core/async/emitter.ts';
+import { createKeyedEmitter, type KeyedEmitter } from '../../core/async/emitter.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
@@ -175,6 +175,20 @@ export interface Tables {
   readonly requests: Map<string, RequestRow>;
   readonly spend: SpendTable;
   readonly files: FileTable;
+}
+
+/** Tables without rows. */
+export function emptyTables() {
+  return {
+    emitter: createKeyedEmitter(),
+    sessions: new Map<string, SessionRow>(),
+    snapshots: new Map<string, SnapshotRow>(),
+    runs: new Map<string, RunRow>(),
+    events: new Map<string, StoredEvents>(),
+    endedAt: new Map<string, number>(),
+    dead: new Map<string, DeadRow>(),
+    requests: new Map<string, RequestRow>(),
+  } satisfies Partial<Tables>;
 }
 
 /** The state of a run that others can see: its last checkpoint, or the state it continues from. */

@@ -1,4 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
+import { fileHashesIn } from '../../protocol/artifacts.ts';
+import type { SessionState } from '../../session/session-state.ts';
 
 /** Bytes that a store keeps, reads and writes at a time. Part of the stored format. */
 export const filePieceLength: number = 256 * 1024;
@@ -46,6 +48,18 @@ export function* neededPieces(from: number, to: number): Generator<NeededPiece> 
     yield { number, from: at - start, to: end - start };
     at = end;
   }
+}
+
+/** Refuses a state that names a file which is not stored, unless the state before named it already. */
+export function checkFiles(
+  state: SessionState,
+  before: () => SessionState,
+  isStored: (hash: string) => boolean,
+): void {
+  const missing = fileHashesIn(state.artifacts).filter((hash) => !isStored(hash));
+  if (missing.length === 0) return;
+  const known = fileHashesIn(before().artifacts);
+  for (const hash of missing) if (!known.includes(hash)) throw missingFile(hash);
 }
 
 export function missingFile(hash: string): WaymarkError {
