@@ -22,7 +22,7 @@ const excepted = new Set([
   'agent/define/resume-run.d.ts#ResumeOptions',
   'core/registry.d.ts#Registry',
   'generate/answer/response.d.ts#OutputOf',
-  'generate/generator.d.ts#Generator',
+  'generate/generator.d.ts#Definer',
   'server/http/connection.d.ts#NodeBindings',
   'session/compact-history.d.ts#CompactMessage',
   'session/compact-history.d.ts#Link',

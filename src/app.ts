@@ -26,7 +26,7 @@ import { createEngineEnv } from './engine/engine-env.ts';
 import { checkAttempts, defaultAttempts } from './engine/given-up.ts';
 import { localEngine } from './engine/local-engine.ts';
 import { type WorkUntilIdleOptions, workUntilIdle } from './engine/work-until-idle.ts';
-import { createGenerator, type Generator } from './generate/generator.ts';
+import { createGenerator, type Definer } from './generate/generator.ts';
 import { type ToolContext, unrecorded } from './generate/tool/tool-context.ts';
 import type { Page } from './protocol/session.ts';
 import { type Session, sessionKey } from './session/session.ts';
@@ -34,20 +34,7 @@ import type { ListOptions, SnapshotStore, Store } from './store/contract/store.t
 import { createWebhooks, type Webhooks } from './webhook/webhooks.ts';
 
 /** An app: its own registry of models, tools, prompts and agents, over one store. */
-export interface App
-  extends Omit<
-    Generator,
-    | 'defineTool'
-    | 'prompt'
-    | 'inlinePrompt'
-    | 'resolveTool'
-    | 'resolveTools'
-    | 'closeSources'
-    | 'noteModels'
-    | 'loadModels'
-    | 'resolveModel'
-    | 'startGenerate'
-  > {
+export interface App extends Omit<Definer, 'defineTool'> {
   /** Declares a tool that agents can call. */
   readonly defineTool: DefineTool;
   /** Declares an agent that answers each turn by a model, with tools. */
@@ -141,7 +128,7 @@ export function waymark(options: AppOptions = {}): App {
   });
   const attempts = checkAttempts(engine.attempts ?? defaultAttempts);
   engine.attach(createEngineEnv(host, () => [...agents.list(), ...internal], attempts));
-  let loaded: Promise<void> | undefined;
+  let loaded: Promise<unknown> | undefined;
 
   const add = (agent: Agent): Agent => {
     agents.register(`/agent/${agent.name}`, agent);
@@ -165,19 +152,6 @@ export function waymark(options: AppOptions = {}): App {
   };
   const env = { host, store, generator };
   const webhooks = options.webhooks && createWebhooks(options.webhooks, env, addInternal);
-  const {
-    // For agents only.
-    prompt: _prompt,
-    inlinePrompt: _inlinePrompt,
-    resolveTool: _resolveTool,
-    resolveTools: _resolveTools,
-    closeSources: _closeSources,
-    noteModels: _noteModels,
-    loadModels: _loadModels,
-    resolveModel: _resolveModel,
-    startGenerate: _startGenerate,
-    ...defining
-  } = generator;
 
   let ended: Promise<void> | undefined;
   const end = async (): Promise<void> => {
@@ -186,9 +160,9 @@ export function waymark(options: AppOptions = {}): App {
     await store?.close?.();
   };
   return {
-    ...defining,
+    ...generator.definer,
     // The type of the session is read off the tool's options; inside, every state is JSON.
-    defineTool: defining.defineTool as DefineTool,
+    defineTool: generator.defineTool as DefineTool,
     // The types that these give are read off their options; inside, every agent is JSON.
     defineAgent: ((own: PromptAgentOptions) => {
       checkFree(own.name);
@@ -218,7 +192,7 @@ export function waymark(options: AppOptions = {}): App {
     async ready() {
       if (store !== undefined && 'open' in store) await store.open?.();
       await engine.open?.();
-      loaded ??= options.promptDir === undefined ? undefined : load(generator, options.promptDir);
+      if (options.promptDir !== undefined) loaded ??= generator.loadPrompts(options.promptDir);
       await loaded;
       await generator.loadModels();
       for (const check of checks) await check();
@@ -261,11 +235,4 @@ function durableCall(
         ? await session.toolStep(`${idempotencyKey} ${name}`, fn)
         : await unrecorded(name, fn),
   };
-}
-
-async function load(
-  generator: Generator<{ readonly session: Session }>,
-  directory: string,
-): Promise<void> {
-  await generator.loadPrompts(directory);
 }

@@ -69,8 +69,8 @@ export interface GeneratorOptions<Extras extends object = object> {
   readonly templateState?: (() => unknown) | undefined;
 }
 
-/** Defines models, tools and prompts, and generates with them. */
-export interface Generator<Extras extends object = object> {
+/** Defines models, tools and prompts, and generates with them: the part of a generator that an app offers. */
+export interface Definer<Extras extends object = object> {
   /** Defines a model by a function, or gives an AI SDK language model a name. */
   defineModel(options: ModelOptions, run: ModelRunner | LanguageModel): Model;
   /** Defines a tool. */
@@ -109,29 +109,10 @@ export interface Generator<Extras extends object = object> {
   >(
     options: PromptOptions<Input, Output, State>,
   ): Prompt<InferSchemaInput<Input, JsonObject | undefined>, Output, State>;
-  /** As `definePrompt`, for a prompt that is not registered. */
-  inlinePrompt(options: PromptOptions): Prompt;
   /** Defines the prompts in the `.prompt` files of a directory and its folders; those that begin with `_` are partials. */
   loadPrompts(directory: string): Promise<readonly Prompt[]>;
-  /** The prompt under a name; an unknown one is NOT_FOUND and says what exists. */
-  prompt(name: string): Prompt;
-  /** The tool that is meant; an unknown name is NOT_FOUND and says what exists. */
-  resolveTool: GenerateEnv['resolveTool'];
-  /** The tools that are meant, those of sources included; an unknown name is NOT_FOUND and says what exists. */
-  resolveTools(
-    refs: readonly ToolRef[] | undefined,
-    scope: Omit<ToolsScope, 'resolveTool' | 'addSource'>,
-  ): ResolvedTools | Promise<ResolvedTools>;
   /** The tool sources that were used, such as MCP servers. */
   toolSources(): readonly ToolSource[];
-  /** Takes note of the models that a definition names. Only those can be loaded from the packages of providers. */
-  noteModels(definition: Pick<GenerateOptions, 'model' | 'use'>): void;
-  /** Loads the packages of the provider models that definitions name, such as `openai/gpt-5`. */
-  loadModels(): Promise<void>;
-  /** Closes the tool sources that were used. */
-  closeSources(): Promise<void>;
-  /** The model that is meant, the default one if none is named; an unknown name is NOT_FOUND and says what exists. */
-  resolveModel: GenerateEnv['resolveModel'];
   /** Lets a model answer, with tools. */
   generate<Output extends Schema | undefined = undefined>(
     options: GenerateOptions<Output> | string,
@@ -140,6 +121,31 @@ export interface Generator<Extras extends object = object> {
   generateStream<Output extends Schema | undefined = undefined>(
     options: GenerateOptions<Output> | string,
   ): GenerateStream<OutputOf<Output>>;
+}
+
+/** A generator of an app, with what only agents use of it. */
+export interface Generator<Extras extends object = object> extends Definer<Extras> {
+  /** The part that an app offers. */
+  readonly definer: Definer<Extras>;
+  /** As `definePrompt`, for a prompt that is not registered. */
+  inlinePrompt(options: PromptOptions): Prompt;
+  /** The prompt under a name; an unknown one is NOT_FOUND and says what exists. */
+  prompt(name: string): Prompt;
+  /** The tool that is meant; an unknown name is NOT_FOUND and says what exists. */
+  resolveTool: GenerateEnv['resolveTool'];
+  /** The tools that are meant, those of sources included; an unknown name is NOT_FOUND and says what exists. */
+  resolveTools(
+    refs: readonly ToolRef[] | undefined,
+    scope?: Partial<Pick<ToolsScope, 'context' | 'report'>>,
+  ): ResolvedTools | Promise<ResolvedTools>;
+  /** Takes note of the models that a definition names. Only those can be loaded from the packages of providers. */
+  noteModels(definition: Pick<GenerateOptions, 'model' | 'use'>): void;
+  /** Loads the packages of the provider models that definitions name, such as `openai/gpt-5`. */
+  loadModels(): Promise<void>;
+  /** Closes the tool sources that were used. */
+  closeSources(): Promise<void>;
+  /** The model that is meant, the default one if none is named; an unknown name is NOT_FOUND and says what exists. */
+  resolveModel: GenerateEnv['resolveModel'];
   /** Like `generateStream`, for callers that use `onChunk`: no chunks are buffered. */
   startGenerate<Output extends Schema | undefined = undefined>(
     options: GenerateOptions<Output>,
@@ -199,19 +205,8 @@ export function createGenerator<Extras extends object = object>(
     return defined;
   };
 
-  return {
-    resolveTool: env.resolveTool,
-    resolveTools: (refs, scope) =>
-      resolveTools(refs, { ...scope, resolveTool: env.resolveTool, addSource: env.addSource }),
+  const definer: Definer<Extras> = {
     toolSources: () => [...sources],
-    closeSources: () => closeSources(sources),
-    resolveModel: env.resolveModel,
-    noteModels,
-    async loadModels() {
-      for (const [name, found] of named) {
-        if (definitions.models.find(`/model/${name}`) === undefined) await found.load();
-      }
-    },
     defineModel: (about, run) =>
       addModel(isLanguageModel(run) ? { ...fromLanguageModel(run), ...about } : model(about, run)),
     defineTool: (about, fn) =>
@@ -230,18 +225,40 @@ export function createGenerator<Extras extends object = object>(
     },
     definePartial: (name, source) => engine.definePartial(name, source),
     definePrompt: (about) => addPrompt(newPrompt(about, promptEnv)),
-    inlinePrompt: (about) => createPrompt(about, promptEnv) as Prompt,
     async loadPrompts(directory) {
       const files = await loadPromptFiles(directory, engine, findSchema);
       return files.map((file) => addPrompt(newPrompt(file, promptEnv)) as Prompt);
     },
-    prompt: (name) => definitions.prompts.lookup(`/prompt/${name}`),
     generate: <Output extends Schema | undefined>(call: GenerateOptions<Output> | string) =>
       // The output of the call is read by the schema that its type comes from.
       runGenerate(env, toOptions(call), new Progress()).catch(rethrow) as Promise<
         GenerateResponse<OutputOf<Output>>
       >,
     generateStream: (call) => streamGenerate(env, toOptions(call)),
+  };
+  return {
+    ...definer,
+    definer,
+    resolveTool: env.resolveTool,
+    // Never aborted: a source bounds its own waits.
+    resolveTools: (refs, { context = {}, report = () => {} } = {}) =>
+      resolveTools(refs, {
+        context,
+        report,
+        signal: new AbortController().signal,
+        resolveTool: env.resolveTool,
+        addSource: env.addSource,
+      }),
+    closeSources: () => closeSources(sources),
+    resolveModel: env.resolveModel,
+    noteModels,
+    async loadModels() {
+      for (const [name, found] of named) {
+        if (definitions.models.find(`/model/${name}`) === undefined) await found.load();
+      }
+    },
+    inlinePrompt: (about) => createPrompt(about, promptEnv) as Prompt,
+    prompt: (name) => definitions.prompts.lookup(`/prompt/${name}`),
     startGenerate: (call) => startGenerate(env, call),
   };
 }

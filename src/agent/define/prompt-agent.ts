@@ -91,12 +91,7 @@ export function createPromptAgent(
       const rendered = await render(scope).catch((cause: unknown) => {
         throw notRendered(options.name, cause);
       });
-      const { signal } = new AbortController();
-      const resolved = await generator.resolveTools(rendered.tools, {
-        context: {},
-        signal,
-        report,
-      });
+      const resolved = await generator.resolveTools(rendered.tools, { report });
       checkResolvedNames(rendered, resolved, { owner: `agent "${options.name}"` });
     },
   };
@@ -187,10 +182,7 @@ async function toolsOf(
   { input, ...scope }: Parameters<Render>[0] & { readonly input?: Input },
 ): Promise<ReadonlyMap<string, Tool>> {
   const { tools, toolChoice } = await render(scope);
-  const { context } = scope;
-  // Never aborted: a source bounds its own waits.
-  const { signal } = new AbortController();
-  const resolved = await generator.resolveTools(tools, { context, signal, report: () => {} });
+  const resolved = await generator.resolveTools(tools, { context: scope.context });
   const given = callerTools(input?.tools);
   checkCallerTools(given, resolved.tools, toolChoice);
   if (given.length === 0) return resolved.tools;
@@ -286,8 +278,7 @@ async function describe(
 ): Promise<Pick<AgentInfo, 'model' | 'tools' | 'outputSchema'>> {
   const { model, tools, output } = await render({ state, context: {} });
   const outputSchema = outputSchemaOf(output);
-  const scope = { context: {}, signal: new AbortController().signal, report: () => {} };
-  const resolved = await generator.resolveTools(tools, scope);
+  const resolved = await generator.resolveTools(tools);
   return defined({
     outputSchema,
     model: generator.resolveModel(model).name,
