@@ -232,9 +232,6 @@ interface FileOperations extends Pick<Agent, 'openFile'> {
   ): Promise<FileArtifact | undefined>;
 }
 
-// The messages are not needed.
-const lastMessageOnly = { messages: { last: 1 } };
-
 /** Implements {@link FileOperations}: a caller opens what it can read with `getSnapshot`, and nothing else. */
 function fileOperations(spec: AgentSpec, self: () => Agent): FileOperations {
   const placeOf = (
@@ -243,7 +240,8 @@ function fileOperations(spec: AgentSpec, self: () => Agent): FileOperations {
   ): FilePlace => ({ scope: scopeOf(spec, owner), sessionId, runId: snapshotId });
   return {
     async openFile(ref, name, { range, owner, ...options } = {}) {
-      const call = { ...options, ...(owner !== undefined && { owner }), ...lastMessageOnly };
+      // The messages are not needed.
+      const call = { ...options, ...(owner !== undefined && { owner }), messages: { last: 1 } };
       const snapshot = await self().getSnapshot(ref, call);
       if (snapshot === undefined) {
         throw new WaymarkError(

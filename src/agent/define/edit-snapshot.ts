@@ -8,7 +8,7 @@ import { type EditNote, editNote, type Snapshot } from '../../protocol/snapshot.
 import type { SessionState } from '../../session/session-state.ts';
 import { WorkingState } from '../../session/working-state.ts';
 import type { CommitWrite, ExpectHead, Scope } from '../../store/contract/store.ts';
-import { notFound } from '../../store/rules/errors.ts';
+import { invalid, notFound } from '../../store/rules/errors.ts';
 import { checkCustomSize, maxCustomLength } from '../../store/rules/size-limits.ts';
 import { highestTotals } from '../../store/rules/spend.ts';
 import type { AgentHost } from '../persistence/host.ts';
@@ -206,8 +206,4 @@ function notAborted(status: string): WaymarkError {
       ? 'The run has not ended yet. Abort it first.'
       : `\`partial\` is for aborted background runs, and this snapshot is ${status}.`;
   return new WaymarkError('FAILED_PRECONDITION', why);
-}
-
-function invalid(message: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', message);
 }

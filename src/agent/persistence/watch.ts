@@ -65,7 +65,12 @@ export async function waitForRun(watching: Watching): Promise<Snapshot> {
   for (;;) {
     const run = await runs?.getRun(scope, runId);
     if (run === undefined || isAbandoned(run)) break;
-    await changeOf(watching);
+    const changed = listen(watching);
+    try {
+      await changed.wait();
+    } finally {
+      changed.close();
+    }
   }
   const snapshot = await snapshotOf(watching);
   if (snapshot === undefined) throw await unknown(watching);
@@ -146,10 +151,12 @@ async function* storedEvents(
         cursor = event;
         yield event;
       }
-      if (batch === undefined || batch.ended) {
-        if (batch === undefined) await endOf(watching);
+      if (batch === undefined) {
+        // The events of a run in another process are not stored, but its end can still be waited for.
+        if ((await runs?.getRun(scope, runId)) !== undefined) await waitForRun(watching);
         return;
       }
+      if (batch.ended) return;
       if (batch.events.length === 0) {
         const run = await runs?.getRun(scope, runId);
         if (run !== undefined && isAbandoned(run)) return;
@@ -164,22 +171,6 @@ async function* storedEvents(
 /** An attached turn whose process died does not continue; any other run will be taken over. */
 export function isAbandoned({ mode, expired }: RunRecord): boolean {
   return mode === 'attached' && expired;
-}
-
-/** The events of a run in another process are not stored, but its end can still be waited for. */
-async function endOf(watching: Watching): Promise<void> {
-  const { spec, scope, runId } = watching;
-  const run = await spec.store?.runs?.getRun(scope, runId);
-  if (run !== undefined) await waitForRun(watching);
-}
-
-async function changeOf(watching: Watching): Promise<void> {
-  const changed = listen(watching);
-  try {
-    await changed.wait();
-  } finally {
-    changed.close();
-  }
 }
 
 function listen({ spec, host, runId, signal }: Watching): {
@@ -220,19 +211,13 @@ function unknown({ spec, scope, runId }: Watching): Promise<WaymarkError> {
   return unknownSnapshot(spec, scope, runId, otherwise);
 }
 
-interface EditedRun {
-  readonly spec: AgentSpec;
-  readonly scope: Scope;
-  readonly runId: string;
-}
-
 /** The artifacts of a run as its events change them. Stores keep an edit of a long artifact without the edited artifact. */
 class EditedArtifacts {
-  readonly #run: EditedRun;
+  readonly #run: Watching;
   /** Absent until the first edit: most runs have none. */
   #known: Map<string, Artifact> | undefined;
 
-  constructor(run: EditedRun) {
+  constructor(run: Watching) {
     this.#run = run;
   }
 

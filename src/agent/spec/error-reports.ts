@@ -148,11 +148,7 @@ export function markReported(error: object): void {
 
 /** Whether an error, or one of its causes, was reported. */
 export function isReported(error: unknown): boolean {
-  return causesOf(error).some(isMarked);
-}
-
-function isMarked(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && reportedOnce.has(error);
+  return causesOf(error).some((each) => each instanceof Object && reportedOnce.has(each));
 }
 
 export function causesOf(error: unknown): readonly unknown[] {

@@ -297,6 +297,9 @@ async function commitEnd(
       error,
     };
   });
+  // The state of an aborted run is in no conversation, so the next turn gets all its messages.
+  const left = status === 'aborted' ? {} : leavingInbox(invocation, run);
+  const inbox = end && isGood ? { steered: end.steered } : left;
   try {
     const { snapshot } = await commit(invocation, run, chunk, {
       snapshotId: run.runId,
@@ -308,7 +311,7 @@ async function commitEnd(
       ...(totals && { totals }),
       ...(deadLetter && { deadLetter }),
       end: true,
-      ...(end && isGood ? { steered: end.steered } : leftBy(invocation, run, status)),
+      ...inbox,
       ...requests,
     });
     return snapshot;
@@ -316,15 +319,6 @@ async function commitEnd(
     if (hasStatus(error, 'ABORTED')) return undefined;
     throw error;
   }
-}
-
-/** The state of an aborted run is in no conversation, so the next turn gets all its messages. */
-function leftBy(
-  invocation: InvocationState,
-  run: ActiveRun,
-  status: SnapshotStatus,
-): ReturnType<typeof leavingInbox> {
-  return status === 'aborted' ? {} : leavingInbox(invocation, run);
 }
 
 /** Attaches the partial state to the snapshot of an aborted run; `undefined` if the run was taken over instead. */

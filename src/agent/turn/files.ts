@@ -4,6 +4,7 @@ import { checkArtifactName, fileHashOf, filePart } from '../../protocol/artifact
 import type { Artifact } from '../../protocol/state.ts';
 import type { NewFile, OpenedFile, OpenFileOptions, SessionFiles } from '../../session/session.ts';
 import type { FileHolder, FilePlace, FileSupport, OpenFile } from '../../store/contract/store.ts';
+import { invalid } from '../../store/rules/errors.ts';
 import { damagedFile } from '../../store/rules/file-pieces.ts';
 import { maxFileSize } from '../../store/rules/size-limits.ts';
 import type { AgentSpec } from '../spec/spec.ts';
@@ -157,10 +158,6 @@ function tooLarge(name: string, maxSize: number): WaymarkError {
 
 function notBytes(name: string): WaymarkError {
   return invalid(`The data of the file "${name}" must come in pieces that are Uint8Arrays.`);
-}
-
-function invalid(message: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', message);
 }
 
 export interface FileArtifact extends OpenFile {

@@ -138,13 +138,6 @@ async function saveOutcome(
   }
 }
 
-interface SuccessOf {
-  readonly finishReason: FinishReason;
-  readonly output: Json | undefined;
-  /** It must not end before it has taken its inbox. */
-  readonly takesInbox: boolean;
-}
-
 interface SuccessWrite {
   readonly chunk: Chunk;
   /** Absent if there is nothing to save. */
@@ -158,7 +151,16 @@ function successWrite(
   invocation: InvocationState,
   run: ActiveRun,
   turn: Turn,
-  { finishReason, output, takesInbox: mustTake }: SuccessOf,
+  {
+    finishReason,
+    output,
+    takesInbox: mustTake,
+  }: {
+    readonly finishReason: FinishReason;
+    readonly output: Json | undefined;
+    /** It must not end before it has taken its inbox. */
+    readonly takesInbox: boolean;
+  },
 ): SuccessWrite {
   const { spec, position, progress, ending } = invocation;
   const { policyBase } = invocation.lineage;
@@ -279,7 +281,9 @@ export async function finishInvocation(
   } else if (run !== undefined) {
     // The run was taken over with no input left.
     await dropRun(invocation, run);
-  } else if (!ended && invocation.progress.turnsBegun > 0 && mayDiffer(invocation)) {
+  } else if (!ended && invocation.progress.turnsBegun > 0 && invocation.spec.store !== undefined) {
+    // There may be something to save, or a snapshot that the policy wants now.
+    if (!invocation.hasUnsaved() && isAtSnapshot(invocation)) return;
     await invocation.locked(() => saveInvocationEnd(invocation));
   }
 }
@@ -301,12 +305,6 @@ async function endSkippedTurn(
   if (outcome.kind === 'stopped') keepPartialAnswer(invocation);
   invocation.closeSession();
   await finishTurn(invocation, turn, outcome);
-}
-
-/** Whether there is something to save, or a snapshot that the policy may want now. */
-function mayDiffer(invocation: InvocationState): boolean {
-  if (invocation.spec.store === undefined) return false;
-  return invocation.hasUnsaved() || !isAtSnapshot(invocation);
 }
 
 async function saveInvocationEnd(invocation: InvocationState): Promise<void> {

@@ -8,6 +8,7 @@ import { withoutProviderMetadata } from '../../protocol/messages.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Input, Resume } from '../../protocol/turn.ts';
 import type { RequestMark, RequestRecord, Scope } from '../../store/contract/store.ts';
+import { invalid } from '../../store/rules/errors.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 
 const maxQueued = 1_000;
@@ -228,7 +229,7 @@ export function withoutProviderOptions(state: State): State {
  */
 export function checkPromptInput({ message, resume, detach }: Input): void {
   if (message !== undefined && resume?.restart !== undefined) {
-    throw refused(
+    throw invalid(
       'A message can follow answers of `resume.respond` only. Send it after the tools of `resume.restart` have run.',
     );
   }
@@ -236,26 +237,22 @@ export function checkPromptInput({ message, resume, detach }: Input): void {
   if (message === undefined) {
     // A bare detach sends nothing: it leaves what is queued to the background.
     if (detach === true) return;
-    throw refused('The input has neither `message` nor `resume`. Pass one of them.');
+    throw invalid('The input has neither `message` nor `resume`. Pass one of them.');
   }
   if (message.role !== 'user') {
-    throw refused(
+    throw invalid(
       `A message of role "${message.role}" cannot start a turn. Expected a user message.`,
     );
   }
-  if (message.content.length === 0) throw refused('The message is empty.');
+  if (message.content.length === 0) throw invalid('The message is empty.');
   if (message.content.some((part) => 'toolRequest' in part || 'toolResponse' in part)) {
-    throw refused('A message cannot carry tool parts. Answer an interrupt with `resume`.');
+    throw invalid('A message cannot carry tool parts. Answer an interrupt with `resume`.');
   }
 }
 
 /** A custom agent decides for itself, but takes no empty input. */
 export function checkCustomInput({ message, resume, detach }: Input): void {
   if (message === undefined && resume === undefined && detach !== true) {
-    throw refused('The input has neither `message` nor `resume`. Pass one of them.');
+    throw invalid('The input has neither `message` nor `resume`. Pass one of them.');
   }
-}
-
-function refused(message: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', message);
 }

@@ -3,7 +3,7 @@ import { defined } from '../../core/json/json.ts';
 import { count, hasMetrics, recordValue } from '../../core/metrics.ts';
 import { inSpan, type Span, type SpanAttributes } from '../../core/trace.ts';
 import { backend, genAi, attributes as names, operations } from '../../core/trace-names.ts';
-import { tracedModel } from '../../generate/answer/price.ts';
+import { tracedModel, tracedUsage } from '../../generate/answer/price.ts';
 import { pendingInterrupts } from '../../protocol/messages.ts';
 import type { RunMode } from '../../protocol/run.ts';
 import type { FinishReason, Input, Output, Usage } from '../../protocol/turn.ts';
@@ -55,17 +55,11 @@ export function inInvocationSpan(
 }
 
 function usedAttributes({ progress, lastModel, ending }: InvocationState): SpanAttributes {
-  const { usage } = progress;
   const model = lastModel && tracedModel(lastModel);
   return {
     [genAi.provider]: model?.provider,
     [genAi.requestModel]: model?.id,
-    [genAi.inputTokens]: usage.inputTokens,
-    [genAi.outputTokens]: usage.outputTokens,
-    [genAi.cacheReadTokens]: usage.cachedInputTokens,
-    [genAi.cacheWriteTokens]: usage.cacheWriteTokens,
-    [genAi.cacheCreationTokens]: usage.cacheWriteTokens,
-    [genAi.reasoningTokens]: usage.reasoningTokens,
+    ...tracedUsage(progress.usage),
     ...(ending.last && { [genAi.finishReasons]: [ending.last.finishReason] }),
   };
 }

@@ -1,4 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
+import type { SpanAttributes } from '../../core/trace.ts';
+import { genAi } from '../../core/trace-names.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Cost, Usage } from '../../protocol/turn.ts';
 import type { Model, ModelRequest } from '../model.ts';
@@ -31,6 +33,18 @@ export function tracedModel({ name, modelId: id = name, provider }: Model): {
   readonly provider: string | undefined;
 } {
   return { id, provider: provider === undefined ? undefined : providerName(provider) };
+}
+
+/** The usage of model calls, as traces have it. */
+export function tracedUsage(usage: Usage = {}): SpanAttributes {
+  return {
+    [genAi.inputTokens]: usage.inputTokens,
+    [genAi.outputTokens]: usage.outputTokens,
+    [genAi.cacheReadTokens]: usage.cachedInputTokens,
+    [genAi.cacheWriteTokens]: usage.cacheWriteTokens,
+    [genAi.cacheCreationTokens]: usage.cacheWriteTokens,
+    [genAi.reasoningTokens]: usage.reasoningTokens,
+  };
 }
 
 /** The usage of a call with its cost, if the model has a price. A price that is not an amount of money is an error. */

@@ -9,7 +9,7 @@ import { parseMessage } from '../../protocol/parse.ts';
 import { generateScope } from '../hooks.ts';
 import { fromProviderError } from '../language-model/errors.ts';
 import type { Model, ModelCall, ModelRequest, ModelResponse } from '../model.ts';
-import { pricedUsage, tracedModel } from './price.ts';
+import { pricedUsage, tracedModel, tracedUsage } from './price.ts';
 
 const refusals = new WeakSet<WaymarkError>();
 
@@ -150,12 +150,7 @@ class ModelWatch {
     const named = typeof responseModel === 'string' ? { [genAi.responseModel]: responseModel } : {};
     this.#span.setAttributes({
       [genAi.finishReasons]: [finishReason],
-      [genAi.inputTokens]: usage?.inputTokens,
-      [genAi.outputTokens]: usage?.outputTokens,
-      [genAi.cacheReadTokens]: usage?.cachedInputTokens,
-      [genAi.cacheWriteTokens]: usage?.cacheWriteTokens,
-      [genAi.cacheCreationTokens]: usage?.cacheWriteTokens,
-      [genAi.reasoningTokens]: usage?.reasoningTokens,
+      ...tracedUsage(usage),
       [genAi.timeToFirstChunk]: this.#firstChunk,
       ...(typeof responseId === 'string' && { [genAi.responseId]: responseId }),
       ...named,

@@ -1,7 +1,7 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { type DatesAsText, toJsonResult } from '../../core/json/dates.ts';
 import { defined, type Json, type JsonObject } from '../../core/json/json.ts';
-import { checkKinds, checkOptions, type OptionNames } from '../../core/options.ts';
+import { checkOptions, type OptionNames } from '../../core/options.ts';
 import {
   type InferSchema,
   type InferSchemaInput,
@@ -77,11 +77,9 @@ const optionNames: OptionNames<ToolOptions> = {
   input: true,
   output: true,
   state: true,
-  needsApproval: true,
-  metadata: true,
+  needsApproval: ['boolean', 'function'],
+  metadata: 'object',
 };
-
-const optionKinds = { needsApproval: ['boolean', 'function'], metadata: ['object'] } as const;
 
 const noInput = { type: 'object', properties: {}, additionalProperties: false };
 
@@ -122,7 +120,6 @@ export function tool<
   });
   checkName(name);
   if (typeof options.description !== 'string') throw noDescription(name);
-  checkKinds(options, optionKinds, `tool "${name}"`);
   checkFunction(name, fn);
   const parseOutput = async (value: unknown): Promise<Json> => {
     const what = `The output of tool "${name}"`;
