@@ -248,6 +248,7 @@ const parentsOfFolders = [
   'src/generate',
   'src/server',
   'src/store',
+  'src/store/sql',
   'src/replay',
   'src/testing',
 ];

@@ -7,8 +7,8 @@ import type {
   Scope,
 } from '../contract/store.ts';
 import { createSteps, type Step } from '../rules/maintenance-steps.ts';
+import { resealMeta } from './content/opened-driver.ts';
 import { rotateRows } from './content/rotate.ts';
-import { resealMeta } from './database/opened-driver.ts';
 import { eraseOwned, eraseSpent, type SpentSession } from './retention/erase.ts';
 import { countSessions, pagesOf, sessionsAfter } from './retention/pages.ts';
 import { pruneSessions } from './retention/prune.ts';

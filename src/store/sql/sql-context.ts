@@ -2,10 +2,10 @@ import type { Clock } from '../../core/time.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { QueueHandoff, RunRef, RunRequest } from '../contract/store.ts';
 import type { Cipher, Encryption } from './content/cipher.ts';
+import type { OpenedDriver } from './content/opened-driver.ts';
 import type { Driver } from './database/driver.ts';
-import type { OpenedDriver } from './database/opened-driver.ts';
-import type { StateContext } from './history/state-rows.ts';
 import type { GcScheduler } from './retention/gc-scheduler.ts';
+import type { RunContext } from './runs/known-runs.ts';
 
 /** Options of a store over a driver. */
 export interface SqlStoreOptions {
@@ -37,7 +37,7 @@ export interface SqlContext {
   readonly clock: Clock;
   readonly newId: () => string;
   readonly eventsTtl: number;
-  readonly state: StateContext;
+  readonly state: RunContext;
   readonly gcScheduler: GcScheduler;
   /** Runs of this process that have stored files: what their states do not name goes when they end. */
   readonly uploading: Set<string>;

@@ -17,9 +17,9 @@ import { checkedStore } from '../rules/checked-store.ts';
 import { damagedFile, inPieces, neededPieces } from '../rules/file-pieces.ts';
 import { createCipher } from './content/cipher.ts';
 import { type FileHead, pieceMark, readHead, readPiece } from './content/files.ts';
+import { openedDriver } from './content/opened-driver.ts';
 import { finishUpload, writePiece } from './content/uploads.ts';
 import type { Driver } from './database/driver.ts';
-import { openedDriver } from './database/opened-driver.ts';
 import type { StateContext } from './history/state-rows.ts';
 import { maintenanceSupport } from './maintenance-support.ts';
 import { eraseSession } from './retention/erase.ts';
@@ -27,13 +27,13 @@ import { GcScheduler } from './retention/gc-scheduler.ts';
 import { runSupport } from './run-support.ts';
 import { abortSnapshot } from './runs/abort.ts';
 import { type AppendedEvents, appendAll, appendHeld, readEvents } from './runs/events.ts';
-import { KnownRuns } from './runs/known-runs.ts';
+import { KnownRuns, type RunContext } from './runs/known-runs.ts';
+import { saveSnapshot } from './sessions/save-snapshot.ts';
 import { indexSome, searchesText } from './sessions/search.ts';
 import { getSession, listOwners, listSessions, updateSession } from './sessions/sessions.ts';
+import { fork, label, restore } from './sessions/timeline.ts';
 import { listSnapshots } from './snapshots/list-snapshots.ts';
 import { readSnapshot } from './snapshots/locate.ts';
-import { saveSnapshot } from './snapshots/save-snapshot.ts';
-import { fork, label, restore } from './snapshots/timeline.ts';
 import { spendSupport } from './spend.ts';
 import type { SendRun, SqlContext, SqlStoreOptions } from './sql-context.ts';
 import { hexOf } from './values/bytes.ts';
@@ -72,7 +72,7 @@ export function storeOver(options: SqlStoreOptions, sender?: Sender): SqlStore {
   const cipher = createCipher(encryption, driver.dialect.name === 'sqlite' ? 'binary' : 'text');
   const db = openedDriver(driver, cipher);
   const parts = { db, cipher, clock, newId, eventsTtl };
-  const state: StateContext = {
+  const state: RunContext = {
     get database() {
       return db.id;
     },

@@ -3,8 +3,8 @@ import type { Clock } from '../../core/time.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import { type Hint, hintKey } from '../sql/database/driver.ts';
 import { one, type Plan, statement } from '../sql/database/query.ts';
-import { journal } from '../sql/runs/journal.ts';
 import { uuidBytes } from '../sql/values/bytes.ts';
+import { journal } from '../sql/values/journal.ts';
 
 // SQLite cannot push to another process. Its counter of foreign commits costs a few microseconds to read, so looking often
 // is cheap, and an abort from another process waits no longer than this.

@@ -8,6 +8,11 @@ export function openJson(value: SqlValue, place: string, cipher: Cipher): unknow
   return parseStored(cipher.decrypt(value, place), () => place.split('\0', 1)[0] ?? '');
 }
 
+/** A value as it is stored in a column. */
+export function sealed(value: object | string | null, place: string, cipher: Cipher): SqlValue {
+  return value === null ? null : cipher.encrypt(JSON.stringify(value), place);
+}
+
 /** The value of JSON text that the store wrote. */
 export function parseStored(text: string, columnOf: () => string): unknown {
   try {

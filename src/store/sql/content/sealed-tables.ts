@@ -1,6 +1,6 @@
 import type { SqlValue } from '../database/query.ts';
-import { journal } from '../runs/journal.ts';
 import { hexOf } from '../values/bytes.ts';
+import { journal } from '../values/journal.ts';
 import {
   bytesPlace,
   documentPlace,

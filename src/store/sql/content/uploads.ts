@@ -3,12 +3,12 @@ import type { RunRef } from '../../contract/store.ts';
 import { notHeld } from '../../rules/errors.ts';
 import { fileHoldMs } from '../../rules/file-pieces.ts';
 import { all, first, one, type Plan, run, statement } from '../database/query.ts';
-import { trash, trashKind } from '../retention/gc-queue.ts';
 import { freeBytes, uuidBytes } from '../values/bytes.ts';
 import type { Cipher } from './cipher.ts';
 import { type FileHead, fileDigest, headText, pieceDigest } from './files.ts';
+import { trash, trashKind } from './gc-queue.ts';
 import { bytesPlace, documentPlace } from './places.ts';
-import { writeBlob } from './write-documents.ts';
+import { selectByHash, writeBlob } from './write-documents.ts';
 
 /*
  * A file that a run has stored is held until a list of artifacts names it: by a row in `blob_parts` whose list is the negative number of the run's
@@ -36,10 +36,6 @@ const insertHold = statement(
 const insertCandidate = statement(
   'upload_candidate',
   `INSERT INTO @trash(kind, row_id) VALUES(${trashKind.upload}, $1) ON CONFLICT DO NOTHING`,
-);
-const selectPieces = statement<{ row_id: number }>(
-  'upload_pieces',
-  (d) => `SELECT b.row_id FROM @blobs b WHERE b.hash ${d.bytes('$1')}`,
 );
 const insertParts = statement(
   'upload_parts',
@@ -111,7 +107,7 @@ export function* finishUpload(
   const body = cipher.encrypt(headText(head), documentPlace);
   const row = yield* writeBlob(fileDigest(hash, cipher), body);
   const names = [...new Set(head.pieces)];
-  const pieces = names.length === 0 ? [] : yield* all(selectPieces, JSON.stringify(names));
+  const pieces = names.length === 0 ? [] : yield* all(selectByHash, JSON.stringify(names));
   // A garbage collection has taken some, because the run had been dead for a while.
   if (pieces.length !== names.length) throw notHeld(ref?.runId ?? '', ref?.attempt ?? 0);
   yield* run(insertParts, JSON.stringify(pieces.map((piece) => piece.row_id)), row);

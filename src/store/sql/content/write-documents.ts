@@ -29,11 +29,12 @@ const insertPart = statement(
   'place_part',
   'INSERT INTO @blob_parts(part, list) VALUES($1, $2) ON CONFLICT DO NOTHING',
 );
-const selectRows = statement<{ row_id: number; hash: Uint8Array }>(
-  'place_files',
+/** The documents whose content addresses are in a JSON array. */
+export const selectByHash = statement<{ row_id: number; hash: Uint8Array }>(
+  'place_find',
   (d) => `SELECT b.row_id, b.hash FROM @blobs b WHERE b.hash ${d.bytes('$1')}`,
 );
-const shareBlobs = locking('place_share_blobs', (d) => d.shareBlobs);
+export const shareBlobs = locking('place_share_blobs', (d) => d.shareBlobs);
 
 /** The statements that write documents, other than files. */
 export const documentStatements = [insertPatch, insertBlob, insertBytes, insertPart, shareBlobs];
@@ -77,7 +78,7 @@ function* findFiles(
   if (files.size === 0) return;
   // So that none is removed before the list names it.
   yield* run(shareBlobs);
-  const rows = yield* all(selectRows, JSON.stringify([...files.keys()]));
+  const rows = yield* all(selectByHash, JSON.stringify([...files.keys()]));
   for (const { row_id: rowId, hash } of rows) parts.set(hexOf(hash), rowId);
   for (const [name, { hash, isNew }] of files) {
     // One that is lost is the business of `verify`, and must not hold up the session.

@@ -5,7 +5,6 @@ import { type DocumentWrite, writeDocument } from '../content/document.ts';
 import { type ManifestWrite, writeManifest } from '../content/manifest.ts';
 import { type Home, messagePlace } from '../content/places.ts';
 import type { SqlValue } from '../database/query.ts';
-import type { KnownRuns } from '../runs/known-runs.ts';
 import { type Location, locationOf } from './location.ts';
 import { type Rewrite, rewriteOf } from './segments.ts';
 
@@ -29,8 +28,6 @@ export interface StateContext {
   readonly cipher: Cipher;
   /** Under encryption: whose session the runs of this process work on, so that a step of theirs need not ask. */
   readonly homes: Map<string, Home>;
-  /** Facts about the runs that this process has claimed. */
-  readonly known: KnownRuns;
 }
 
 const noHome: Home = { owner: '', agent: '', sessionId: '' };

@@ -1,11 +1,11 @@
 import type { Scope } from '../../contract/store.ts';
+import { trash } from '../content/gc-queue.ts';
 import type { Hint } from '../database/driver.ts';
 import { all, first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { checkFree, type HolderRow, holderColumns, isHeld } from '../runs/open-run.ts';
 import { eraseSpend } from '../spend.ts';
 import { uuidText } from '../values/bytes.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
-import { trash } from './gc-queue.ts';
 
 export interface ErasedRow extends HolderRow {
   readonly row_id: number;

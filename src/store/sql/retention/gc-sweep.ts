@@ -1,17 +1,17 @@
 import type { Cipher } from '../content/cipher.ts';
+import { discardAll, type Pointers, trash, trashKind } from '../content/gc-queue.ts';
 import { partNamesIn } from '../content/manifest.ts';
 import { documentPlace } from '../content/places.ts';
 import { releaseUploads } from '../content/uploads.ts';
+import { selectByHash, shareBlobs } from '../content/write-documents.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { all, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { messageRowId } from '../history/segments.ts';
 import { keepCutOfFork } from './cuts.ts';
-import { discardAll, type Pointers, trash, trashKind } from './gc-queue.ts';
 import { gapsOf, type Reachability, reachabilityHeld } from './gc-reachability.ts';
 
 const collectAlone = statement('collect_alone', (d) => d.collectAlone);
 const ownBlobs = statement('collect_own', (d) => d.ownBlobs);
-const shareBlobs = statement('collect_share', (d) => d.shareBlobs);
 const selectTrash = statement<{ kind: number; row_id: number; size: number | null }>(
   'collect_next',
   (d) => `
@@ -231,29 +231,21 @@ const deleteBlobs = statement<{ row_id: number; prev: number | null; body: SqlVa
     AND NOT EXISTS (SELECT 1 FROM @blob_parts p WHERE p.part = b.row_id)
     RETURNING row_id, prev, body`,
 );
-const selectParts = statement<{ row_id: number }>(
-  'collect_parts',
-  (d) => `SELECT b.row_id FROM @blobs b WHERE b.hash ${d.bytes('$1')}`,
-);
 const deleteParts = statement(
   'collect_part_rows',
   (d) => `
     DELETE FROM @blob_parts WHERE part ${d.integers('$1')} AND +list ${d.integers('$2')}`,
 );
 
-// Documents that others name are removed by collections only, of which one works at a time.
-const selectHeld = statement<{ row_id: number }>(
-  'collect_held',
+// Whether the last snapshot that names them is just being removed is not known yet. Documents that others name are removed by collections
+// only, of which one works at a time.
+const selectUndecided = statement<{ row_id: number }>(
+  'collect_undecided',
   (d) => `
-    ${d.namedDocuments('$1')}
-    UNION SELECT b.row_id FROM @blobs b WHERE b.row_id ${d.integers('$1')}
-      AND EXISTS (SELECT 1 FROM @blobs y WHERE y.prev = b.row_id)
-    UNION SELECT b.row_id FROM @blobs b WHERE b.row_id ${d.integers('$1')}
-      AND EXISTS (SELECT 1 FROM @blob_parts p WHERE p.part = b.row_id)`,
-);
-const selectThere = statement<{ row_id: number }>(
-  'collect_there',
-  (d) => `SELECT b.row_id FROM @blobs b WHERE b.row_id ${d.integers('$1')}`,
+    SELECT b.row_id FROM @blobs b WHERE b.row_id ${d.integers('$1')}
+      AND NOT EXISTS (SELECT 1 FROM @blobs y WHERE y.prev = b.row_id)
+      AND NOT EXISTS (SELECT 1 FROM @blob_parts p WHERE p.part = b.row_id)
+    EXCEPT ${d.namedDocuments('$1')}`,
 );
 
 /**
@@ -268,7 +260,7 @@ function* collectBlobs(rows: readonly number[], cipher: Cipher): Plan<boolean> {
   const names = gone.flatMap(({ body }) =>
     partNamesIn(cipher.decrypt(body, documentPlace), cipher),
   );
-  const found = names.length === 0 ? [] : yield* all(selectParts, JSON.stringify(names));
+  const found = names.length === 0 ? [] : yield* all(selectByHash, JSON.stringify(names));
   const parts = found.map((part) => part.row_id);
   if (parts.length > 0) {
     const lists = gone.map((blob) => blob.row_id);
@@ -280,9 +272,9 @@ function* collectBlobs(rows: readonly number[], cipher: Cipher): Plan<boolean> {
 
 /** The documents that are gone, or held by something that stays. */
 function* judgedOf(rows: readonly number[], gone: ReadonlySet<number>): Plan<readonly number[]> {
-  const rest = JSON.stringify(rows.filter((row) => !gone.has(row)));
-  if (gone.size === rows.length) return rows;
-  const there = new Set((yield* all(selectThere, rest)).map((row) => row.row_id));
-  const held = new Set((yield* all(selectHeld, rest)).map((row) => row.row_id));
-  return rows.filter((row) => held.has(row) || !there.has(row));
+  const rest = rows.filter((row) => !gone.has(row));
+  if (rest.length === 0) return rows;
+  const undecided = yield* all(selectUndecided, JSON.stringify(rest));
+  const open = new Set(undecided.map((row) => row.row_id));
+  return rows.filter((row) => !open.has(row));
 }

@@ -1,6 +1,7 @@
 import { letOthersRun } from '../../../core/platform.ts';
 import type { RetentionPolicy } from '../../contract/store.ts';
 import { type RetainedSnapshot, selectVictims } from '../../rules/retention.ts';
+import { discardAll, type Pointers, pointerColumns } from '../content/gc-queue.ts';
 import type { Dialect } from '../database/dialect.ts';
 import type { Driver } from '../database/driver.ts';
 import { all, type Plan, readUnderLock, run, statement } from '../database/query.ts';
@@ -8,7 +9,6 @@ import { type HolderRow, holderColumns, isHeld } from '../runs/open-run.ts';
 import { code, fromEvent, fromFinish, fromStatus } from '../values/codes.ts';
 import { type CutRow, keepCutsOfSnapshots } from './cuts.ts';
 import type { SpentSession } from './erase.ts';
-import { discardAll, type Pointers, pointerColumns } from './gc-queue.ts';
 import { readInSteps, snapshotReads } from './pages.ts';
 
 /**

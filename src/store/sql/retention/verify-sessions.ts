@@ -4,12 +4,6 @@ import type { Cipher } from '../content/cipher.ts';
 import { checkFile } from '../content/files.ts';
 import { problemIn, problemOf } from '../content/open-json.ts';
 import { all, type Plan, statement } from '../database/query.ts';
-import {
-  joinBranch,
-  type PlacedRow,
-  placeColumns,
-  StateReader,
-} from '../history/session-states.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { runsOf, toRecord } from '../runs/run-record.ts';
 import {
@@ -18,6 +12,12 @@ import {
   sessionTables,
   toSessionInfo,
 } from '../sessions/session-row.ts';
+import {
+  joinBranch,
+  type PlacedRow,
+  placeColumns,
+  StateReader,
+} from '../snapshots/session-states.ts';
 import { type SnapshotRow, snapshotColumns, toSnapshot } from '../snapshots/snapshot-row.ts';
 import { uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';

@@ -2,12 +2,13 @@ import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { SnapshotStatus } from '../../../protocol/snapshot.ts';
 import type { Scope } from '../../contract/store.ts';
 import { decideAbort } from '../../rules/holder.ts';
+import { dropCheckpoint, type Pointers } from '../content/gc-queue.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { dropCheckpoint, type Pointers } from '../retention/gc-queue.ts';
 import { type SnapshotRow, statusOf } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { code, fromMode } from '../values/codes.ts';
+import { type EndingRun, endingColumns } from '../values/journal.ts';
 import { scopeKey } from '../values/scope.ts';
 import {
   endRun,
@@ -17,7 +18,6 @@ import {
   reachedTables,
   takenHash,
 } from './end-run.ts';
-import { type EndingRun, endingColumns } from './journal.ts';
 
 interface AbortRow extends EndingRun, ReachedRow {
   readonly now: number;

@@ -1,18 +1,18 @@
 import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { Checkpointed, PartialWrite, RunRef, RunSupport } from '../../contract/store.ts';
+import { dropCheckpoint, noteSnapshot } from '../content/gc-queue.ts';
 import { homeOf, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { locationAt } from '../history/location.ts';
 import { isStillThere, planState } from '../history/plan-state.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
-import { dropCheckpoint, noteSnapshot } from '../retention/gc-queue.ts';
 import { placeValues } from '../snapshots/snapshot-row.ts';
 import { addSpend } from '../spend.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { code, toRunUsage, toTotals, toUsage } from '../values/codes.ts';
+import { journal } from '../values/journal.ts';
 import { insertSnapshot, pointersOf, updateSnapshot } from './commit.ts';
 import { appendEvents } from './events.ts';
-import { journal } from './journal.ts';
 import { noCrashes, openRun } from './open-run.ts';
 
 export type CheckpointWrite = Parameters<RunSupport['checkpoint']>[1];

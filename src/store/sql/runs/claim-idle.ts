@@ -15,11 +15,11 @@ import {
   type SqlValue,
   type Statement,
 } from '../database/query.ts';
-import type { StateContext } from '../history/state-rows.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { code, toMode } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { describe, startedByValues, toRequest } from './claim.ts';
+import type { RunContext } from './known-runs.ts';
 import { claimKeys, expectUnused, keyStatements } from './requests.ts';
 import { type StartRow, startColumns, startFact, toStartFact } from './start-row.ts';
 
@@ -90,7 +90,7 @@ export async function claimIdle(
   db: Driver,
   scope: Scope,
   request: ClaimRequest,
-  context: StateContext,
+  context: RunContext,
 ): Promise<Claim | undefined> {
   const { from, expectHead, runId, sessionId, mode } = request;
   if (from === null || (from !== 'head' && !isSnapshotId(from.snapshotId))) return undefined;

@@ -26,7 +26,7 @@ import { scopeKey } from '../values/scope.ts';
 import { expireRun } from './end-run.ts';
 import { hasLeftInbox } from './inbox.ts';
 import { type HolderRow, holderColumns, holderFact } from './open-run.ts';
-import { addRequests, freeRequests, requestFacts } from './requests.ts';
+import { claimKeys, freeRequests, requestFacts } from './requests.ts';
 import { type StartRow, startColumns, startFact, totalsOfFailed } from './start-row.ts';
 
 const insertSession = insertion(
@@ -65,7 +65,7 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
   const { mode, worker, ttl } = request;
   const values = [id, row, toMode(mode), worker, sealed, decision.turnIndex, start, ttl];
   yield* run(insertRun, ...values);
-  yield* addRequests(id, row, requests);
+  yield* claimKeys(id, [...scopeKey(scope), sessionId], requests);
   const made = yield* describe(scope, request, decision);
   return { claim: made, decision, place: { session: row, branchEnd } };
 }

@@ -17,8 +17,8 @@ import {
 import type { Location } from '../history/location.ts';
 import { fromHex, uuidBytes, uuidText } from '../values/bytes.ts';
 import { fromStatus } from '../values/codes.ts';
+import { isEvent, isOfOpenRun, journal } from '../values/journal.ts';
 import { type LeftInbox, readRest } from './inbox.ts';
-import { isEvent, isOfOpenRun, journal } from './journal.ts';
 
 /** The run of a commit with its session, and the snapshots that the commit depends on. Ids are hexadecimal. */
 export interface CommitRow {

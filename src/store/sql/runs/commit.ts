@@ -3,7 +3,9 @@ import type { Snapshot } from '../../../protocol/snapshot.ts';
 import type { Committed, CommitWrite, RunRef } from '../../contract/store.ts';
 import { type CommitDecision, CommittedTurn, decideCommit } from '../../rules/decide-commit.ts';
 import { storeFault } from '../../rules/errors.ts';
-import { homeOf } from '../content/places.ts';
+import { dropCheckpoint, dropSnapshot, type Pointers } from '../content/gc-queue.ts';
+import { sealed } from '../content/open-json.ts';
+import { homeOf, sessionPlace } from '../content/places.ts';
 import type { Driver } from '../database/driver.ts';
 import {
   first,
@@ -18,8 +20,6 @@ import {
 import { locationAt } from '../history/location.ts';
 import { planState, type StatePosition, type StoredState } from '../history/plan-state.ts';
 import { type StateContext, type StateRows, stateRows } from '../history/state-rows.ts';
-import { dropCheckpoint, dropSnapshot, type Pointers } from '../retention/gc-queue.ts';
-import { nameUntitled, sealTitle } from '../sessions/session-row.ts';
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
 import { findByRowId, locationOfRow, metadataOf, stateOf } from '../snapshots/locate.ts';
 import { outcomeOf, placeValues, snapshotOf } from '../snapshots/snapshot-row.ts';
@@ -39,6 +39,7 @@ import { bury } from './dead-runs.ts';
 import { removeRun } from './end-run.ts';
 import { appendAfter } from './events.ts';
 import { writeRest } from './inbox.ts';
+import type { RunContext } from './known-runs.ts';
 import { noCrashes } from './open-run.ts';
 import { endRequests } from './requests.ts';
 
@@ -65,7 +66,7 @@ export const updateSnapshot = statement<SnapshotTimes>(
       length = $13, custom = $14, artifacts = $15, parent = $16
     WHERE row_id = $1 RETURNING created_at, updated_at`,
 );
-const updateSession = statement(
+export const updateSession = statement(
   'commit_session',
   (d) => `
     UPDATE @sessions SET head = $2, branch_end = $3, next_index = $4, updated_at = ${d.now} WHERE row_id = $1`,
@@ -74,6 +75,12 @@ const updateRun = statement(
   'commit_run',
   `UPDATE @runs SET base = $2, checkpoint = $2, inputs_done = $3, mid_turn = $4, ${noCrashes}
    WHERE session = $1`,
+);
+
+/** Gives a session a title unless it has one. */
+export const nameUntitled = statement(
+  'session_default_title',
+  'UPDATE @sessions SET title = $2 WHERE row_id = $1 AND title IS NULL',
 );
 
 /** The statements that only a commit has. */
@@ -101,7 +108,7 @@ export async function commit(
   db: Driver,
   ref: RunRef,
   write: CommitWrite,
-  context: StateContext,
+  context: RunContext,
 ): Promise<CommitResult> {
   // The hashes of content depend on a secret that the open store has.
   await db.open();
@@ -174,7 +181,8 @@ function* writeCommit(
   const branchEnd = decision.movesBranchEnd ? rowId : row.branch_end;
   yield* run(updateSession, session, head, branchEnd, decision.nextIndex);
   if (write.defaultTitle !== undefined) {
-    const title = sealTitle(write.defaultTitle, homeOf(row), context.cipher);
+    const place = sessionPlace('title', homeOf(row));
+    const title = sealed(write.defaultTitle, place, context.cipher);
     yield* run(nameUntitled, session, title);
   }
   yield* endRequests(held.id, write.requests, context.cipher);

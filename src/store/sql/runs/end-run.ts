@@ -1,13 +1,13 @@
 import type { Cipher } from '../content/cipher.ts';
+import { dropCheckpoint, type Pointers, pointerColumns } from '../content/gc-queue.ts';
 import { homeOf, snapshotPlace } from '../content/places.ts';
 import { first, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { dropCheckpoint, type Pointers, pointerColumns } from '../retention/gc-queue.ts';
 import { countIndex } from '../snapshots/active-path.ts';
 import { openHash } from '../snapshots/snapshot-row.ts';
 import { code } from '../values/codes.ts';
+import { type EndingRun, endingColumns, isOfOpenRun, journal } from '../values/journal.ts';
 import { type Held, leaveInbox } from './inbox.ts';
-import { type EndingRun, endingColumns, isOfOpenRun, journal } from './journal.ts';
 
 const deleteSteps = statement(
   'end_steps',

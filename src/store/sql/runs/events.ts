@@ -8,8 +8,8 @@ import { type Home, homeOf, journalPlace } from '../content/places.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { runHome, type StateContext } from '../history/state-rows.ts';
 import { uuidBytes } from '../values/bytes.ts';
+import { hasEvent, isEvent, type JournalKey, journal } from '../values/journal.ts';
 import { scopeKey } from '../values/scope.ts';
-import { hasEvent, isEvent, type JournalKey, journal } from './journal.ts';
 
 const insertEvents = statement(
   'events_append',

@@ -1,7 +1,7 @@
+import { dropStatements } from '../content/gc-queue.ts';
 import { documentStatements } from '../content/write-documents.ts';
 import type { Statement } from '../database/query.ts';
 import { stateStatements } from '../history/plan-state.ts';
-import { dropStatements } from '../retention/gc-queue.ts';
 import { listHeadStatement } from '../snapshots/active-path.ts';
 import { spendStatements } from '../spend.ts';
 import { claimStatements } from './claim-idle.ts';

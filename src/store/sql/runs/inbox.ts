@@ -16,8 +16,8 @@ import {
   statement,
 } from '../database/query.ts';
 import { fromHex, uuidBytes, uuidText } from '../values/bytes.ts';
+import { type JournalKey, journal } from '../values/journal.ts';
 import { scopeKey, sessionKey, toScope } from '../values/scope.ts';
-import { type JournalKey, journal } from './journal.ts';
 import { openRun } from './open-run.ts';
 
 const selectRun = readUnderLock<Held & { readonly stopping: number }>(

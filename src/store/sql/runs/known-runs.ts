@@ -8,9 +8,15 @@ import type {
 import type { ClaimDecision } from '../../rules/decide-claim.ts';
 import type { CommitDecision } from '../../rules/decide-commit.ts';
 import type { Location } from '../history/location.ts';
+import type { StateContext } from '../history/state-rows.ts';
 import { code } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { type CommitRow, type ReadCommit, toFacts } from './commit-facts.ts';
+
+/** A context of the state and runs of a store. */
+export interface RunContext extends StateContext {
+  readonly known: KnownRuns;
+}
 
 interface KnownRun {
   readonly row: CommitRow;

@@ -7,7 +7,7 @@ import { first, type Plan, readUnderLock } from '../database/query.ts';
 import type { Location } from '../history/location.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { fromMode } from '../values/codes.ts';
-import { type EndingRun, endingColumns } from './journal.ts';
+import { type EndingRun, endingColumns } from '../values/journal.ts';
 
 /** An open run with its session, and what a write under it has to know. */
 export interface OpenRun extends EndingRun {

@@ -51,11 +51,6 @@ const selectHolder = readUnderLock<HolderRow>(
     WHERE z.row_id = $1 ${d.lock('z')}`,
 );
 const deleteRequest = statement('request_free', 'DELETE FROM @requests WHERE key = $1');
-const insertRequest = statement(
-  'request_claim',
-  (d) => `
-    INSERT INTO @requests(key, run, session, digest, at) VALUES($1, $2, $3, $4, ${d.now})`,
-);
 const updateRequest = statement(
   'request_end',
   (d) => `UPDATE @requests SET receipt = $3, at = ${d.now} WHERE key = $1 AND run = $2`,
@@ -114,7 +109,7 @@ const unused = guard(
   'SELECT 1 AS found WHERE NOT EXISTS (SELECT 1 FROM @requests q WHERE q.key = $1)',
 );
 const insertForSession = statement(
-  'request_claim_idle',
+  'request_claim',
   (d) => `
     INSERT INTO @requests(key, run, session, digest, at)
     SELECT $1, $2, z.row_id, $3, ${d.now} FROM @sessions z WHERE z.owner = $4 AND z.agent = $5 AND z.id = $6`,
@@ -146,17 +141,6 @@ export function* freeRequests(
 ): Plan<void> {
   for (const [at, { key }] of marks.entries()) {
     if (facts[at] !== null) yield* run(deleteRequest, fromHex(key));
-  }
-}
-
-/** Notes that keys belong to a run. */
-export function* addRequests(
-  runId: Uint8Array,
-  session: number,
-  marks: readonly RequestMark[] = [],
-): Plan<void> {
-  for (const { key, digest } of marks) {
-    yield* run(insertRequest, fromHex(key), runId, session, fromHex(digest));
   }
 }
 

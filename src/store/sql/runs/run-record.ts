@@ -15,8 +15,8 @@ import {
 import { isStale } from '../snapshots/snapshot-row.ts';
 import { iso, uuidBytes, uuidText } from '../values/bytes.ts';
 import { fromMode } from '../values/codes.ts';
+import { isSteered } from '../values/journal.ts';
 import { inScope, scopeKey, scopeValues, toScope } from '../values/scope.ts';
-import { isSteered } from './journal.ts';
 
 /** An open run as it stands, with whose it is. */
 export interface RunRow {

@@ -10,20 +10,20 @@ import {
   waitingTtl,
 } from '../../contract/store.ts';
 import { isBusy, notHeld, precondition } from '../../rules/errors.ts';
+import { dropCheckpoint } from '../content/gc-queue.ts';
 import { homeOf, requestPlace } from '../content/places.ts';
 import { first, one, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { dropCheckpoint } from '../retention/gc-queue.ts';
 import { countIndex } from '../snapshots/active-path.ts';
 import { findRow, metadataOf } from '../snapshots/locate.ts';
 import { noHash } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { code, toMode } from '../values/codes.ts';
+import { isSteered } from '../values/journal.ts';
 import { toScope } from '../values/scope.ts';
 import { toRequest } from './claim.ts';
 import { endRun, withEvents } from './end-run.ts';
 import { appendEvents } from './events.ts';
-import { isSteered } from './journal.ts';
 import { openRun } from './open-run.ts';
 import { endRequests } from './requests.ts';
 

@@ -6,7 +6,7 @@ import { openJson } from '../content/open-json.ts';
 import { homeOf, journalPlace } from '../content/places.ts';
 import { first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { journal } from './journal.ts';
+import { journal } from '../values/journal.ts';
 import { noCrashes, type OpenRun, openRun } from './open-run.ts';
 
 const selectSteps = statement<{ body: SqlValue }>(

@@ -4,14 +4,14 @@ import type { ExportRow } from '../../../session/export-session.ts';
 import type { Scope } from '../../contract/store.ts';
 import { all, type Plan, statement } from '../database/query.ts';
 import { activeEnds, lineageTable } from '../history/lineage.ts';
+import type { StateContext } from '../history/state-rows.ts';
+import { orphanedColumn } from '../snapshots/locate.ts';
 import {
   joinBranch,
   type PlacedRow,
   placeColumns,
   StateReader,
-} from '../history/session-states.ts';
-import type { StateContext } from '../history/state-rows.ts';
-import { orphanedColumn } from '../snapshots/locate.ts';
+} from '../snapshots/session-states.ts';
 import { type SnapshotRow, snapshotColumns, toSnapshot } from '../snapshots/snapshot-row.ts';
 import { uuidText } from '../values/bytes.ts';
 import { code, fromTotals } from '../values/codes.ts';

@@ -2,25 +2,19 @@ import type { SessionInfo } from '../../../protocol/session.ts';
 import { type ImportedSession, type ImportRow, renewIds } from '../../../session/import-session.ts';
 import type { Scope, StateBase } from '../../contract/store.ts';
 import { notFound, sessionExists } from '../../rules/errors.ts';
+import { sealed } from '../content/open-json.ts';
 import { type Home, homeIn, sessionPlace, snapshotPlace } from '../content/places.ts';
 import { one, type Plan, run, statement } from '../database/query.ts';
 import { locationAt } from '../history/location.ts';
 import { planState } from '../history/plan-state.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
-import { isUsed, startedByValues } from '../runs/claim.ts';
+import { createSession, isUsed } from '../runs/claim.ts';
 import { placeValues, sealNote } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.ts';
-import { scopeKey } from '../values/scope.ts';
 import { toSessionInfo } from './session-row.ts';
-import { findSession, sealed } from './sessions.ts';
+import { findSession } from './sessions.ts';
 
-const insertSession = statement<{ row_id: number }>(
-  'import_session',
-  `INSERT INTO @sessions(owner, agent, id, title, metadata, forked_from, started_by_agent,
-     started_by_session, started_by_snapshot, created_at, updated_at)
-   VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING row_id`,
-);
 const insertSnapshot = statement<{ row_id: number }>(
   'import_snapshot',
   `INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, finish, branch, branch_length, view,
@@ -28,9 +22,11 @@ const insertSnapshot = statement<{ row_id: number }>(
    VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
    RETURNING row_id`,
 );
-const updateHead = statement(
-  'import_head',
-  'UPDATE @sessions SET head = $2, branch_end = $3, next_index = $4 WHERE row_id = $1',
+const updateSession = statement(
+  'import_session',
+  `UPDATE @sessions SET head = $2, branch_end = $3, next_index = $4, title = $5, metadata = $6, forked_from = $7,
+     created_at = $8, updated_at = $9
+   WHERE row_id = $1`,
 );
 
 /** Puts a session that was read from a document into the tables. */
@@ -43,11 +39,12 @@ export function* importSession(
 ): Plan<SessionInfo> {
   if ((yield* findSession(scope, sessionId)) !== undefined) throw sessionExists(sessionId);
   const imported = (yield* isTaken(read)) ? renewIds(read, newId) : read;
-  const rowId = yield* createSession(scope, sessionId, imported, context);
+  const { session, snapshots } = imported;
+  const rowId = yield* createSession(scope, sessionId, session);
   const home = homeIn(scope, sessionId);
   const bases = new Map<string, Inserted>();
   let branchEnd: number | null = null;
-  for (const row of imported.snapshots) {
+  for (const row of snapshots) {
     const parent = bases.get(row.snapshot.parentId ?? '');
     const inserted: Inserted = yield* insertRow(
       { session: rowId, branchEnd, home },
@@ -58,13 +55,25 @@ export function* importSession(
     bases.set(row.snapshot.snapshotId, inserted);
     if (row.snapshot.status === 'succeeded') branchEnd = inserted.rowId;
   }
-  const { headId } = imported.session;
+  const { headId, title = null, metadata = null, forkedFrom } = session;
   const head = headId === undefined ? null : (bases.get(headId)?.rowId ?? null);
-  const indexes = imported.snapshots.map((row) => row.snapshot.index);
-  yield* run(updateHead, rowId, head, branchEnd, Math.max(-1, ...indexes) + 1);
+  const indexes = snapshots.map((row) => row.snapshot.index);
+  const { cipher } = context;
+  yield* run(
+    updateSession,
+    rowId,
+    head,
+    branchEnd,
+    Math.max(-1, ...indexes) + 1,
+    sealed(title, sessionPlace('title', home), cipher),
+    sealed(metadata, sessionPlace('metadata', home), cipher),
+    forkedFrom === undefined ? null : JSON.stringify(forkedFrom),
+    Date.parse(session.createdAt),
+    Date.parse(session.updatedAt),
+  );
   const info = yield* findSession(scope, sessionId);
   if (info === undefined) throw notFound('session', sessionId);
-  return toSessionInfo(info, context.cipher);
+  return toSessionInfo(info, cipher);
 }
 
 function* isTaken({ snapshots }: ImportedSession): Plan<boolean> {
@@ -72,28 +81,6 @@ function* isTaken({ snapshots }: ImportedSession): Plan<boolean> {
     if (yield* isUsed(uuidBytes(snapshot.snapshotId))) return true;
   }
   return false;
-}
-
-function* createSession(
-  scope: Scope,
-  sessionId: string,
-  { session }: ImportedSession,
-  { cipher }: StateContext,
-): Plan<number> {
-  const home = homeIn(scope, sessionId);
-  const { title, metadata, forkedFrom, startedBy, createdAt, updatedAt } = session;
-  const { row_id: rowId } = yield* one(
-    insertSession,
-    ...scopeKey(scope),
-    sessionId,
-    sealed(title ?? null, sessionPlace('title', home), cipher),
-    sealed(metadata ?? null, sessionPlace('metadata', home), cipher),
-    forkedFrom === undefined ? null : JSON.stringify(forkedFrom),
-    ...startedByValues(startedBy),
-    Date.parse(createdAt),
-    Date.parse(updatedAt),
-  );
-  return rowId;
 }
 
 interface Inserted extends StateBase {
@@ -141,7 +128,7 @@ function* insertRow(
     toUsage(snapshot.usage),
     toTotals(totals),
     sealNote(snapshot, placeOf('error'), cipher),
-    label === undefined ? null : cipher.encrypt(JSON.stringify(label), placeOf('label')),
+    sealed(label ?? null, placeOf('label'), cipher),
   );
   const ref = locationAt(rowId, { isListed: true, parent: null }, placed, context.database);
   return { rowId, snapshotId: snapshot.snapshotId, state, ref };

@@ -2,8 +2,8 @@ import type { JsonObject } from '../../../core/json/json.ts';
 import type { SessionInfo } from '../../../protocol/session.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson, parseStored } from '../content/open-json.ts';
-import { type Home, sessionPlace } from '../content/places.ts';
-import { type SqlValue, statement } from '../database/query.ts';
+import { sessionPlace } from '../content/places.ts';
+import type { SqlValue } from '../database/query.ts';
 import { type HolderRow, holderColumns, isHeld } from '../runs/open-run.ts';
 import { iso, uuidText } from '../values/bytes.ts';
 
@@ -72,14 +72,4 @@ function startedByOf(row: SessionRow): SessionInfo['startedBy'] {
   if (agent === null || sessionId === null) return undefined;
   const snapshotId = row.started_by_snapshot;
   return { agent, sessionId, ...(snapshotId === null ? {} : { snapshotId }) };
-}
-
-/** Gives a session a title unless it has one. */
-export const nameUntitled = statement(
-  'session_default_title',
-  'UPDATE @sessions SET title = $2 WHERE row_id = $1 AND title IS NULL',
-);
-
-export function sealTitle(title: string, home: Home, cipher: Cipher): SqlValue {
-  return cipher.encrypt(JSON.stringify(title), sessionPlace('title', home));
 }

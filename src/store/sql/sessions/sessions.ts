@@ -6,18 +6,18 @@ import { checkLimit, firstPage, parseCursor } from '../../rules/page.ts';
 import { matchesQuery, passesFilter } from '../../rules/session-filter.ts';
 import { checkMetadata } from '../../rules/size-limits.ts';
 import type { Cipher } from '../content/cipher.ts';
+import { sealed } from '../content/open-json.ts';
 import { homeIn, sessionPlace } from '../content/places.ts';
-import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import { all, first, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
+import { nameUntitled } from '../runs/commit.ts';
 import { isHeld } from '../runs/open-run.ts';
 import { code, fromFinish, fromStatus } from '../values/codes.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
 import { sessionsWithWords } from './search.ts';
 import {
   contentOf,
-  nameUntitled,
   type SessionRow,
-  sealTitle,
   sessionColumns,
   sessionTables,
   toSessionInfo,
@@ -198,15 +198,14 @@ export function* updateSession(
   const home = homeIn(scope, sessionId);
   let after: SessionRow | undefined = row;
   if (defaultTitle !== undefined) {
-    const text = sealTitle(defaultTitle, home, cipher);
+    const text = sealed(defaultTitle, sessionPlace('title', home), cipher);
     if (row.title === null) {
       yield* run(nameUntitled, row.row_id, text);
       after = { ...row, title: text };
     }
   }
   if (title !== undefined) {
-    const text = title === null ? null : sealTitle(title, home, cipher);
-    yield* run(updateTitle, row.row_id, text);
+    yield* run(updateTitle, row.row_id, sealed(title, sessionPlace('title', home), cipher));
   }
   if (metadata !== undefined) {
     const json = metadata === null ? null : checkMetadata(metadata);
@@ -217,8 +216,4 @@ export function* updateSession(
     after = yield* findSession(scope, sessionId);
   }
   return toSessionInfo(after ?? row, cipher);
-}
-
-export function sealed(value: JsonObject | string | null, place: string, cipher: Cipher): SqlValue {
-  return value === null ? null : cipher.encrypt(JSON.stringify(value), place);
 }

@@ -3,7 +3,7 @@ import type { EditNote, Snapshot, SnapshotStatus } from '../../../protocol/snaps
 import { emptyState, hashState } from '../../../session/session-state.ts';
 import type { CommitWrite } from '../../contract/store.ts';
 import type { Cipher } from '../content/cipher.ts';
-import { openJson } from '../content/open-json.ts';
+import { openJson, sealed } from '../content/open-json.ts';
 import { type Home, homeOf, snapshotPlace } from '../content/places.ts';
 import type { SqlValue } from '../database/query.ts';
 import type { StoredState } from '../history/plan-state.ts';
@@ -178,8 +178,7 @@ export function sealNote(
   place: string,
   cipher: Cipher,
 ): SqlValue {
-  const note = error ?? edit;
-  return note === undefined ? null : cipher.encrypt(JSON.stringify(note), place);
+  return sealed(error ?? edit ?? null, place, cipher);
 }
 
 /** The columns that say where a state lies. */

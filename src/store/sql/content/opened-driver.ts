@@ -1,9 +1,9 @@
 import { randomBytes } from '../../../core/platform.ts';
-import type { Cipher, StoreSecret } from '../content/cipher.ts';
-import { metaPlace } from '../content/places.ts';
+import type { Driver } from '../database/driver.ts';
+import { one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { hexOf } from '../values/bytes.ts';
-import type { Driver } from './driver.ts';
-import { one, type Plan, run, type SqlValue, statement } from './query.ts';
+import type { Cipher, StoreSecret } from './cipher.ts';
+import { metaPlace } from './places.ts';
 
 /** A driver whose calls open the database first. */
 export interface OpenedDriver extends Driver {

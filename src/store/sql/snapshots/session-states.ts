@@ -10,12 +10,12 @@ import { readDocument } from '../content/document.ts';
 import { documentPlace } from '../content/places.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { all, first, type Plan, type SqlValue, statement } from '../database/query.ts';
-import { openHash, type SnapshotRow } from '../snapshots/snapshot-row.ts';
-import { parseLineage, selectLineage, viewOf } from './lineage.ts';
-import { undamaged } from './read-artifacts.ts';
-import { readArtifactsAt, readMessages, readState } from './read-state.ts';
-import { cut, messageRowId, rowsPerBranch, type Segment } from './segments.ts';
-import type { StateContext } from './state-rows.ts';
+import { parseLineage, selectLineage, viewOf } from '../history/lineage.ts';
+import { undamaged } from '../history/read-artifacts.ts';
+import { readArtifactsAt, readMessages, readState } from '../history/read-state.ts';
+import { cut, messageRowId, rowsPerBranch, type Segment } from '../history/segments.ts';
+import type { StateContext } from '../history/state-rows.ts';
+import { openHash, type SnapshotRow } from './snapshot-row.ts';
 
 /** The columns that say where the state of a snapshot `s` lies; `b` is its branch. */
 export const placeColumns = `s.row_id, s.branch, s.branch_length, s.view, s.custom, s.artifacts, b.parent AS branch_parent`;

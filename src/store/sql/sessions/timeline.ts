@@ -8,19 +8,20 @@ import {
   type NamedFacts,
 } from '../../rules/decide-timeline.ts';
 import { notFound, stillRunning } from '../../rules/errors.ts';
+import { sealed } from '../content/open-json.ts';
 import { homeIn, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { createSession, isUsed } from '../runs/claim.ts';
 import { expireRun } from '../runs/end-run.ts';
 import { type HolderRow, holderColumns, holderFact } from '../runs/open-run.ts';
-import { findSession } from '../sessions/sessions.ts';
+import { countIndex, listHead } from '../snapshots/active-path.ts';
+import { findRow, metadataOf } from '../snapshots/locate.ts';
+import { openHash } from '../snapshots/snapshot-row.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, fromStatus } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
-import { countIndex, listHead } from './active-path.ts';
-import { findRow, metadataOf } from './locate.ts';
-import { openHash } from './snapshot-row.ts';
+import { findSession } from './sessions.ts';
 
 interface WrittenRow extends HolderRow {
   readonly row_id: number;
@@ -56,7 +57,7 @@ const moveHead = statement(
   'timeline_head',
   (d) => `UPDATE @sessions SET head = $2, updated_at = ${d.now} WHERE row_id = $1`,
 );
-const updateLabel = statement(
+export const updateLabel = statement(
   'timeline_label',
   'UPDATE @snapshots SET label = $2 WHERE row_id = $1',
 );
@@ -149,8 +150,7 @@ export function* label(
   const change = { snapshotId, label: text, expectHead };
   const { lists } = decideLabel(namedFacts(row), change);
   const place = snapshotPlace('label', homeIn(scope, row.session_id), snapshotId);
-  const value = text === null ? null : context.cipher.encrypt(JSON.stringify(text), place);
-  yield* run(updateLabel, row.row_id, value);
+  yield* run(updateLabel, row.row_id, sealed(text, place, context.cipher));
   if (lists) {
     yield* run(listSnapshot, row.row_id, row.session);
     yield* run(countIndex, row.session);

@@ -9,37 +9,38 @@ import {
 import { type Scope, savedPendingTtl } from '../../contract/store.ts';
 import { invalid } from '../../rules/errors.ts';
 import { checkSaved } from '../../rules/saved-snapshot.ts';
+import { noteSnapshot } from '../content/gc-queue.ts';
+import { sealed } from '../content/open-json.ts';
 import { homeIn, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { planState } from '../history/plan-state.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
-import { noteSnapshot } from '../retention/gc-queue.ts';
 import { checkUnused, createSession } from '../runs/claim.ts';
+import { updateSession } from '../runs/commit.ts';
 import { expireRun } from '../runs/end-run.ts';
 import { checkFree, type HolderRow, holderColumns } from '../runs/open-run.ts';
+import { listHead } from '../snapshots/active-path.ts';
+import { readBase, readSnapshot } from '../snapshots/locate.ts';
+import { placeValues, sealNote } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { code, toEvent, toFinish, toStatus, toUsage } from '../values/codes.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
-import { listHead } from './active-path.ts';
-import { readBase, readSnapshot } from './locate.ts';
-import { placeValues, sealNote } from './snapshot-row.ts';
+import { updateLabel } from './timeline.ts';
 
 type Mutate = (current: Snapshot | undefined) => Snapshot | undefined;
 
+/** A snapshot that is written again, and the branch of its state, if it has one. */
 interface SavedRow {
   readonly row_id: number;
   readonly parent: number | null;
-  readonly idx: number | null;
-  readonly status: number;
   readonly branch: number | null;
-  readonly session_id: string;
 }
 
 const lockId = statement('save_lock', (d) => d.lockName('$1'));
-const selectRow = readUnderLock<SavedRow>(
+const selectRow = readUnderLock<SavedRow & { status: number; session_id: string }>(
   'save_find',
   (d) => `
-    SELECT s.row_id, s.parent, s.idx, s.status, s.branch, z.id AS session_id
+    SELECT s.row_id, s.parent, s.status, s.branch, z.id AS session_id
     FROM @snapshots s JOIN @sessions z ON z.row_id = s.session
     WHERE s.id = $1 AND z.owner = $2 AND z.agent = $3 ${d.lock('s')}`,
 );
@@ -83,13 +84,6 @@ const updatePlace = statement(
      state_hash = $8
    WHERE row_id = $1`,
 );
-const updateSession = statement(
-  'save_head',
-  (d) =>
-    `UPDATE @sessions SET head = $2, branch_end = $3, next_index = $4, updated_at = ${d.now} WHERE row_id = $1`,
-);
-const updateLabel = statement('save_label', 'UPDATE @snapshots SET label = $2 WHERE row_id = $1');
-
 /** The atomic read-modify-write: see {@link SnapshotStore.saveSnapshot}. */
 export function* saveSnapshot(
   scope: Scope,
@@ -111,21 +105,23 @@ export function* saveSnapshot(
     // Its caller, if only slow, cannot write any more.
     if (session.run_session !== null) yield* expireRun(session.run_session, context);
   }
-  if (row === undefined || isPending) yield* change(scope, row, next, context);
-  yield* relabel(scope, next, context);
+  const rowId =
+    row === undefined || isPending ? yield* change(scope, row, next, context) : row.row_id;
+  const { label = null } = next;
+  yield* run(updateLabel, rowId, sealed(label, placeOf('label', scope, next), context.cipher));
   return yield* readSnapshot(scope, { snapshotId }, context);
 }
 
-/** Writes a new or a pending snapshot. */
+/** Writes a new or a pending snapshot. Gives its row. */
 function* change(
   scope: Scope,
   known: SavedRow | undefined,
   next: Snapshot,
   context: StateContext,
-): Plan<void> {
-  const rowId = known?.row_id ?? (yield* insert(scope, next, context));
+): Plan<number> {
+  const before = known ?? (yield* insert(scope, next, context));
+  const { row_id: rowId } = before;
   const session = yield* one(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
-  const before = known ?? (yield* one(selectRow, uuidBytes(next.snapshotId), ...scopeKey(scope)));
   if (next.state !== undefined || before.branch === null) {
     yield* writeState(scope, session, before, next, context);
   }
@@ -149,6 +145,7 @@ function* change(
   const counted = known === undefined ? first + 1 : first;
   const head = isHead ? rowId : session.head;
   yield* run(updateSession, session.row_id, head, isHead ? rowId : session.branch_end, counted);
+  return rowId;
 }
 
 const listOnce = statement(
@@ -156,14 +153,15 @@ const listOnce = statement(
   'UPDATE @snapshots SET idx = $2 WHERE row_id = $1 AND idx IS NULL',
 );
 
-function* insert(scope: Scope, next: Snapshot, context: StateContext): Plan<number> {
+function* insert(scope: Scope, next: Snapshot, context: StateContext): Plan<SavedRow> {
   yield* checkUnused(next.snapshotId);
   const session = yield* first(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
   const parent = yield* parentOf(session?.row_id, next.parentId);
   const sessionRowId = session?.row_id ?? (yield* createSession(scope, next.sessionId));
   const hash = sealedHash(emptyState, scope, next, context);
   const id = uuidBytes(next.snapshotId);
-  return (yield* one(insertRow, id, sessionRowId, parent, hash)).row_id;
+  const { row_id } = yield* one(insertRow, id, sessionRowId, parent, hash);
+  return { row_id, parent, branch: null };
 }
 
 function* parentOf(session: number | undefined, parentId: string | undefined): Plan<number | null> {
@@ -197,15 +195,6 @@ function* writeState(
   const hash = sealedHash(state, scope, next, context);
   yield* noteSnapshot(before.row_id);
   yield* run(updatePlace, before.row_id, ...placeValues(placed), hash);
-}
-
-function* relabel(scope: Scope, next: Snapshot, context: StateContext): Plan<void> {
-  const row = yield* one(selectParent, uuidBytes(next.snapshotId));
-  const text =
-    next.label === undefined
-      ? null
-      : context.cipher.encrypt(JSON.stringify(next.label), placeOf('label', scope, next));
-  yield* run(updateLabel, row.row_id, text);
 }
 
 function placeOf(
