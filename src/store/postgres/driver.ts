@@ -7,7 +7,7 @@ import { accessTo, give, ignore, take } from './access.ts';
 import { postgresDialect } from './dialect.ts';
 import { toStoreError } from './errors.ts';
 import { createFunction } from './guarded-writes.ts';
-import { Listener, OutgoingHints, toPayload } from './listener.ts';
+import { Listener, outgoingHints, toPayload } from './listener.ts';
 import { MaintenanceConnection, type PoolParts } from './maintenance-connection.ts';
 import { migrate } from './migrate.ts';
 import { Statements } from './statements.ts';
@@ -99,7 +99,7 @@ export function postgresDriver(options: PostgresOptions): Driver {
     },
   });
 
-  const outgoing = new OutgoingHints(sender, async (payload) =>
+  const outgoing = outgoingHints(sender, async (payload) =>
     statements.query(await opened(), notify, [channel, payload]),
   );
 

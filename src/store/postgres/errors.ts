@@ -93,12 +93,9 @@ export function isForbidden(error: unknown): boolean {
 /** An error of pg, in our vocabulary. */
 export function toStoreError(error: unknown): unknown {
   if (isWaymarkError(error)) return error;
-  const code = codeOf(error);
-  if (isLost(error)) {
-    const [status, what] = faults[code?.startsWith('57P') ? '57P' : '08'] ?? ['UNAVAILABLE', ''];
-    const details = isUnasked(error) ? { written: false } : undefined;
-    return storeFault(status, `${what}${reasonOf(error)}`, { cause: error, details });
-  }
+  const given = codeOf(error);
+  const lost = given?.startsWith('57P') ? '57P' : '08';
+  const code = isLost(error) ? lost : given;
   if (code === undefined) return error;
   const found = faults[code] ?? faults[code.slice(0, 3)] ?? faults[code.slice(0, 2)];
   const [status, what] = found ?? ['INTERNAL', 'Postgres refused a statement of the store.'];

@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
 import { createKeyedEmitter, type KeyedEmitter } from '../../core/async/emitter.ts';
+import { inGroups } from '../../core/async/groups.ts';
 import { after, backoff, type Clock } from '../../core/time.ts';
 import { type Hint, hintKey } from '../sql/database/driver.ts';
 import { quoteName } from './dialect.ts';
@@ -157,38 +158,19 @@ function sleep(ms: number): Promise<void> {
 const maxHints = 180;
 
 /** Sends hints to other processes, those that come while others are on their way together. */
-export class OutgoingHints {
-  readonly #send: (payload: string) => Promise<unknown>;
-  readonly #sender: string;
-  #waiting = new Map<string, Hint>();
-  #sending: Promise<void> | undefined;
-
-  constructor(sender: string, send: (payload: string) => Promise<unknown>) {
-    this.#sender = sender;
-    this.#send = send;
-  }
-
-  tell(hints: readonly Hint[]): void {
-    for (const hint of hints) this.#waiting.set(`${hint.kind}:${hint.id}`, hint);
-    if (this.#waiting.size === 0) return;
-    this.#sending ??= this.#sendAll().finally(() => {
-      this.#sending = undefined;
-    });
-  }
-
-  /** Resolves when nothing is left to send. */
-  async settled(): Promise<void> {
-    await this.#sending;
-  }
-
-  async #sendAll(): Promise<void> {
-    while (this.#waiting.size > 0) {
-      const all = [...this.#waiting.values()];
-      this.#waiting = new Map();
-      for (let at = 0; at < all.length; at += maxHints) {
-        // Subscribers poll once a second in case a hint is lost.
-        await this.#send(toPayload(all.slice(at, at + maxHints), this.#sender)).catch(() => {});
-      }
-    }
-  }
+export function outgoingHints(sender: string, send: (payload: string) => Promise<unknown>) {
+  const sendOne = inGroups<Hint, void>(async (hints) => {
+    const distinct = new Map(hints.map((hint) => [hintKey(hint), hint]));
+    // Subscribers poll once a second in case a hint is lost.
+    await send(toPayload([...distinct.values()], sender)).catch(() => {});
+    return [];
+  }, maxHints);
+  let last = Promise.resolve();
+  return {
+    tell(hints: readonly Hint[]): void {
+      for (const hint of hints) last = sendOne(hint);
+    },
+    /** Resolves when what was told is sent. */
+    settled: (): Promise<void> => last,
+  };
 }

@@ -19,13 +19,6 @@ export interface Queryable {
   query(config: QueryConfig): Promise<QueryResult>;
 }
 
-/** A value of a statement that is written for Postgres alone. */
-export type PostgresValue =
-  | SqlValue
-  | readonly (string | null)[]
-  | readonly (number | null)[]
-  | readonly Uint8Array[];
-
 /** Turns statements into prepared ones, by name unless that is stopped, for the tables of one schema. */
 export class Statements {
   readonly #dialect: Dialect;
@@ -48,7 +41,7 @@ export class Statements {
   async query<Row>(
     on: Queryable,
     statement: Statement<Row>,
-    values: readonly PostgresValue[],
+    values: readonly (SqlValue | readonly (string | null)[])[],
   ): Promise<readonly Row[]> {
     this.#onQuery?.(statement.name);
     const config: QueryConfig = {
