@@ -1,6 +1,7 @@
 import { all, first, one, type Plan, run, statement } from '../database/query.ts';
 import { parseLineage, selectLineage } from '../history/lineage.ts';
 import { code } from '../values/codes.ts';
+import type { BranchRow } from './gc-reachability.ts';
 
 // A view says how much of the history before it is left: the cut. When snapshots or branches go, the next view on the path
 // takes over the cuts that were on them: otherwise messages would get the marks of earlier turns that ended with other messages.
@@ -44,14 +45,6 @@ export function* keepCutsOfSnapshots(
   }
 }
 
-/** A branch and where it left its parent. */
-export interface Fork {
-  readonly session: number;
-  readonly parent: number | null;
-  readonly forkView: number | null;
-  readonly forkSnapshot: number | null;
-}
-
 /** A snapshot that leaves a mark, or could. */
 const isListed = `s.session = $1 AND s.branch = $2 AND s.idx IS NOT NULL AND s.status = ${code.succeeded}`;
 
@@ -75,12 +68,15 @@ const selectChildren = statement<{ row_id: number }>(
 );
 
 /** Keeps the cut at the place where a branch left its parent, before the branch forgets the place or goes itself. */
-export function* keepCutOfFork(
-  branch: number,
-  { session, parent, forkView, forkSnapshot }: Fork,
-): Plan<void> {
-  if (parent === null || forkView === null || forkSnapshot === null) return;
-  const cut = yield* first(selectCut, session, parent, forkView, forkSnapshot);
+export function* keepCutOfFork({
+  row_id: branch,
+  session,
+  parent,
+  fork_view: view,
+  fork_snapshot: snapshot,
+}: BranchRow): Plan<void> {
+  if (parent === null || view === null || snapshot === null) return;
+  const cut = yield* first(selectCut, session, parent, view, snapshot);
   if (cut !== undefined) yield* lowerFirstViews(session, branch, cut.common);
 }
 

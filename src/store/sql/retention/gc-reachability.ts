@@ -1,8 +1,8 @@
 import { all, type Plan, run, statement } from '../database/query.ts';
 import { fromStored, gapsBetween, messageRowId, rowsPerBranch } from '../history/segments.ts';
-import type { Fork } from './cuts.ts';
 
-interface BranchRow {
+/** A branch, and where it left its parent. */
+export interface BranchRow {
   readonly row_id: number;
   readonly session: number;
   readonly parent: number | null;
@@ -67,9 +67,7 @@ const selectViews = statement<ViewRow>(
 type Range = readonly [number, number];
 
 /** The rows and views of a branch that are needed. */
-export interface Reachability extends Fork {
-  readonly branch: number;
-  readonly fork: number | null;
+export interface Reachability extends BranchRow {
   /** Rows that some state holds. */
   readonly ranges: readonly Range[];
   /** Some state holds what stands before its rows on the parent. */
@@ -123,7 +121,7 @@ export function* reachabilityNow(branches: readonly number[]): Plan<readonly Rea
 }
 
 /** The ids of the messages on a branch that no state holds, in ranges. */
-export function gapsOf({ branch, ranges }: Reachability): readonly Range[] {
+export function gapsOf({ row_id: branch, ranges }: Reachability): readonly Range[] {
   return gapsBetween(ranges).map(([from, to]) => [
     messageRowId(branch, from),
     messageRowId(branch, to),
@@ -180,12 +178,7 @@ function reachedOf(row: BranchRow, found: readonly Use[], views: readonly ViewRo
   }
   const held = ranges.filter(([from, to]) => to > from);
   return {
-    branch,
-    session: row.session,
-    parent: row.parent,
-    fork: row.fork,
-    forkView: row.fork_view,
-    forkSnapshot: row.fork_snapshot,
+    ...row,
     ranges: held,
     needsParent: byDefault !== undefined,
     isHeld: hasUsedViews || held.length > 0 || found.some((use) => use.by_snapshot === 1),

@@ -143,7 +143,7 @@ const deleteAlone = statement<{ row_id: number }>(
 /** The rows of some branches that no state holds, and branches themselves when nothing holds to them. */
 function* collectBranches(branches: readonly number[], { rows, statements }: AtOnce): Plan<void> {
   const { needs, left } = yield* reachabilityHeld(branches);
-  const seen = new Set([...left, ...needs.map((need) => need.branch)]);
+  const seen = new Set([...left, ...needs.map((need) => need.row_id)]);
   // A branch that is gone needs none of its rows.
   const missing = branches.filter((branch) => !seen.has(branch));
   const gaps = [
@@ -154,12 +154,12 @@ function* collectBranches(branches: readonly number[], { rows, statements }: AtO
   if (removed.length >= rows) return;
   const loose = needs.filter((need) => !need.isHeld && need.unusedViews.length === 0);
   const gone = yield* dropAlone(loose);
-  const rest = needs.filter((need) => !gone.has(need.branch));
+  const rest = needs.filter((need) => !gone.has(need.row_id));
   // Children before their parents, which are older.
-  const others = rest.filter((need) => !isInPlace(need)).toSorted((a, b) => b.branch - a.branch);
+  const others = rest.filter((need) => !isInPlace(need)).toSorted((a, b) => b.row_id - a.row_id);
   // A change of the tree takes several statements for each branch, and may have other branches looked at again.
   const now = others.slice(0, Math.ceil(statements / branchStatements));
-  const later = new Set([...left, ...others.slice(now.length).map((need) => need.branch)]);
+  const later = new Set([...left, ...others.slice(now.length).map((need) => need.row_id)]);
   yield* done(
     trashKind.branch,
     branches.filter((branch) => !later.has(branch)),
@@ -176,17 +176,17 @@ function isInPlace({ isHeld, needsParent, parent, fork, unusedViews }: Reachabil
 /** Removes branches that have neither a parent nor children. */
 function* dropAlone(needs: readonly Reachability[]): Plan<ReadonlySet<number>> {
   if (needs.length === 0) return new Set();
-  const list = JSON.stringify(needs.map((need) => need.branch));
+  const list = JSON.stringify(needs.map((need) => need.row_id));
   return new Set((yield* all(deleteAlone, list)).map((row) => row.row_id));
 }
 
 /** Takes views, the link to the parent or the branch out of the tree, if nothing needs them. */
 function* rearrange(need: Reachability): Plan<void> {
-  const { branch, isHeld, needsParent } = need;
-  for (const view of need.unusedViews) yield* dropView(branch, view);
-  if (!needsParent || !isHeld) yield* keepCutOfFork(branch, need);
-  if (!needsParent) yield* leaveParent(branch, need);
-  if (!isHeld) yield* dropBranch(branch, need);
+  const { isHeld, needsParent } = need;
+  for (const view of need.unusedViews) yield* dropView(need.row_id, view);
+  if (!needsParent || !isHeld) yield* keepCutOfFork(need);
+  if (!needsParent) yield* leaveParent(need);
+  if (!isHeld) yield* dropBranch(need);
 }
 
 function* dropView(of: number, view: number): Plan<void> {
@@ -199,21 +199,24 @@ function* dropView(of: number, view: number): Plan<void> {
 }
 
 /** Nothing on the branch is read together with the parent's rows any more. */
-function* leaveParent(branch: number, { parent, fork }: Reachability): Plan<void> {
+function* leaveParent({ row_id: branch, parent, fork }: Reachability): Plan<void> {
   if (parent === null || fork === null) return;
   yield* run(cutParent, branch);
   yield* trash('branch', [parent]);
 }
 
 /** Takes an empty branch out of the tree: its children hang on its parent from now on. */
-function* dropBranch(
-  branch: number,
-  { parent, fork, forkView, forkSnapshot }: Reachability,
-): Plan<void> {
+function* dropBranch({
+  row_id: branch,
+  parent,
+  fork,
+  fork_view,
+  fork_snapshot,
+}: Reachability): Plan<void> {
   for (const child of yield* all(selectChildren, branch)) {
     const isShared = child.fork !== null;
-    const through = isShared ? [fork, forkView] : [null, null];
-    yield* run(moveChild, child.row_id, parent, ...through, forkSnapshot);
+    const through = isShared ? [fork, fork_view] : [null, null];
+    yield* run(moveChild, child.row_id, parent, ...through, fork_snapshot);
   }
   yield* run(deleteBranch, branch);
   yield* trash('branch', [parent]);

@@ -11,7 +11,7 @@ import {
   sessionColumns,
   sessionTables,
   toSessionInfo,
-} from '../sessions/session-row.ts';
+} from '../sessions/sessions.ts';
 import {
   joinBranch,
   type PlacedRow,
