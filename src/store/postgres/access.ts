@@ -105,7 +105,6 @@ export function accessTo(options: AccessOptions): Access {
       const pool = await opened();
       for (let left = attempts; ; left--) {
         try {
-          if (how.single === true && !isByIndex) return await statements.run(pool, plan());
           const isFirst =
             left === attempts && how.guarded !== undefined && how.within === undefined;
           const isCall = isFirst && !isByIndex && options.hasFunction();

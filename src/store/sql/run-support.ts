@@ -109,7 +109,7 @@ export function runSupport(context: SqlContext): RunSupport {
     },
     load: (scope, lookup) => db.read(() => loadState(scope, lookup, state)),
     async heartbeat(ref) {
-      const signal = await db.write(() => heartbeat(ref), { durable: false, single: true });
+      const signal = await db.write(() => heartbeat(ref), { durable: false, guarded: 'heartbeat' });
       if (signal === 'lost') {
         forget(ref.runId);
         uploading.delete(ref.runId);

@@ -77,8 +77,7 @@ function whole(value: Json, cipher: Cipher): DocumentWrite {
 }
 
 /** The note of a document that was written under this number. */
-export function documentRef(write: DocumentWrite, rowId: number | null): DocumentRef | undefined {
-  if (rowId === null) return undefined;
+export function documentRef(write: DocumentWrite, rowId: number): DocumentRef | undefined {
   switch (write.kind) {
     case 'none':
       return undefined;

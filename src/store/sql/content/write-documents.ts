@@ -41,18 +41,13 @@ export const documentStatements = [insertPatch, insertBlob, insertBytes, insertP
 
 /** Writes the custom state and gives where it lies. */
 export function* writeCustom(write: DocumentWrite): Plan<DocumentRef | undefined> {
-  switch (write.kind) {
-    case 'none':
-      return undefined;
-    case 'same':
-      return write.ref;
-    case 'patch': {
-      const { row_id: rowId } = yield* one(insertPatch, write.to.rowId, write.body);
-      return documentRef(write, rowId);
-    }
-    case 'whole':
-      return documentRef(write, yield* writeBlob(write.digest, write.body));
-  }
+  if (write.kind === 'none') return undefined;
+  if (write.kind === 'same') return write.ref;
+  const rowId =
+    write.kind === 'patch'
+      ? (yield* one(insertPatch, write.to.rowId, write.body)).row_id
+      : yield* writeBlob(write.digest, write.body);
+  return documentRef(write, rowId);
 }
 
 /** Writes the list of artifacts, and those of its large parts that are not stored yet. */

@@ -52,8 +52,6 @@ export interface WriteOptions {
    * need not wait for the disk. @default true
    */
   readonly durable?: boolean;
-  /** The plan is one statement, which is a transaction by itself. @default false */
-  readonly single?: boolean;
   /**
    * Names a guarded write: a plan whose queries depend on no answers, except for the `row_id` of a row that it inserts. A driver
    * may run it like any other plan, or collect its queries, send them at once and then pass the answers. The plan throws if a

@@ -170,7 +170,7 @@ function* writeCommit(
   const held = { ...row, id: uuidBytes(ref.runId) };
   const seen = yield* expectUnchanged(ref, write, rows.base, read);
   const placed = yield* planState(write, rows, positionOf(row, decision, rows), context);
-  if (decision.listHeadAs !== null) yield* listHead(session);
+  if (decision.listHeadAs !== null) yield* run(listHead, session);
   const { rowId, times } = yield* writeRow(held, seen, write, placed, decision, context);
   const kept = pointersOf(placed, rows);
   if (decision.replaces !== null) yield* dropSnapshot(decision.replaces, kept);
@@ -187,7 +187,7 @@ function* writeCommit(
   }
   yield* endRequests(held.id, write.requests, context.cipher);
   yield* addSpend(write.spend);
-  if (write.deadLetter === true) yield* bury(session);
+  if (write.deadLetter === true) yield* run(bury, session);
   const { run: after } = decision;
   if (after === 'ends') {
     if (read.left !== undefined) yield* writeRest(read.left, context.cipher);

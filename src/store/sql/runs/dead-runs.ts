@@ -4,12 +4,13 @@ import type { DeadRunRecord, RunRequest, Scope } from '../../contract/store.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { homeOf, requestPlace, snapshotPlace } from '../content/places.ts';
-import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import { all, first, type Plan, type SqlValue, statement } from '../database/query.ts';
 import { iso, uuidBytes, uuidText } from '../values/bytes.ts';
 import { fromMode } from '../values/codes.ts';
 import { inScope, scopeKey, scopeValues, toScope } from '../values/scope.ts';
 
-const insertDead = statement(
+/** Keeps what is needed to start the run of a session again, which is given up. */
+export const bury = statement(
   'dead_add',
   (d) => `
     INSERT INTO @dead_runs(run, session, since, inputs_done, mode, request)
@@ -41,13 +42,6 @@ const deleteDead = statement<{ run: Uint8Array }>(
      (SELECT z.row_id FROM @sessions z WHERE z.owner = $2 AND z.agent = $3)
    RETURNING run`,
 );
-
-export const deadStatements = [insertDead];
-
-/** Keeps what is needed to start a run again that is given up. */
-export function* bury(session: number): Plan<void> {
-  yield* run(insertDead, session);
-}
 
 /** The dead-letter queue. */
 export function* listDead(

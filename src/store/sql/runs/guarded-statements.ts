@@ -2,16 +2,17 @@ import { dropStatements } from '../content/gc-queue.ts';
 import { documentStatements } from '../content/write-documents.ts';
 import type { Statement } from '../database/query.ts';
 import { stateStatements } from '../history/plan-state.ts';
-import { listHeadStatement } from '../snapshots/active-path.ts';
+import { listHead } from '../snapshots/active-path.ts';
 import { spendStatements } from '../spend.ts';
 import { claimStatements } from './claim-idle.ts';
 import { commitStatements } from './commit.ts';
 import { commitGuards } from './commit-facts.ts';
-import { deadStatements } from './dead-runs.ts';
+import { bury } from './dead-runs.ts';
 import { endStatements } from './end-run.ts';
 import { eventStatements } from './events.ts';
 import { inboxStatements } from './inbox.ts';
 import { requestStatements } from './requests.ts';
+import { updateHeartbeat } from './run-writes.ts';
 
 /** The statements of plain turns. */
 export const frequentStatements: readonly Statement[] = [
@@ -32,10 +33,11 @@ export const guardedStatements: readonly Statement[] = [
   ...claimStatements.others,
   ...documentStatements,
   ...dropStatements,
-  listHeadStatement,
+  listHead,
   ...spendStatements,
-  ...deadStatements,
+  bury,
   ...eventStatements,
   ...inboxStatements,
   ...requestStatements,
+  updateHeartbeat,
 ];

@@ -40,21 +40,17 @@ export function* steer(
   if (held === undefined || held.stopping === 1) return false;
   const { left, own } = yield* messagesOf(held, cipher);
   if (decideSteer([...left, ...own], message) === 'known') return true;
-  yield* addMessage(held, own.length, message, cipher);
+  const place = { id: held.id, home: homeOf(held) };
+  yield* add(place, held.session, own.length, message, cipher);
   return true;
 }
 
-/** The inbox of a run under its current attempt. */
+/** The inbox of a run under its current attempt, with what earlier runs have left. */
 export function* readInbox(
   ref: RunRef,
   { cipher }: { readonly cipher: Cipher },
 ): Plan<readonly SteeringMessage[]> {
-  return yield* inboxOf(yield* openRun(ref), cipher);
-}
-
-/** The inbox of a run, with what earlier runs have left. */
-function* inboxOf(held: Held, cipher: Cipher): Plan<readonly SteeringMessage[]> {
-  const { left, own } = yield* messagesOf(held, cipher);
+  const { left, own } = yield* messagesOf(yield* openRun(ref), cipher);
   return [...left, ...own];
 }
 
@@ -131,11 +127,6 @@ function* keepsInbox(held: Held, home: Home, cipher: Cipher): Plan<boolean> {
   const { request } = yield* one(selectRequest, held.id);
   const opened = openJson(request, requestPlace(home, held.id), cipher) as Partial<RunRequest>;
   return opened.keepInbox === true;
-}
-
-/** Adds a message to the inbox of a run, which has so many already. */
-function addMessage(held: Held, seq: number, message: SteeringMessage, cipher: Cipher): Plan<void> {
-  return add({ id: held.id, home: homeOf(held) }, held.session, seq, message, cipher);
 }
 
 /** Whether the runs of a session have left messages. */

@@ -154,14 +154,10 @@ export function* endRequests(
 ): Plan<void> {
   if (outcome === undefined) return;
   for (const key of outcome.keys) {
-    const receipt = toReceipt(outcome.receipt, receiptPlace(key, runId), cipher);
+    const text = JSON.stringify(outcome.receipt);
+    const receipt = cipher.encrypt(text, receiptPlace(key, runId));
     yield* run(updateRequest, fromHex(key), runId, receipt);
   }
-}
-
-/** A receipt as it is kept, sealed. */
-function toReceipt(receipt: Json, place: string, cipher: Cipher): SqlValue {
-  return cipher.encrypt(JSON.stringify(receipt), place);
 }
 
 /** The record of a request: see {@link RunSupport.getRequest}. */

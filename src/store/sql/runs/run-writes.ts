@@ -27,7 +27,7 @@ import { appendEvents } from './events.ts';
 import { openRun } from './open-run.ts';
 import { endRequests } from './requests.ts';
 
-const updateHeartbeat = statement<{ stopping: number; is_steered: number }>(
+export const updateHeartbeat = statement<{ stopping: number; is_steered: number }>(
   'run_heartbeat',
   (d) => `
     UPDATE @runs SET heartbeat = ${d.now} WHERE id = $1 AND attempt = $2

@@ -15,8 +15,7 @@ import {
 import { type SnapshotRow, snapshotColumns, toSnapshot } from '../snapshots/snapshot-row.ts';
 import { uuidText } from '../values/bytes.ts';
 import { code, fromTotals } from '../values/codes.ts';
-import { toSessionInfo } from './session-row.ts';
-import { findSession } from './sessions.ts';
+import { findSession, toSessionInfo } from './sessions.ts';
 
 interface TreeRow extends SnapshotRow, PlacedRow {
   readonly now: number;

@@ -12,8 +12,7 @@ import { createSession, isUsed } from '../runs/claim.ts';
 import { placeValues, sealNote } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.ts';
-import { toSessionInfo } from './session-row.ts';
-import { findSession } from './sessions.ts';
+import { findSession, toSessionInfo } from './sessions.ts';
 
 const insertSnapshot = statement<{ row_id: number }>(
   'import_snapshot',

@@ -139,7 +139,7 @@ function* change(
   );
   const isHead = status === 'succeeded';
   const leaves = isHead && session.head !== null && session.head_idx === null;
-  if (leaves) yield* listHead(session.row_id);
+  if (leaves) yield* run(listHead, session.row_id);
   const first = session.next_index + (leaves ? 1 : 0);
   yield* run(listOnce, rowId, first);
   const counted = known === undefined ? first + 1 : first;

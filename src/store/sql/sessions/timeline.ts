@@ -132,7 +132,7 @@ export function* restore(
   const decision = decideRestore(facts, { snapshotId, expectHead });
   if (decision.displaced !== null) yield* expireRun(decision.displaced, context);
   if (decision.listsHead) {
-    yield* listHead(row.session);
+    yield* run(listHead, row.session);
     yield* run(countIndex, row.session);
   }
   yield* run(moveHead, row.session, row.row_id);

@@ -1,4 +1,4 @@
-import { one, type Plan, run, statement } from '../database/query.ts';
+import { one, type Plan, statement } from '../database/query.ts';
 import { lineageTable } from '../history/lineage.ts';
 
 const selectActive = statement<{ active: number }>(
@@ -8,7 +8,8 @@ const selectActive = statement<{ active: number }>(
     SELECT COUNT(*) AS active FROM @snapshots s JOIN active a ON a.row_id = s.branch AND s.row_id <= a.lim
     WHERE s.row_id = $2`,
 );
-const listUnlisted = statement(
+/** Lists the head of a session that was saved without being listed, under the session's next index, which the caller counts on. */
+export const listHead = statement(
   'list_head',
   `UPDATE @snapshots SET idx = (SELECT next_index FROM @sessions WHERE row_id = $1)
    WHERE row_id = (SELECT head FROM @sessions WHERE row_id = $1) AND idx IS NULL`,
@@ -20,15 +21,7 @@ export const countIndex = statement(
   'UPDATE @sessions SET next_index = next_index + 1 WHERE row_id = $1',
 );
 
-/** The statement that lists a head. */
-export const listHeadStatement = listUnlisted;
-
 /** Whether a snapshot is on the path from its session's head to the root. */
 export function* isOnActivePath(session: number, snapshot: number): Plan<boolean> {
   return (yield* one(selectActive, session, snapshot)).active > 0;
-}
-
-/** Lists a head that was saved without being listed, under the session's next index, which the caller counts on. */
-export function* listHead(session: number): Plan<void> {
-  yield* run(listUnlisted, session);
 }

@@ -1,11 +1,3 @@
-// The value of each hexadecimal digit, by its character code.
-const digits = new Int8Array(128).fill(-1);
-for (let value = 0; value < 16; value++) {
-  digits[value.toString(16).charCodeAt(0)] = value;
-  digits[value.toString(16).toUpperCase().charCodeAt(0)] = value;
-}
-const dash = '-'.charCodeAt(0);
-
 /** The 16 bytes of a UUID; none for any other text. */
 export function uuidBytes(id: string): Uint8Array {
   return parse(id, 16);
@@ -16,19 +8,11 @@ export function hashBytes(hash: string): Uint8Array {
   return parse(hash, 32);
 }
 
-// Every turn has some, so it makes no other texts of them.
 function parse(text: string, length: number): Uint8Array {
-  const bytes = new Uint8Array(length);
-  let count = 0;
-  for (let at = 0; at < text.length; at++) {
-    const character = text.charCodeAt(at);
-    if (character === dash) continue;
-    const digit = digits[character] ?? -1;
-    if (digit < 0) return bytes.subarray(0, 0);
-    bytes[count >> 1] = ((bytes[count >> 1] ?? 0) << 4) | digit;
-    count++;
-  }
-  return count === 2 * length ? bytes : bytes.subarray(0, 0);
+  const digits = text.replaceAll('-', '');
+  // Stops at the first character that is no digit.
+  const bytes = fromHex(digits);
+  return digits.length === 2 * length && bytes.length === length ? bytes : new Uint8Array();
 }
 
 /** The text of a UUID's 16 bytes. */
