@@ -19,7 +19,7 @@ import {
   sessionDataOfSession,
   snapshotBefore,
 } from './session-data.ts';
-import { createTimelineActions, readSnapshot, type TimelineActions } from './timeline-actions.ts';
+import { createTimelineActions, readSnapshot } from './timeline-actions.ts';
 import { TimelineSync } from './timeline-sync.ts';
 import { followOtherRun, runOwnTurn } from './turn-flow.ts';
 import type { AgentView } from './view.ts';
@@ -36,121 +36,61 @@ type SendOptions = NonNullable<Parameters<AgentActions['send']>[1]>;
 export function createAgentStore<Types extends AgentTypes>(
   options: AgentStoreOptions<Types>,
 ): AgentStore<Types> {
-  return new ConversationStore(options);
-}
-
-class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
-  readonly agent: AgentApi<Types>;
-  readonly actions: AgentActions<Types>;
-  readonly initialView: AgentView<Types>;
-  readonly #flowContext: FlowContext<Types>;
+  const { agent, sessionId, initial, clock = systemClock, throttle = 16, messages } = options;
+  const page = messages === undefined ? {} : { messages: { last: messages } };
   // Aborted when another flow replaces it.
-  #flow = new AbortController();
-  #loaded: Promise<void> = Promise.resolve();
+  let current = new AbortController();
+  let loaded: Promise<void> = Promise.resolve();
   // Whether the shown state must be read again before it can be relied on.
-  #stale: boolean;
+  let stale = initial ? initial.running !== undefined : sessionId !== undefined;
   // Whether the current flow is a turn that was sent from here.
-  #isOwnTurn = false;
-  #stop: (() => Promise<unknown>) | undefined;
-  #lastSent: { readonly input: Input; readonly options: SendOptions } | undefined;
+  let isOwnTurn = false;
+  let stopRun: (() => Promise<unknown>) | undefined;
+  let lastSent: { readonly input: Input; readonly options: SendOptions } | undefined;
+  let readingEarlier: Promise<void> | undefined;
+  const conversation = new Conversation<Types>(firstSettled(options), {
+    phase: stale && !initial ? 'loading' : 'ready',
+    title: initial?.title,
+    running: initial?.running,
+  });
+  const publisher = createPublisher({ clock, throttle, read: () => conversation.view });
+  const timeline = new TimelineSync<Types>(agent, options.timeline ?? false, (kept) => {
+    // The user may have opened another session meanwhile.
+    if (conversation.view.sessionId !== kept.sessionId) return;
+    const hasEarlierSnapshots = kept.earlier !== undefined;
+    change(flowContext, { timeline: kept.items, hasEarlierSnapshots });
+  });
+  const flowContext: FlowContext<Types> = { agent, conversation, publisher, timeline, page };
 
-  constructor(options: AgentStoreOptions<Types>) {
-    const { agent, sessionId, initial, timeline = false } = options;
-    const { clock = systemClock, throttle = 16, messages } = options;
-    const page = messages === undefined ? {} : { messages: { last: messages } };
-    this.agent = agent;
-    this.#stale = initial ? initial.running !== undefined : sessionId !== undefined;
-    const conversation = new Conversation<Types>(firstSettled(options), {
-      phase: this.#stale && !initial ? 'loading' : 'ready',
-      title: initial?.title,
-      running: initial?.running,
-    });
-    const publisher = createPublisher({ clock, throttle, read: () => conversation.view });
-    const timelineSync = new TimelineSync<Types>(agent, timeline, (kept) => {
-      // The user may have opened another session meanwhile.
-      if (conversation.view.sessionId !== kept.sessionId) return;
-      const hasEarlierSnapshots = kept.earlier !== undefined;
-      change(this.#flowContext, { timeline: kept.items, hasEarlierSnapshots });
-    });
-    this.#flowContext = { agent, conversation, publisher, timeline: timelineSync, page };
-    this.initialView = publisher.get();
-    const { load, ...actions } = this.#createActions();
-    this.actions = { ...actions, load, ...createTimelineActions(this.#flowContext, load) };
-  }
-
-  readonly getView = (): AgentView<Types> => this.#flowContext.publisher.get();
-
-  readonly subscribe = (listener: () => void): (() => void) =>
-    this.#flowContext.publisher.subscribe(listener);
-
-  readonly open = (): (() => void) => {
-    const { conversation, timeline } = this.#flowContext;
-    const { sessionId } = conversation.view;
-    if (this.#stale && sessionId !== undefined) void this.#load(sessionId);
-    else timeline.update(sessionId, 'all');
-    return () => this.#close();
-  };
-
-  #createActions(): Omit<AgentActions<Types>, keyof TimelineActions<Types>> {
-    return {
-      send: (input, options = {}) => this.#send(toInput(input), options),
-      retry: async () => {
-        const last = this.#lastSent;
-        return last && (await this.#send(last.input, last.options));
-      },
-      resend: (messageIndex, input) => this.#resend(messageIndex, toInput(input)),
-      resume: (answers, options = {}) => this.#answer(answers, options),
-      steer: (input) => this.#steer(toInput(input)),
-      stop: () => this.#stopTurn(),
-      detach: () => {
-        this.#newFlow();
-        change(this.#flowContext, { phase: 'ready' });
-      },
-      load: async (session) => {
-        const sessionId = sessionIdOf(session);
-        this.#newFlow();
-        this.#flowContext.conversation.leave(sessionId);
-        if (sessionId === undefined) change(this.#flowContext, { phase: 'ready' });
-        else await this.#load(sessionId);
-      },
-      loadEarlier: () => this.#loadEarlier(),
-      refresh: async () => {
-        const { sessionId } = this.#flowContext.conversation.view;
-        if (sessionId !== undefined) await this.#load(sessionId);
-      },
-    };
-  }
-
-  #close(): void {
-    const { phase } = this.#flowContext.conversation.view;
+  function close(): void {
+    const { phase } = conversation.view;
     // Follow the store's own turn to its end, so that it is complete when the component mounts again.
-    if (phase === 'ready' || this.#isOwnTurn) return;
-    this.#newFlow();
-    this.#stale = true;
+    if (phase === 'ready' || isOwnTurn) return;
+    newFlow();
+    stale = true;
   }
 
-  #newFlow(): AbortSignal {
-    this.#flow.abort();
-    this.#flow = new AbortController();
-    this.#isOwnTurn = false;
-    this.#stop = undefined;
-    return this.#flow.signal;
+  function newFlow(): AbortSignal {
+    current.abort();
+    current = new AbortController();
+    isOwnTurn = false;
+    stopRun = undefined;
+    return current.signal;
   }
 
-  #load(sessionId: string): Promise<void> {
-    const flow = this.#newFlow();
-    change(this.#flowContext, { phase: 'loading', error: undefined });
-    this.#loaded = this.#read(flow, sessionId).catch((error: unknown) => {
-      if (!flow.aborted) showFailure(this.#flowContext, error);
+  function loadSession(sessionId: string): Promise<void> {
+    const flow = newFlow();
+    change(flowContext, { phase: 'loading', error: undefined });
+    loaded = read(flow, sessionId).catch((error: unknown) => {
+      if (!flow.aborted) showFailure(flowContext, error);
     });
-    return this.#loaded;
+    return loaded;
   }
 
-  async #read(flow: AbortSignal, sessionId: string): Promise<void> {
-    const { conversation, timeline, page } = this.#flowContext;
-    const session = await readSession(this.agent, sessionId, { ...page, signal: flow });
+  async function read(flow: AbortSignal, sessionId: string): Promise<void> {
+    const session = await readSession(agent, sessionId, { ...page, signal: flow });
     if (flow.aborted) return;
-    this.#stale = false;
+    stale = false;
     // A session with an unknown id begins with the first turn.
     conversation.settle(
       session
@@ -158,40 +98,36 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
         : sessionDataOf({ sessionId }),
     );
     const { title, running } = session ?? {};
-    change(this.#flowContext, {
+    change(flowContext, {
       phase: running === undefined ? 'ready' : 'running',
       title,
       running,
     });
     timeline.update(session && sessionId, 'all');
-    if (running !== undefined) void this.#follow(flow, running);
+    if (running !== undefined) void follow(flow, running);
   }
 
-  async #follow(flow: AbortSignal, runId: string): Promise<void> {
-    this.#stop = () => this.agent.abort(runId);
-    const { conversation, page } = this.#flowContext;
+  async function follow(flow: AbortSignal, runId: string): Promise<void> {
+    stopRun = () => agent.abort(runId);
     const options = { ...page, signal: flow };
-    const sent = await readSent(this.agent, runId, conversation.sessionData, options);
-    if (!flow.aborted) await followOtherRun(this.#flowContext, flow, runId, sent);
+    const sent = await readSent(agent, runId, conversation.sessionData, options);
+    if (!flow.aborted) await followOtherRun(flowContext, flow, runId, sent);
   }
 
-  #earlier: Promise<void> | undefined;
-
-  #loadEarlier(): Promise<void> {
-    this.#earlier ??= this.#readEarlier().finally(() => {
-      this.#earlier = undefined;
+  function loadEarlier(): Promise<void> {
+    readingEarlier ??= readEarlier().finally(() => {
+      readingEarlier = undefined;
     });
-    return this.#earlier;
+    return readingEarlier;
   }
 
-  async #readEarlier(): Promise<void> {
-    const { conversation, page, publisher } = this.#flowContext;
+  async function readEarlier(): Promise<void> {
     const { snapshotId, from } = conversation.sessionData;
     const last = page.messages?.last;
     if (from === 0 || snapshotId === undefined || last === undefined) return;
     try {
       const options = { messages: { last, before: from } };
-      const earlier = await this.agent.getSnapshot({ snapshotId }, options);
+      const earlier = await agent.getSnapshot({ snapshotId }, options);
       const now = conversation.sessionData;
       const { messageRange: range, state } = earlier ?? {};
       // The user may have opened another session meanwhile, or a turn may have ended.
@@ -199,29 +135,28 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
       conversation.extend(state?.messages ?? [], range.from);
       publisher.publish();
     } catch (error) {
-      change(this.#flowContext, { error: toErrorBody(error) });
+      change(flowContext, { error: toErrorBody(error) });
     }
   }
 
-  async #send(input: Input, options: SendOptions): Promise<OutputOf<Types> | undefined> {
-    const { conversation } = this.#flowContext;
-    if (conversation.view.phase === 'loading') await this.#loaded;
+  async function send(input: Input, options: SendOptions): Promise<OutputOf<Types> | undefined> {
+    if (conversation.view.phase === 'loading') await loaded;
     if (conversation.view.phase !== 'ready') {
-      change(this.#flowContext, { error: busy });
+      change(flowContext, { error: busy });
       return undefined;
     }
-    const flow = this.#newFlow();
-    this.#isOwnTurn = true;
-    this.#lastSent = { input, options };
+    const flow = newFlow();
+    isOwnTurn = true;
+    lastSent = { input, options };
     const stop = new AbortController();
-    this.#stop = async () => stop.abort();
+    stopRun = async () => stop.abort();
     // Before anything is awaited, so that a double click does not send twice.
-    change(this.#flowContext, { phase: 'sending', error: undefined });
-    if (!(await this.#standAt(flow, options.from))) return undefined;
-    const output = await runOwnTurn(this.#flowContext, flow, {
+    change(flowContext, { phase: 'sending', error: undefined });
+    if (!(await standAt(flow, options.from))) return undefined;
+    const output = await runOwnTurn(flowContext, flow, {
       input: options.detach ? { ...input, detach: true } : input,
       init: {
-        ...this.#init(),
+        ...init(),
         ...(options.ifHead !== undefined && { ifHead: options.ifHead }),
         ...(options.tools !== undefined && { tools: options.tools }),
       },
@@ -229,17 +164,19 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
       stop: stop.signal,
     });
     if (flow.aborted) return output;
-    this.#isOwnTurn = false;
+    isOwnTurn = false;
     if (output?.finishReason === 'detached' && output.snapshotId !== undefined) {
       const runId = output.snapshotId;
-      this.#stop = () => this.agent.abort(runId);
+      stopRun = () => agent.abort(runId);
     }
     return output;
   }
 
   // Moves to the snapshot that a turn continues from.
-  async #standAt(flow: AbortSignal, from: SnapshotRef | null | undefined): Promise<boolean> {
-    const { conversation } = this.#flowContext;
+  async function standAt(
+    flow: AbortSignal,
+    from: SnapshotRef | null | undefined,
+  ): Promise<boolean> {
     if (from === undefined) return true;
     if (from === null) {
       const { state, sessionId } = conversation.sessionData;
@@ -252,20 +189,20 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     try {
       const snapshotId = snapshotIdOf(from);
       if (snapshotId === conversation.sessionData.snapshotId) return true;
-      const snapshot = await readSnapshot(this.agent, snapshotId, this.#flowContext.page);
+      const snapshot = await readSnapshot(agent, snapshotId, page);
       if (flow.aborted) return false;
       conversation.settle(sessionDataOf(snapshot, conversation.sessionData), {
         atHead: false,
       });
       return true;
     } catch (error) {
-      if (!flow.aborted) showFailure(this.#flowContext, error);
+      if (!flow.aborted) showFailure(flowContext, error);
       return false;
     }
   }
 
-  #init(): ApiInvokeOptions<Types> {
-    const { sessionData, atHead } = this.#flowContext.conversation;
+  function init(): ApiInvokeOptions<Types> {
+    const { sessionData, atHead } = conversation;
     const { state, sessionId, snapshotId } = sessionData;
     if (state) return { state };
     if (sessionId === undefined) return {};
@@ -273,25 +210,23 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     return { sessionId, ...(!atHead && { from: snapshotId ?? null }) };
   }
 
-  async #resend(messageIndex: number, input: Input): Promise<OutputOf<Types> | undefined> {
-    const { conversation } = this.#flowContext;
+  async function resend(messageIndex: number, input: Input): Promise<OutputOf<Types> | undefined> {
     let from: string | undefined;
     for (;;) {
       const { transcript, earlier } = conversation.view;
       from = snapshotBefore(transcript, messageIndex - earlier);
       // The turn before may be among the messages that were not loaded.
       if (from !== undefined || earlier === 0) break;
-      await this.#loadEarlier();
+      await loadEarlier();
       if (conversation.view.earlier === earlier) return undefined;
     }
-    return await this.#send(input, { from: from ?? null });
+    return await send(input, { from: from ?? null });
   }
 
-  async #answer(
+  async function answer(
     answers: GivenAnswers,
     { tools }: Pick<SendOptions, 'tools'>,
   ): Promise<OutputOf<Types> | undefined> {
-    const { conversation, publisher } = this.#flowContext;
     const { interrupts } = conversation.view;
     const noted = withAnswers(interrupts, answersTo(interrupts, answers));
     // A second click: they have been answered.
@@ -299,39 +234,75 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     conversation.setInterrupts(noted);
     publisher.publish();
     const all = allAnswers(noted);
-    return (
-      all && (await this.#send({ resume: toResume(all) }, tools === undefined ? {} : { tools }))
-    );
+    return all && (await send({ resume: toResume(all) }, tools === undefined ? {} : { tools }));
   }
 
-  async #steer({ message, requestId = newSteeringId() }: Input): Promise<boolean> {
-    const { conversation } = this.#flowContext;
+  async function steer({ message, requestId = newSteeringId() }: Input): Promise<boolean> {
     const { running } = conversation.view;
     if (running === undefined || message === undefined) {
-      change(this.#flowContext, { error: notRunning });
+      change(flowContext, { error: notRunning });
       return false;
     }
     const steered = { id: requestId, runId: running };
     conversation.steer({ ...message, metadata: { ...message.metadata, steered } });
-    change(this.#flowContext, { error: undefined });
+    change(flowContext, { error: undefined });
     try {
-      await this.agent.steer(running, { message }, { requestId });
+      await agent.steer(running, { message }, { requestId });
       return true;
     } catch (error) {
       conversation.unsteer(requestId);
-      change(this.#flowContext, { error: toErrorBody(error) });
+      change(flowContext, { error: toErrorBody(error) });
       return false;
     }
   }
 
-  async #stopTurn(): Promise<void> {
-    const stop = this.#stop;
-    if (!stop || this.#flowContext.conversation.view.phase === 'ready') return;
-    change(this.#flowContext, { phase: 'stopping' });
+  async function stopTurn(): Promise<void> {
+    const stop = stopRun;
+    if (!stop || conversation.view.phase === 'ready') return;
+    change(flowContext, { phase: 'stopping' });
     await stop().catch((error: unknown) =>
-      change(this.#flowContext, { phase: 'running', error: toErrorBody(error) }),
+      change(flowContext, { phase: 'running', error: toErrorBody(error) }),
     );
   }
+
+  const load: AgentActions<Types>['load'] = async (session) => {
+    const id = sessionIdOf(session);
+    newFlow();
+    conversation.leave(id);
+    if (id === undefined) change(flowContext, { phase: 'ready' });
+    else await loadSession(id);
+  };
+  return {
+    agent,
+    actions: {
+      send: (input, sendOptions = {}) => send(toInput(input), sendOptions),
+      retry: async () => lastSent && (await send(lastSent.input, lastSent.options)),
+      resend: (messageIndex, input) => resend(messageIndex, toInput(input)),
+      resume: (answers, sendOptions = {}) => answer(answers, sendOptions),
+      steer: (input) => steer(toInput(input)),
+      stop: stopTurn,
+      detach() {
+        newFlow();
+        change(flowContext, { phase: 'ready' });
+      },
+      load,
+      loadEarlier,
+      async refresh() {
+        const { sessionId: id } = conversation.view;
+        if (id !== undefined) await loadSession(id);
+      },
+      ...createTimelineActions(flowContext, load),
+    },
+    initialView: publisher.get(),
+    getView: publisher.get,
+    subscribe: publisher.subscribe,
+    open() {
+      const { sessionId: id } = conversation.view;
+      if (stale && id !== undefined) void loadSession(id);
+      else timeline.update(id, 'all');
+      return close;
+    },
+  };
 }
 
 function firstSettled<Types extends AgentTypes>({

@@ -7,7 +7,7 @@ import type { AgentActions } from './agent-store.ts';
 import { attempt, change, type FlowContext } from './flow-context.ts';
 import { sessionDataOf } from './session-data.ts';
 
-export type TimelineActions<Types extends AgentTypes> = Pick<
+type TimelineActions<Types extends AgentTypes> = Pick<
   AgentActions<Types>,
   'restore' | 'fork' | 'label' | 'view' | 'loadTimeline' | 'loadEarlierSnapshots'
 >;
