@@ -61,45 +61,6 @@ export function carryHashes(from: Json, to: Json): void {
   } else if (!isJsonArray(to)) carryObject(from, to);
 }
 
-/** As {@link carryHashes}, for changes at known places that neither add nor remove members on the way there. */
-export function carryHashesAt(
-  from: Json,
-  to: Json,
-  paths: readonly (readonly (string | number)[])[],
-): void {
-  for (const path of paths) {
-    let [before, after]: (Json | undefined)[] = [from, to];
-    for (const step of path) {
-      if (typeof before !== 'object' || typeof after !== 'object') break;
-      if (before === null || after === null || before === after) break;
-      dropGroup(before, after, step);
-      before = (before as JsonObject)[step];
-      after = (after as JsonObject)[step];
-    }
-    carryMember(before, after);
-  }
-}
-
-/** Carries over the groups of a wide container, but for the one that a changed member is in. */
-function dropGroup(from: object, to: object, step: string | number): void {
-  const { groups, keys } = hashNote(from) ?? {};
-  if (groups === undefined) return;
-  const known = carried.get(to) ?? { groups: [...groups], keys };
-  carried.set(to, known);
-  const place = keys === undefined ? Number(step) : placeOf(keys, String(step));
-  known.groups[Math.floor(place / groupSize)] = undefined;
-}
-
-function placeOf(keys: readonly string[], key: string): number {
-  let [low, high] = [0, keys.length - 1];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((keys[middle] as string) < key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 function carryArray(from: readonly Json[], to: readonly Json[]): void {
   const groups = hashNote(from)?.groups;
   const kept: (Group | undefined)[] = [];

@@ -1,7 +1,7 @@
 import { create, isDraft, type Patches, rawReturn } from 'mutative';
 import { WaymarkError } from '../error.ts';
 import { diffAt, diffValues } from './diff.ts';
-import { carryHashes, carryHashesAt } from './hash.ts';
+import { carryHashes } from './hash.ts';
 import { getOwn, isJsonArray, isJsonObject, type Json, toJson, tryJson } from './json.ts';
 import { applyPatch, type JsonPatch, type JsonPatchOperation, markPatch } from './patch.ts';
 import { escapeStep } from './pointer.ts';
@@ -78,11 +78,7 @@ function fromRecorded(
   }
   if (patch.length === 0) return { value: base, patch };
   const value = applyPatch(base, patch);
-  carryHashesAt(
-    base,
-    value,
-    recorded.map(({ path }) => path),
-  );
+  carryHashes(base, value);
   return { value, patch };
 }
 
