@@ -1,17 +1,7 @@
 import { throwIfAborted } from '../core/async/signal.ts';
 
-/** Open requests of one process: in all, for one owner, and to one host. */
-const most = { all: 64, owner: 16, host: 8 };
-
-interface Delivery {
-  readonly owner: string | undefined;
-  readonly host: string;
-}
-
-interface Waiting {
-  readonly keys: readonly string[];
-  readonly start: () => void;
-}
+/** What counts open requests, and how many it allows. */
+type Limits = ReadonlyMap<string, number>;
 
 /**
  * Bounds the requests that deliveries have open at a time, so that receivers which do not answer take neither all descriptors of
@@ -19,29 +9,29 @@ interface Waiting {
  */
 export class DeliverySlots {
   readonly #open = new Map<string, number>();
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<{ readonly limits: Limits; readonly start: () => void }>();
 
   /** Runs the work as soon as there is a slot; rejects if the signal comes first. */
   async run<Value>(
-    { owner, host }: Delivery,
+    { owner = '', host }: { readonly owner: string | undefined; readonly host: string },
     signal: AbortSignal,
     work: () => Promise<Value>,
   ): Promise<Value> {
-    const keys = ['all', `owner ${owner ?? ''}`, `host ${host}`];
-    await this.#acquire(keys, signal);
+    const limits = new Map([['all', 64]]).set(`owner ${owner}`, 16).set(`host ${host}`, 8);
+    await this.#acquire(limits, signal);
     try {
       return await work();
     } finally {
-      this.#count(keys, -1);
+      this.#count(limits, -1);
       this.#startWaiting();
     }
   }
 
-  async #acquire(keys: readonly string[], signal: AbortSignal): Promise<void> {
+  async #acquire(limits: Limits, signal: AbortSignal): Promise<void> {
     throwIfAborted(signal);
-    if (this.#fits(keys)) return this.#count(keys, 1);
+    if (this.#fits(limits)) return this.#count(limits, 1);
     const started = Promise.withResolvers<void>();
-    const waiting = { keys, start: started.resolve };
+    const waiting = { limits, start: started.resolve };
     this.#waiting.add(waiting);
     signal.addEventListener('abort', started.resolve as () => void, { once: true });
     await started.promise;
@@ -52,20 +42,19 @@ export class DeliverySlots {
 
   #startWaiting(): void {
     for (const waiting of this.#waiting) {
-      if (!this.#fits(waiting.keys)) continue;
+      if (!this.#fits(waiting.limits)) continue;
       this.#waiting.delete(waiting);
-      this.#count(waiting.keys, 1);
+      this.#count(waiting.limits, 1);
       waiting.start();
     }
   }
 
-  #fits([all = '', owner = '', host = '']: readonly string[]): boolean {
-    const open = (key: string): number => this.#open.get(key) ?? 0;
-    return open(all) < most.all && open(owner) < most.owner && open(host) < most.host;
+  #fits(limits: Limits): boolean {
+    return [...limits].every(([key, most]) => (this.#open.get(key) ?? 0) < most);
   }
 
-  #count(keys: readonly string[], by: 1 | -1): void {
-    for (const key of keys) {
+  #count(limits: Limits, by: 1 | -1): void {
+    for (const key of limits.keys()) {
       const now = (this.#open.get(key) ?? 0) + by;
       if (now === 0) this.#open.delete(key);
       else this.#open.set(key, now);

@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import type { AgentEnv } from '../agent/define/common-spec.ts';
 import { createCustomAgent } from '../agent/define/custom-agent.ts';
-import type { Agent } from '../agent/spec/agent.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import { defined, type Json } from '../core/json/json.ts';
 import { sha256Hex } from '../core/platform.ts';
@@ -19,21 +18,7 @@ interface FeedRun {
 /** Yields the webhooks to send. Called again from the start when another process continues the feed: events must have the same ids. */
 export type FeedSource = (data: Json, run: FeedRun) => AsyncIterable<Webhook>;
 
-export interface WebhookFeed {
-  /** The agent that delivers them. Each feed is a session of it, with the feed's id. */
-  readonly agent: Agent;
-  /**
-   * Stores the feed, and then begins to send. Resolves when it is stored: from then on it survives this process. `false` if there
-   * is a feed with this id already; with `again`, only while that one is running.
-   */
-  start(
-    id: string,
-    data: Json,
-    options?: { readonly owner?: string | undefined; readonly again?: boolean },
-  ): Promise<boolean>;
-  /** Refuses one more feed of an owner that has this many open, in all processes. */
-  checkRoom(owner: string | undefined, most: number): Promise<void>;
-}
+export type WebhookFeed = ReturnType<typeof createFeed>;
 
 const feedInput = v.object({ data: jsonValue, owner: v.optional(v.string()) });
 
@@ -50,7 +35,7 @@ export function createFeed(
     readonly options: Required<WebhookOptions>;
     readonly slots: DeliverySlots;
   },
-): WebhookFeed {
+) {
   const { clock } = env.host;
   const agent = createCustomAgent(
     { name, title: false },
@@ -74,8 +59,10 @@ export function createFeed(
     );
   }
   return {
+    /** The agent that delivers them. Each feed is a session of it, with the feed's id. */
     agent,
-    async checkRoom(owner, most) {
+    /** Refuses one more feed of an owner that has this many open, in all processes. */
+    async checkRoom(owner: string | undefined, most: number): Promise<void> {
       if (owner === undefined) return;
       const { items } = await agent.listRuns({ owner, limit: most });
       if (items.length < most) return;
@@ -85,7 +72,18 @@ export function createFeed(
         { details: { retryAfter: 10 } },
       );
     },
-    async start(id, data, { owner, again = false } = {}) {
+    /**
+     * Stores the feed, and then begins to send. Resolves when it is stored: from then on it survives this process. `false` if there
+     * is a feed with this id already; with `again`, only while that one is running.
+     */
+    async start(
+      id: string,
+      data: Json,
+      {
+        owner,
+        again = false,
+      }: { readonly owner?: string | undefined; readonly again?: boolean } = {},
+    ): Promise<boolean> {
       const owned = defined({ owner });
       const { stream } = agent.stream(
         { role: 'user', content: [{ data: { data, ...owned } }] },
