@@ -1,6 +1,7 @@
 import { abortError, throwIfAborted } from '../core/async/signal.ts';
 import { isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
 import { backoff, type Clock, randomFraction, systemClock } from '../core/time.ts';
+import { currentTrace } from '../core/trace-context.ts';
 import { checkId } from '../protocol/ids.ts';
 import { type Operation, routes } from '../protocol/routes.ts';
 import type { ClientOptions, WebSocketLike } from './options.ts';
@@ -43,7 +44,7 @@ export function createTransport({
 
   const headersOf = async (extra: Readonly<Record<string, string>> = {}): Promise<Headers> => {
     const headers = new Headers(typeof configured === 'function' ? await configured() : configured);
-    for (const [name, value] of Object.entries({ ...traceHeaders(), ...extra })) {
+    for (const [name, value] of Object.entries({ ...currentTrace(), ...extra })) {
       headers.set(name, value);
     }
     return headers;
@@ -138,36 +139,6 @@ function unreachable(base: string, cause: unknown): WaymarkError {
     `Cannot reach "${base}": check that the server runs and that the URL and its origin are allowed.`,
     { cause },
   );
-}
-
-// OpenTelemetry's API keeps what is registered in one global, and the active span in its context under one key, the same
-// for every copy of its first major version. Reading them there needs no dependency and works in a browser too.
-const registered = Symbol.for('opentelemetry.js.api.1');
-const spanKey = Symbol.for('OpenTelemetry Context Key SPAN');
-
-interface ActiveSpan {
-  spanContext(): {
-    readonly traceId: string;
-    readonly spanId: string;
-    readonly traceFlags: number;
-    readonly traceState?: { serialize(): string };
-  };
-}
-
-interface Registered {
-  readonly context?: { active(): { getValue(key: symbol): unknown } };
-}
-
-/** The W3C trace headers of the active span, so that client and server share a trace; none without tracing. */
-function traceHeaders(): Readonly<Record<string, string>> {
-  const { context } = (globalThis as { readonly [registered]?: Registered })[registered] ?? {};
-  const span = context?.active().getValue(spanKey) as ActiveSpan | undefined;
-  const place = span?.spanContext();
-  if (!place || /^0*$/.test(place.traceId)) return {};
-  const flags = place.traceFlags.toString(16).padStart(2, '0');
-  const traceparent = `00-${place.traceId}-${place.spanId}-${flags}`;
-  const tracestate = place.traceState?.serialize();
-  return tracestate ? { traceparent, tracestate } : { traceparent };
 }
 
 function toReconnect(options: NonNullable<ClientOptions['reconnect']>) {

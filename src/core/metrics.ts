@@ -1,9 +1,7 @@
 import type * as OpenTelemetry from '@opentelemetry/api';
 import { defined } from './json/json.ts';
 import { requireOptional } from './platform.ts';
-
-// The API keeps what is registered in one global, under the same key for every copy of its first major version.
-const registered = Symbol.for('opentelemetry.js.api.1');
+import { openTelemetry } from './trace-context.ts';
 
 export interface GaugeOptions {
   readonly unit: string;
@@ -97,7 +95,7 @@ const known = new WeakMap<object, Instruments>();
 
 /** Whether metrics are collected; otherwise skip what is costly to measure. */
 export function hasMetrics(): boolean {
-  return provider() !== undefined;
+  return openTelemetry().metrics !== undefined;
 }
 
 export function recordValue(name: keyof typeof histograms, value: number, labels: Labels): void {
@@ -128,7 +126,7 @@ export function count(name: keyof typeof counters, by: number, labels: Labels): 
 }
 
 function instruments(): Instruments | undefined {
-  const registeredProvider = provider();
+  const registeredProvider = openTelemetry().metrics;
   if (registeredProvider === undefined) return undefined;
   let found = known.get(registeredProvider);
   if (found === undefined) {
@@ -140,12 +138,7 @@ function instruments(): Instruments | undefined {
   return found;
 }
 
-function provider(): object | undefined {
-  const global = (globalThis as { [registered]?: { readonly metrics?: object } })[registered];
-  return global?.metrics;
-}
-
 function api(): typeof OpenTelemetry | undefined {
-  if (provider() === undefined) return undefined;
+  if (!hasMetrics()) return undefined;
   return requireOptional('@opentelemetry/api') as typeof OpenTelemetry | undefined;
 }

@@ -8,14 +8,8 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { WaymarkError } from './error.ts';
-import {
-  addSpanSink,
-  currentTrace,
-  extractTrace,
-  injectTrace,
-  inSpan,
-  type Span,
-} from './trace.ts';
+import { addSpanSink, extractTrace, injectTrace, inSpan, type Span } from './trace.ts';
+import { currentTrace } from './trace-context.ts';
 import { attributes, genAi, operations } from './trace-names.ts';
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';

@@ -1,6 +1,7 @@
 import type * as OpenTelemetry from '@opentelemetry/api';
 import { errorText, messageOf, originalOf, rootOf, type Status, toErrorBody } from './error.ts';
 import { createContextKey, randomBytes, requireOptional } from './platform.ts';
+import { currentTrace, openTelemetry, type TraceContext, traceContextOf } from './trace-context.ts';
 import { attributes as names } from './trace-names.ts';
 
 /** An error as the owner of the process sees it. */
@@ -107,9 +108,6 @@ export type SpanAttributes = Readonly<
   Record<string, string | number | boolean | readonly string[] | undefined>
 >;
 
-/** A place in a trace, in the form of the W3C headers; plain JSON, so it can be stored with a run. */
-export type TraceContext = { readonly traceparent: string; readonly tracestate?: string };
-
 /** The part of a span that its work sees. */
 export interface Span {
   /** Whether the span is recorded; otherwise skip attributes that are costly to compute. */
@@ -190,12 +188,6 @@ function alsoIn(open: OpenSpan, span: Span): Span {
   };
 }
 
-export function currentTrace(): TraceContext | undefined {
-  const api = tracing();
-  const span = api?.trace.getActiveSpan();
-  return api && span ? toTraceContext(api, span) : undefined;
-}
-
 /** Adds the active trace to the headers of a request. */
 export function injectTrace(headers: Headers | Record<string, string>): void {
   const trace = currentTrace();
@@ -219,14 +211,11 @@ export function extractTrace(
   return tracestate ? { traceparent, tracestate } : { traceparent };
 }
 
-// The API keeps what is registered in one global, under the same key for every copy of its first major version.
-const registered = Symbol.for('opentelemetry.js.api.1');
 let loaded: { readonly api: Api | undefined } | undefined;
 
 // The package takes 26 ms to load, so it is loaded only when tracing is on.
 function tracing(): Api | undefined {
-  const global = (globalThis as { [registered]?: { readonly trace?: unknown } })[registered];
-  if (global?.trace === undefined) return undefined;
+  if (openTelemetry().trace === undefined) return undefined;
   loaded ??= { api: requireOptional('@opentelemetry/api') as Api | undefined };
   return loaded.api;
 }
@@ -285,7 +274,7 @@ function wrap(api: Api, span: OpenTelemetry.Span): Span {
       span.setAttributes({ [names.errorType]: toErrorBody(error).status });
       span.setStatus({ code: api.SpanStatusCode.ERROR, message: messageOf(originalOf(error)) });
     },
-    context: () => toTraceContext(api, span),
+    context: () => traceContextOf(span),
   };
 }
 
@@ -305,14 +294,6 @@ function contextOf(api: Api, { traceparent, tracestate }: TraceContext): OpenTel
     isRemote: true,
     ...(tracestate && { traceState: api.createTraceState(tracestate) }),
   });
-}
-
-function toTraceContext(api: Api, span: OpenTelemetry.Span): TraceContext | undefined {
-  const { traceId, spanId, traceFlags, traceState } = span.spanContext();
-  if (!api.trace.isSpanContextValid(span.spanContext())) return undefined;
-  const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
-  const tracestate = traceState?.serialize();
-  return tracestate ? { traceparent, tracestate } : { traceparent };
 }
 
 const traceparentForm = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;

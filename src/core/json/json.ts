@@ -6,7 +6,7 @@ export type { Json, JsonObject } from './types.ts';
 
 /** Whether a value is JSON that was checked and frozen here, all through, or is no object at all. */
 export function isDeepFrozen(value: unknown): boolean {
-  return typeof value !== 'object' || value === null || isFrozenJson(value);
+  return typeof value !== 'object' || value === null || Mark.has(value);
 }
 
 /**
@@ -142,7 +142,7 @@ function copy(value: unknown, depth: number): Json | undefined {
       return Number.isFinite(value) ? value + 0 : undefined; // JSON has no -0
     case 'object':
       if (value === null) return null;
-      if (isFrozenJson(value)) return value as Json;
+      if (Mark.has(value)) return value as Json;
       if (depth === maxJsonDepth) return undefined;
       if (Array.isArray(value)) return copyArray(value, depth + 1);
       if (isPlainObject(value)) return copyObject(value, depth + 1);
@@ -198,7 +198,7 @@ function freeze(value: unknown, depth: number): boolean {
     case 'number':
       return Number.isFinite(value);
     case 'object':
-      if (value === null || isFrozenJson(value)) return true;
+      if (value === null || Mark.has(value)) return true;
       if (depth === maxJsonDepth) return false;
       return freezeInside(value, depth + 1) && markFrozen(value) === value;
     default:
@@ -348,10 +348,6 @@ export function markFrozen<T extends object>(value: T): T {
   // An object frozen by other code may refuse a new field; it is then checked again the next time.
   if (!Mark.has(value) && Object.isExtensible(value)) new Mark(value);
   return Object.freeze(value);
-}
-
-function isFrozenJson(value: object): boolean {
-  return Mark.has(value);
 }
 
 export function hashNote(value: object): HashNote | undefined {
