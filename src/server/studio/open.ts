@@ -1,6 +1,7 @@
 import { appendFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Agent } from '../../agent/spec/agent.ts';
+import { settled } from '../../core/async/promises.ts';
 import { isWaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';
@@ -128,64 +129,54 @@ export async function openTraceFile(
   const text = await readFile(path, 'utf8').catch(() => '');
   let length = text.length;
   let isBroken = false;
-  // The lines of the write that waits for the disk.
-  let batch: string[] | undefined;
-  let writing: Promise<void> = Promise.resolve();
-  // The spans of the rewrite that waits for the disk, and how many rewrites there were.
-  let pending: readonly KeptSpan[] = [];
-  let rewrites = 0;
-  const queue = (work: () => Promise<unknown>): void => {
-    const rewrite = rewrites;
-    writing = writing.then(async () => {
-      // A later rewrite contains everything.
-      if (rewrite !== rewrites) return;
-      await work().catch((error: unknown) => {
+  // What the next write stores: all spans, if they are to be written again, and lines behind them.
+  let whole: readonly KeptSpan[] | undefined;
+  // A process that was killed may have left half a line.
+  let lines = text === '' || text.endsWith('\n') ? [] : ['\n'];
+  let writing: Promise<void> | undefined;
+  const writeNext = async (): Promise<void> => {
+    const all = whole;
+    const added = lines.join('');
+    whole = undefined;
+    lines = [];
+    await makeFolder(dirname(path));
+    // Also after an error: the spans of deleted sessions must leave the file.
+    if (all !== undefined) {
+      await rewriteFile(path, all.map(toLine).join('') + added);
+      isBroken = false;
+    } else if (!isBroken && added !== '') await appendFile(path, added, { mode: 0o600 });
+  };
+  const writeAll = async (): Promise<void> => {
+    do {
+      await writeNext().catch((error: unknown) => {
         if (!isBroken) onProblem(error);
         isBroken = true;
       });
-    });
+    } while (whole !== undefined || lines.length > 0);
+    writing = undefined;
   };
-  const write = (work: () => Promise<unknown>): void =>
-    queue(async () => {
-      if (!isBroken) await work();
-    });
+  const write = (): void => {
+    writing ??= settled.then(writeAll);
+  };
   const replace = (all: Iterable<KeptSpan>): void => {
-    pending = [...all];
-    rewrites += 1;
-    batch = undefined;
-    const estimate = pending.reduce((sum, { content = '' }) => sum + content.length + 500, 0);
-    length = estimate;
-    // Also after an error: the spans of deleted sessions must leave the file.
-    queue(async () => {
-      // The text is made here, so that there is only one at a time.
-      const whole = pending.map(toLine).join('');
-      pending = [];
-      length += whole.length - estimate;
-      await makeFolder(dirname(path));
-      await rewriteFile(path, whole);
-      isBroken = false;
-    });
+    whole = [...all];
+    lines = [];
+    // An estimate: the text is made when it is written, so that there is only one at a time.
+    length = whole.reduce((sum, { content = '' }) => sum + content.length + 500, 0);
+    write();
   };
   const append = (kept: KeptSpan, all: Iterable<KeptSpan>): void => {
     const line = toLine(kept);
     length += line.length;
-    if (length > maxLength) {
-      replace(all);
-    } else if (batch) {
-      batch.push(line);
-    } else {
-      const lines = [line];
-      batch = lines;
-      write(() => {
-        if (batch === lines) batch = undefined;
-        return appendFile(path, lines.join(''), { mode: 0o600 });
-      });
-    }
+    lines.push(line);
+    if (length > maxLength) replace(all);
+    else write();
   };
-  write(() => makeFolder(dirname(path)));
-  // A process that was killed may have left half a line.
-  if (text !== '' && !text.endsWith('\n')) write(() => appendFile(path, '\n'));
-  return { file: { append, replace, close: () => writing }, restored: readSpans(text) };
+  write();
+  return {
+    file: { append, replace, close: async () => await writing },
+    restored: readSpans(text),
+  };
 }
 
 /** Makes the folder, if there is none; a new one is not for version control. */
