@@ -5,8 +5,7 @@ import { isJsonObject, type Json, type JsonObject, toJson } from '../../core/jso
 import { isExecutedByCaller } from '../../generate/tool/caller-tools.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
 import { invalid, short } from '../http/answer.ts';
-import { askedBy, decideApproval, questionsOf } from '../http/question.ts';
-import { toolsOf } from '../http/served-app.ts';
+import { askedBy, decideApproval, type Question, questionsOf } from '../http/question.ts';
 import { toolCallId } from '../http/turns-of.ts';
 import { asText, type PostedMessage, type ResumeEntry, toParts } from './shapes.ts';
 
@@ -23,25 +22,18 @@ export async function toAguiInterrupts(
 ): Promise<readonly object[]> {
   const asked = interrupts.filter((interrupt) => !isClientTool(interrupt));
   if (asked.length === 0) return [];
-  const tools = await toolsOf(agent);
   const questions = await questionsOf(agent, snapshotId, asked);
-  return asked.map((interrupt, at) => {
+  return questions.map(({ key, message, interrupt, tool }) => {
     const { toolName, input, metadata, request } = interrupt;
-    const tool = tools.find(({ name }) => name === toolName);
     return {
-      id: interruptId(snapshotId, interrupt),
+      id: key,
       reason: askedBy(interrupt, tool).kind === 'approval' ? 'tool_approval' : 'input_required',
-      message: questions[at]?.message,
+      message,
       toolCallId: toolCallId(request.toolRequest),
       responseSchema: responseSchema(interrupt, tool),
       metadata: { tool: toolName, input: input ?? null, data: metadata },
     };
   });
-}
-
-/** Names an interrupt in the whole session. */
-function interruptId(snapshotId: string, { request }: Interrupt): string {
-  return `${snapshotId}:${toolCallId(request.toolRequest)}`;
 }
 
 function responseSchema(interrupt: Interrupt, tool: ToolInfo | undefined): JsonObject {
@@ -85,19 +77,17 @@ export async function toAnswers(
   { snapshotId, interrupts }: Asked,
   entries: readonly ResumeEntry[],
 ): Promise<readonly InterruptAnswer[]> {
-  const tools = await toolsOf(agent);
+  const questions = await questionsOf(agent, snapshotId, interrupts);
   return entries.map((entry) => {
-    const asked = interrupts.find((each) => interruptId(snapshotId, each) === entry.interruptId);
+    const asked = questions.find(({ key }) => key === entry.interruptId);
     if (asked === undefined) throw unknownInterrupt(entry);
-    const tool = tools.find(({ name }) => name === asked.toolName);
-    return toAnswer(asked, entry, tool);
+    return toAnswer(asked, entry);
   });
 }
 
 function toAnswer(
-  interrupt: Interrupt,
+  { interrupt, tool }: Question,
   { interruptId: id, status, payload }: ResumeEntry,
-  tool: ToolInfo | undefined,
 ): InterruptAnswer {
   if (status === 'cancelled') return interrupt.decline();
   const { kind } = askedBy(interrupt, tool);

@@ -10,6 +10,9 @@ import { toolsOf } from './served-app.ts';
 export interface Question {
   /** Names the question in the whole session: `snapshotId:ref`. */
   readonly key: string;
+  readonly interrupt: Interrupt;
+  /** The tool that asks; `undefined` for one of the caller. */
+  readonly tool: ToolInfo | undefined;
   readonly message: string;
   readonly form: Form;
   /** The answer, for a value that the form has read. */
@@ -30,6 +33,8 @@ export async function questionsOf(
     const { kind, schema } = askedBy(interrupt, tool);
     return {
       key: `${snapshotId}:${interrupt.ref ?? interrupt.toolName}`,
+      interrupt,
+      tool,
       message: messageOf(interrupt).slice(0, maxMessageLength),
       form: kind === 'approval' ? approval : formFor(schema),
       // Only a clear yes is a yes.

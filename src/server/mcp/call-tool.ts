@@ -9,6 +9,7 @@ import { found, invalid, jsonResponse, short, toWireError } from '../http/answer
 import { ownerOf } from '../http/auth.ts';
 import { type Fields, isHttpRefusal, RpcError, resultMessage } from '../http/json-rpc.ts';
 import { fromAnswer } from '../http/log.ts';
+import { questionsOf } from '../http/question.ts';
 import { logRequestFault, type OpenCall, openAgentCall } from '../http/server-context.ts';
 import type { FeedBatch } from '../stream/feed.ts';
 import { beginTurn, requestIdOf, type ServedTurn, underRequestId } from '../stream/turn.ts';
@@ -21,7 +22,7 @@ import {
   progressTokenOf,
 } from './mcp-server.ts';
 import { codes } from './messages.ts';
-import { askUser, canAsk, inputRequired, questionsOf, waitingResult } from './questions.ts';
+import { answerOf, askUser, canAsk, inputRequired, waitingResult } from './questions.ts';
 import { errorResult, toolResult } from './result.ts';
 import { type Messages, type StreamIo, streamAnswer } from './stream-answer.ts';
 import { isTaskCall, startTask } from './tasks.ts';
@@ -223,7 +224,7 @@ async function openAnswer(
     const result = inputRequired(request, { agent, sessionId, snapshotId, questions }, open.caller);
     return { ...open, result };
   }
-  const answers = questions.flatMap(({ key, answer }) => answer(inputResponses[key]) ?? []);
+  const answers = questions.flatMap((each) => answerOf(each, inputResponses[each.key]) ?? []);
   if (answers.length < questions.length) {
     return { ...open, result: waitingResult({ sessionId, snapshotId }, snapshot.interrupts) };
   }

@@ -7,49 +7,34 @@ import type { Output } from '../../protocol/turn.ts';
 import { invalid } from '../http/answer.ts';
 import type { Caller } from '../http/auth.ts';
 import type { Fields } from '../http/json-rpc.ts';
-import { type Question as OpenQuestion, questionsOf as openQuestions } from '../http/question.ts';
+import type { Question } from '../http/question.ts';
 import { canBeAsked, type McpRequest, peerOf } from './mcp-server.ts';
 import { wordsResult } from './result.ts';
 import type { StreamIo } from './stream-answer.ts';
-
-/** An interrupt as a question to the user of a client. */
-interface Question {
-  /** Names the question in the whole session: `snapshotId:ref`. */
-  readonly key: string;
-  /** The params of `elicitation/create`. */
-  readonly params: Fields;
-  /** The answer to the interrupt; `undefined` while the user has not decided. */
-  answer(response: unknown): InterruptAnswer | undefined;
-}
 
 const elicitResult = v.object({
   action: v.picklist(['accept', 'decline', 'cancel']),
   content: v.optional(v.nullable(v.record(v.string(), v.unknown()))),
 });
 
-export async function questionsOf(
-  agent: Agent,
-  snapshotId: string,
-  interrupts: readonly Interrupt[],
-): Promise<readonly Question[]> {
-  return (await openQuestions(agent, snapshotId, interrupts)).map(toElicitation);
+/** The answer to a question by the result of an elicitation; `undefined` while the user has not decided. */
+export function answerOf(
+  { key, form, accept, decline }: Question,
+  response: unknown,
+): InterruptAnswer | undefined {
+  const parsed = v.safeParse(elicitResult, response);
+  if (!parsed.success) throw notAnAnswer(key);
+  const { action, content } = parsed.output;
+  if (action === 'cancel') return undefined;
+  if (action === 'decline') return decline('The user declined.');
+  const value = form.read(toJson(content ?? {}, 'The answer') as JsonObject);
+  if (value === undefined) throw notAnAnswer(key);
+  return accept(value);
 }
 
-function toElicitation({ key, message, form, accept, decline }: OpenQuestion): Question {
-  return {
-    key,
-    params: { mode: 'form', message, requestedSchema: form.schema },
-    answer(response) {
-      const parsed = v.safeParse(elicitResult, response);
-      if (!parsed.success) throw notAnAnswer(key);
-      const { action, content } = parsed.output;
-      if (action === 'cancel') return undefined;
-      if (action === 'decline') return decline('The user declined.');
-      const value = form.read(toJson(content ?? {}, 'The answer') as JsonObject);
-      if (value === undefined) throw notAnAnswer(key);
-      return accept(value);
-    },
-  };
+/** The params of `elicitation/create`. */
+function paramsOf({ message, form }: Question): Fields {
+  return { mode: 'form', message, requestedSchema: form.schema };
 }
 
 function notAnAnswer(key: string): WaymarkError {
@@ -79,9 +64,9 @@ export function inputRequired(
 }
 
 export function toInputRequests(questions: readonly Question[]): Fields {
-  const requests = questions.map(({ key, params }) => [
-    key,
-    { method: 'elicitation/create', params },
+  const requests = questions.map((question) => [
+    question.key,
+    { method: 'elicitation/create', params: paramsOf(question) },
   ]);
   return Object.fromEntries(requests);
 }
@@ -113,11 +98,11 @@ export async function* askUser(
   { reader }: StreamIo,
 ): AsyncGenerator<readonly Fields[], readonly InterruptAnswer[] | undefined> {
   const answers: InterruptAnswer[] = [];
-  for (const { params, answer } of questions) {
+  for (const question of questions) {
     const { id, reply } = dialogs.ask(peerOf(c), reader);
-    yield [{ jsonrpc: '2.0', id, method: 'elicitation/create', params }];
+    yield [{ jsonrpc: '2.0', id, method: 'elicitation/create', params: paramsOf(question) }];
     const { result } = await reply;
-    const given = result && answer(result);
+    const given = result && answerOf(question, result);
     if (given === undefined) return undefined;
     answers.push(given);
   }

@@ -9,6 +9,7 @@ import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
 import type { Init, Input, Output } from '../../protocol/turn.ts';
 import { short } from '../http/answer.ts';
 import { type Fields, RpcError } from '../http/json-rpc.ts';
+import { questionsOf } from '../http/question.ts';
 import { outputIn } from '../http/served-app.ts';
 import { type OpenCall, openAgentCall } from '../http/server-context.ts';
 import {
@@ -21,7 +22,7 @@ import {
 } from '../stream/turn-chain.ts';
 import { inEra, type McpRequest, type Method, progressTokenOf } from './mcp-server.ts';
 import { codes } from './messages.ts';
-import { askUser, canAsk, questionsOf, toInputRequests, waitingResult } from './questions.ts';
+import { answerOf, askUser, canAsk, toInputRequests, waitingResult } from './questions.ts';
 import { toolResult } from './result.ts';
 import { type Messages, type StreamIo, streamAnswer } from './stream-answer.ts';
 
@@ -75,8 +76,10 @@ export const taskMethods: Readonly<Record<string, Method>> = {
       const { tip, agent } = task;
       const { snapshotId, interrupts } = tip;
       const questions = isInterrupted(tip) ? await questionsOf(agent, snapshotId, interrupts) : [];
-      const answers = questions.flatMap(({ key, answer }) =>
-        Object.hasOwn(inputResponses, key) ? (answer(inputResponses[key]) ?? []) : [],
+      const answers = questions.flatMap((each) =>
+        Object.hasOwn(inputResponses, each.key)
+          ? (answerOf(each, inputResponses[each.key]) ?? [])
+          : [],
       );
       if (questions.length === 0 || answers.length < questions.length) throw notAsked(questions);
       await continueChain(request.c, task, { resume: toResume(answers) });
