@@ -1,7 +1,6 @@
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT as alreadySent } from '@hono/node-server/utils/response';
-import { settled } from '../core/async/promises.ts';
 import { afterThisTurn } from '../core/platform.ts';
 import { createFetch } from './create-fetch.ts';
 import { errorResponse, invalid } from './http/answer.ts';
@@ -90,30 +89,9 @@ function ownLine(
       if (outgoing.destroyed) listener();
       else outgoing.once('close', listener);
     },
-    hasBody: (length) => takeBody(incoming, length),
     writeFrames: (headers, source) => writeDirectly(outgoing, headers, source),
     answered: alreadySent,
   };
-}
-
-/**
- * Reads a body that has arrived as a whole, as most do in one packet with their headers, and leaves it where the adapter looks
- * before it listens for more. A body that the `auth` hook has begun to read stays as it is.
- */
-async function takeBody(
-  incoming: IncomingMessage & { rawBody?: Buffer },
-  length: number,
-): Promise<boolean> {
-  // Node parses the rest of the packet before promises continue.
-  await settled;
-  const { readableFlowing, readableDidRead, readableLength } = incoming;
-  if (readableFlowing !== null || readableDidRead || readableLength !== length) return false;
-  const body: Buffer | null = incoming.read();
-  if (body === null) return false;
-  incoming.rawBody = body;
-  // Up to its end, which is still to come.
-  incoming.resume();
-  return true;
 }
 
 function toBadRequest(error: unknown): unknown {

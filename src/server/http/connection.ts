@@ -18,8 +18,6 @@ interface OwnLine {
   readonly headers: IncomingHttpHeaders;
   /** Calls a function when the line closes, also behind a complete response. Calls it at once if the line is closed. */
   onClose(listener: () => void): void;
-  /** Whether a body of this length has arrived as a whole. It is then read from the request without waiting for the network. */
-  hasBody(length: number): Promise<boolean>;
   /** Begins a response of frames, without the stream that others would need around them. */
   writeFrames(headers: Readonly<Record<string, string>>, source: FrameSource): FrameSink;
   /** The response to return once the frames are written here. */
