@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { linkSignals } from '../../core/async/signal.ts';
+import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
 import { type Status, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import { inSpan } from '../../core/trace.ts';
@@ -31,7 +31,7 @@ export const reflectionProtocol: MountedProtocol = { name: 'reflection', mount: 
 
 /** The calls of Genkit's development tools, for clients on this machine only. */
 function mountReflection(router: Router): void {
-  const active = createActive();
+  const running: Running = new Map();
   router.use('/api/*', async (c, next) => {
     requireLoopback(c);
     await next();
@@ -71,6 +71,7 @@ function mountReflection(router: Router): void {
     };
     return inSpan(`run ${key.slice(0, 100)}`, {}, async () => {
       const traceId = currentTrace()?.traceparent.split('-')[1] ?? crypto.randomUUID();
+      const id = keyOf(traceId, caller);
       const headers = { 'x-genkit-trace-id': traceId };
       const toError = (error: unknown): ReturnType<typeof toReflectionError> => {
         logRequestFault(c, error);
@@ -78,7 +79,7 @@ function mountReflection(router: Router): void {
       };
       if (c.req.query('stream') === 'true') {
         return await withStreamSlot(c, (slot) => {
-          const run = active.begin(traceId, caller, slot.signal);
+          const run = enter(running, id, slot.signal);
           const lines = actionLines(
             (onChunk) => action.run(request, { ...run, onChunk }),
             traceId,
@@ -87,7 +88,7 @@ function mountReflection(router: Router): void {
           return slot.respond(ending(lines, run.end), lineFormat(headers));
         });
       }
-      const run = active.begin(traceId, caller, c.req.raw.signal);
+      const run = enter(running, id, c.req.raw.signal);
       try {
         const result = await action.run(request, run);
         return jsonResponse({ result, telemetry: { traceId } }, { headers });
@@ -102,45 +103,25 @@ function mountReflection(router: Router): void {
   router.post('/api/cancelAction', async (c) => {
     const schema = v.looseObject({ traceId: v.string() });
     const { traceId } = await readBody(c, schema, 'cancel');
-    if (!active.cancel(traceId, c.get('caller'))) {
-      throw new WaymarkError('NOT_FOUND', `No action ${short(traceId)} is running.`);
-    }
+    const run = running.get(keyOf(traceId, c.get('caller')));
+    if (!run) throw new WaymarkError('NOT_FOUND', `No action ${short(traceId)} is running.`);
+    run.abort(new WaymarkError('CANCELLED', 'The action was cancelled.'));
     return jsonResponse({ message: 'Action cancelled' });
   });
 }
 
 /** The actions that are being run, by trace id and whose they are: a client may choose the id of its trace. */
-interface Active {
-  begin(
-    traceId: string,
-    caller: Caller,
-    signal: AbortSignal,
-  ): { readonly signal: AbortSignal; end(): void };
-  /** Stops an action of this caller; `false` when none of this id is running. */
-  cancel(traceId: string, caller: Caller): boolean;
-}
+type Running = Map<string, LinkedSignal>;
 
-function createActive(): Active {
-  const running = new Map<string, (reason: unknown) => void>();
-  return {
-    begin(traceId, caller, signal) {
-      const key = keyOf(traceId, caller);
-      const link = linkSignals(signal);
-      running.set(key, link.abort);
-      return {
-        signal: link.signal,
-        end() {
-          if (running.get(key) === link.abort) running.delete(key);
-          link.release();
-        },
-      };
-    },
-    cancel(traceId, caller) {
-      const abort = running.get(keyOf(traceId, caller));
-      abort?.(new WaymarkError('CANCELLED', 'The action was cancelled.'));
-      return abort !== undefined;
-    },
+/** Lets a caller cancel an action; the link has its signal, and `end` is called when it is over. */
+function enter(running: Running, key: string, signal: AbortSignal) {
+  const link = linkSignals(signal);
+  running.set(key, link);
+  const end = (): void => {
+    if (running.get(key) === link) running.delete(key);
+    link.release();
   };
+  return { signal: link.signal, end };
 }
 
 function keyOf(traceId: string, { principal }: Caller): string {
