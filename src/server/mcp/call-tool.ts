@@ -12,7 +12,7 @@ import { fromAnswer } from '../http/log.ts';
 import { questionsOf } from '../http/question.ts';
 import { logRequestFault, type OpenCall, openAgentCall } from '../http/server-context.ts';
 import type { FeedBatch } from '../stream/feed.ts';
-import { beginTurn, requestIdOf, type ServedTurn, underRequestId } from '../stream/turn.ts';
+import { beginTurn, requestIdOf, underRequestId } from '../stream/turn.ts';
 import {
   type Asked,
   canFillForms,
@@ -68,7 +68,7 @@ class RunningCall {
     return this.#messages(this.#begin(init, input));
   }
 
-  async *#messages(first: ServedTurn): Messages {
+  async *#messages(first: AsyncGenerator<FeedBatch>): Messages {
     const { id, c, dialogs } = this.#request;
     const forget = dialogs.enter(peerOf(c), id, () => this.#cancel());
     try {
@@ -81,9 +81,9 @@ class RunningCall {
     }
   }
 
-  async *#answer(first: ServedTurn): Messages {
+  async *#answer(first: AsyncGenerator<FeedBatch>): Messages {
     for (let turn = first; ; ) {
-      const output = yield* this.#follow(turn.events);
+      const output = yield* this.#follow(turn);
       const { sessionId, snapshotId, finishReason } = output;
       if (finishReason !== 'interrupted' || snapshotId === undefined) {
         const links = this.#request.era.version >= '2025-06-18';
@@ -95,7 +95,7 @@ class RunningCall {
     }
   }
 
-  #begin(init: Init, input: Input): ServedTurn {
+  #begin(init: Init, input: Input): AsyncGenerator<FeedBatch> {
     const { agent, caller, reader } = this.#call;
     return beginTurn(this.#request.c, {
       agent,

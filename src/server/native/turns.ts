@@ -79,7 +79,7 @@ export const turnOperations = {
       const call = await openCall(c, 'watch', { snapshotId });
       const respond = async (slot: StreamSlot): Promise<Response> => {
         const run = { runId: snapshotId, reader: slot.signal, requestId: requestIdOf(c), after };
-        const feed = await acceptedFeed(c, runFeed(c, call, run));
+        const feed = await acceptedFeed(c, runFeed(c, call, run), 250);
         return slot.respond(feed, nativeFormat(c.req.url));
       };
       return await withStreamSlot(c, respond, { own: false });

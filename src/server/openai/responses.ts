@@ -1,19 +1,12 @@
 import type { LoadedSnapshot, WireTypes } from '../../api/types.ts';
-import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
-import { isJsonObject } from '../../core/json/json.ts';
-import { waitAtMost } from '../../core/time.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Init } from '../../protocol/turn.ts';
 import { jsonResponse, short } from '../http/answer.ts';
 import { readBody } from '../http/body.ts';
 import { openAgentCall, type RequestContext } from '../http/server-context.ts';
 import { runFeed, startingWith } from '../stream/feed.ts';
-import {
-  acceptanceMs,
-  acceptedFeed,
-  type StreamSlot,
-  withStreamSlot,
-} from '../stream/stream-response.ts';
+import { runningIn } from '../stream/run-after-stop.ts';
+import { acceptedFeed, type StreamSlot, withStreamSlot } from '../stream/stream-response.ts';
 import { beginTurn, startRun } from '../stream/turn.ts';
 import { badRequest } from './errors.ts';
 import { inputItems, outputItems, type TurnMessages, toResponseId, turnsIn } from './items.ts';
@@ -90,7 +83,7 @@ async function streamResponse(request: OpenAiRequest): Promise<Response> {
   const respond = async (slot: StreamSlot): Promise<Response> => {
     // From the beginning: the numbers of the events are counted, and each one is the same every time.
     const run = { runId: snapshotId, reader: slot.signal };
-    const feed = await acceptedFeed(c, runFeed(c, call, run));
+    const feed = await acceptedFeed(c, runFeed(c, call, run), 250);
     const events = async function* (): ReturnType<typeof stream.events> {
       const first = await feed.next();
       // The store keeps the events of a run for a while after its end.
@@ -183,9 +176,9 @@ async function runTurn(
   return await withStreamSlot(c, async (slot) => {
     const turn = beginTurn(c, { agent, caller, init, input, reader: slot.signal });
     const stream = new ResponseStream(newId, { agent, options, echo, isHeld });
-    if (!isStream) return jsonResponse(await stream.whole(turn.events, slot.signal));
-    await waitAtMost(c.get('server').clock, acceptanceMs, turn.accepted);
-    return slot.respond(stream.events(turn.events), responseFormat, { isGathered: true });
+    if (!isStream) return jsonResponse(await stream.whole(turn, slot.signal));
+    const feed = await acceptedFeed(c, turn);
+    return slot.respond(stream.events(feed), responseFormat, { isGathered: true });
   });
 }
 
@@ -225,13 +218,9 @@ async function branchElsewhere(
   error: unknown,
 ): Promise<Init | undefined> {
   const { snapshotId } = init;
-  if (snapshotId === undefined || input.message === undefined || !isBusy(error)) return undefined;
+  if (snapshotId === undefined || input.message === undefined) return undefined;
+  if (runningIn(error) === undefined) return undefined;
   await openAgentCall(c, { agent, operation: 'fork', snapshotId });
   const forked = await agent.fork(snapshotId, options);
   return { snapshotId: forked.snapshotId };
-}
-
-function isBusy(error: unknown): error is WaymarkError {
-  if (!isWaymarkError(error) || error.status !== 'ABORTED') return false;
-  return isJsonObject(error.details) && typeof error.details.running === 'string';
 }

@@ -123,13 +123,6 @@ export function cursorFeed(
   return new CursorFeed(cursor, options).batches();
 }
 
-/** Resolves with the first event; rejects when the turn was refused. */
-export async function accepted(cursor: CallerCursor): Promise<void> {
-  await cursor.readable();
-  const { ended } = cursor;
-  if (ended !== undefined && 'error' in ended && !cursor.hasNext) throw ended.error;
-}
-
 class CursorFeed {
   readonly #cursor: CallerCursor;
   readonly #options: CursorFeedOptions;

@@ -37,7 +37,8 @@ export async function stopRunning(
   return new Response(null, { status: 204 });
 }
 
-function runningIn(error: unknown): string | undefined {
+/** The run that a session is busy with, of the error for another one. */
+export function runningIn(error: unknown): string | undefined {
   if (!isWaymarkError(error) || error.status !== 'ABORTED') return undefined;
   const running = isJsonObject(error.details) ? error.details.running : undefined;
   return typeof running === 'string' ? running : undefined;

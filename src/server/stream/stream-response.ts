@@ -165,16 +165,14 @@ function startAtOnce(env: NodeBindings | undefined): Record<string, string> {
   return env?.incoming?.httpVersion === '1.1' ? { 'transfer-encoding': 'chunked' } : {};
 }
 
-/** Milliseconds to wait for the first event of a new turn, so that a refusal can be told by the HTTP status. */
-export const acceptanceMs = 1000;
-
 /** A feed whose first batch was waited for a moment, so that a refusal can be told by the HTTP status. */
 export async function acceptedFeed(
   c: RequestContext,
   feed: AsyncGenerator<FeedBatch>,
+  ms = 1000,
 ): Promise<AsyncGenerator<FeedBatch>> {
   const first = feed.next();
-  await waitAtMost(c.get('server').clock, 250, first.then(throwFirstError));
+  await waitAtMost(c.get('server').clock, ms, first.then(throwFirstError));
   return startingWith(first, feed);
 }
 

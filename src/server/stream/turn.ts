@@ -1,10 +1,8 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { InvokeOptions } from '../../agent/spec/agent.ts';
-import { handled } from '../../core/async/promises.ts';
 import { abortError, linkSignals } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
-import { waitAtMost } from '../../core/time.ts';
 import type { Init, Input, Output } from '../../protocol/turn.ts';
 import { invalid, toWireError } from '../http/answer.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
@@ -16,8 +14,8 @@ import {
   type RequestContext,
   type ServerContext,
 } from '../http/server-context.ts';
-import { accepted, cursorFeed, type FeedBatch, type FeedEvent, toPublicOutput } from './feed.ts';
-import { acceptanceMs, type StreamFormat, withStreamSlot } from './stream-response.ts';
+import { cursorFeed, type FeedBatch, type FeedEvent, toPublicOutput } from './feed.ts';
+import { acceptedFeed, type StreamFormat, withStreamSlot } from './stream-response.ts';
 
 /** A turn that a server runs, and its caller. */
 interface TurnOptions extends Pick<OpenCall, 'agent' | 'caller'> {
@@ -34,21 +32,14 @@ interface TurnOptions extends Pick<OpenCall, 'agent' | 'caller'> {
   readonly resumable?: boolean;
 }
 
-export interface ServedTurn {
-  /** Resolves when the turn has been accepted, rejects with the reason when it was refused. */
-  readonly accepted: Promise<void>;
-  /** The events, up to an `output` or `error`; ends without one only when its reader has left. */
-  readonly events: AsyncGenerator<FeedBatch>;
-}
-
 /**
  * Starts a turn within the limits of its caller, and keeps the server's end waiting for it. It continues without its client if the
- * result can be fetched later.
+ * result can be fetched later. Gives the events, up to an `output` or `error`; they end without one only when the reader has left.
  */
 export function beginTurn(
   c: RequestContext,
   { agent, caller, input, init, reader, stopWithReader, resumable = true }: TurnOptions,
-): ServedTurn {
+): AsyncGenerator<FeedBatch> {
   const { turns, lifetime, options } = c.get('server');
   const release = turns.take(caller.principal);
   const { watchable, stateManagement } = agent.metadata;
@@ -77,10 +68,7 @@ export function beginTurn(
   const batches = cursorFeed(turn.cursor, { agent, ...ownerOf(caller), reader, watched });
   const onFault = (error: unknown): void => logRequestFault(c, error);
   const how = { reader, resumable: watched && resumable, onFault };
-  return {
-    accepted: handled(turn.sent.then(() => accepted(turn.cursor))),
-    events: turnEvents(turn.sent, batches, output, how),
-  };
+  return turnEvents(turn.sent, batches, output, how);
 }
 
 /** The options of a call that begins a turn: what a client sent, and who it is. */
@@ -147,15 +135,18 @@ export async function answerTurn<Event = FeedEvent>(
   return await withStreamSlot(c, async (slot) => {
     const turn = beginTurn(c, { ...answer, agent, caller, reader: slot.signal });
     if (!stream) return respond(await outputOfTurn(turn, slot.signal));
-    await waitAtMost(server.clock, acceptanceMs, turn.accepted);
+    const feed = await acceptedFeed(c, turn);
     // Without a translation, the events of the feed are those of the protocol.
-    const events = decorate?.(turn.events) ?? (turn.events as AsyncIterable<never>);
+    const events = decorate?.(feed) ?? (feed as AsyncIterable<never>);
     return slot.respond(events, stream, { isGathered: true });
   });
 }
 
 // Reads the events of a turn for a caller who only wants its output.
-async function outputOfTurn({ events }: ServedTurn, reader: AbortSignal): Promise<Output> {
+async function outputOfTurn(
+  events: AsyncGenerator<FeedBatch>,
+  reader: AbortSignal,
+): Promise<Output> {
   let snapshotId: string | undefined;
   for await (const batch of events) {
     for (const event of batch) {
