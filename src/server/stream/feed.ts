@@ -92,15 +92,23 @@ export function throwFirstError({ value }: IteratorResult<FeedBatch>): void {
   if (first?.type === 'error') throw fromAnswer(first.error);
 }
 
-/** A feed whose first batch has been asked for already. */
-export async function* startingWith<T>(
+/** A feed whose first batch has been asked for already. No generator: a step through one costs as much as writing a chunk. */
+export function startingWith<T>(
   first: Promise<IteratorResult<T>>,
-  rest: AsyncGenerator<T>,
-): AsyncGenerator<T> {
-  const { value, done } = await first;
-  if (done) return;
-  yield value;
-  yield* rest;
+  rest: AsyncIterator<T>,
+): AsyncIterableIterator<T> {
+  let asked: Promise<IteratorResult<T>> | undefined = first;
+  return {
+    next() {
+      const next = asked ?? rest.next();
+      asked = undefined;
+      return next;
+    },
+    return: async (value) => (await rest.return?.(value)) ?? { done: true, value },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }
 
 interface CursorFeedOptions extends FollowOptions {

@@ -170,7 +170,7 @@ export async function acceptedFeed(
   c: RequestContext,
   feed: AsyncGenerator<FeedBatch>,
   ms = 1000,
-): Promise<AsyncGenerator<FeedBatch>> {
+): Promise<AsyncIterableIterator<FeedBatch>> {
   const first = feed.next();
   await waitAtMost(c.get('server').clock, ms, first.then(throwFirstError));
   return startingWith(first, feed);

@@ -119,7 +119,7 @@ interface TurnAnswer<Event = FeedEvent> {
   /** @default as the option `onDisconnect` says */
   readonly stopWithReader?: boolean | undefined;
   /** Observes the events of a stream, or turns them into those of a protocol. */
-  readonly decorate?: (events: AsyncGenerator<FeedBatch>) => AsyncIterable<readonly Event[]>;
+  readonly decorate?: (events: AsyncIterable<FeedBatch>) => AsyncIterable<readonly Event[]>;
 }
 
 /** Runs a turn for a caller; refusals are thrown, so that they get their HTTP status. */
