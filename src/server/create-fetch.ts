@@ -7,17 +7,12 @@ import { extractTrace, inSpan } from '../core/trace.ts';
 import { mountGenkit, prepareGenkit } from './genkit/mount.ts';
 import { addSafetyHeaders, errorResponse, invalid, short } from './http/answer.ts';
 import { type Caller, createIdentify, createPresence, guardHooks } from './http/auth.ts';
-import { addressOf, headerOf, headersOf, type NodeBindings } from './http/connection.ts';
+import { addressOf, headersOf, type NodeBindings } from './http/connection.ts';
 import type { HandlerOptions, ServerProtocol } from './http/handler-options.ts';
 import { mountHealth } from './http/health.ts';
 import { createSlots, resolveLimits } from './http/limits.ts';
 import { describeError, type ServerLog } from './http/log.ts';
-import {
-  checkLoopbackHost,
-  checkNotForwarded,
-  checkOrigin,
-  isPlainLoopback,
-} from './http/origin.ts';
+import { checkRequest } from './http/origin.ts';
 import type { ServedApp } from './http/served-app.ts';
 import {
   createLifetime,
@@ -92,7 +87,10 @@ export function createRouter(serverContext: ServerContext, mountStudio?: MountSt
   router.use(observe(serverContext));
   prepareGenkit(router);
   for (const protocol of protocols) protocol.prepare?.(router);
-  router.use(checkRequest(serverContext));
+  router.use((c, next) => {
+    checkRequest(c, serverContext, !isSafe(c.req.raw.method));
+    return next();
+  });
   if (options.cors) router.use(corsOf(options.cors));
   mountHealth(router, serverContext);
   router.use(checkOpen(serverContext));
@@ -153,25 +151,6 @@ async function nothingMore(): Promise<void> {}
 // Studio asks every few seconds whether anything is new; such requests are not logged.
 function isStudioLooking(c: RequestContext): boolean {
   return c.req.method === 'GET' && c.req.header('x-waymark-studio') !== undefined;
-}
-
-// Checks that do not depend on the caller.
-function checkRequest({ options, limits }: ServerContext): Middleware {
-  return (c, next) => {
-    const request = c.req.raw;
-    if (request.url.length > limits.urlLength) {
-      const message = `The URL is over the limit of ${limits.urlLength} characters.`;
-      throw invalid(message);
-    }
-    if (!options.auth) {
-      if (!isPlainLoopback(headerOf(c, 'host'))) checkLoopbackHost(request);
-      checkNotForwarded(headersOf(c));
-    }
-    if (!isSafe(request.method) && headerOf(c, 'origin') !== undefined) {
-      checkOrigin(request, { allowed: options.cors?.origins, localOnly: !options.auth });
-    }
-    return next();
-  };
 }
 
 function checkOpen({ lifetime }: ServerContext): Middleware {

@@ -5,7 +5,7 @@ import { WaymarkError } from '../core/error.ts';
 import { routes } from '../protocol/routes.ts';
 import { errorHeaders, httpStatusOf, invalid, safetyHeaders, toWireError } from './http/answer.ts';
 import { addressOf } from './http/connection.ts';
-import { checkLoopbackHost, checkNotForwarded, checkOrigin } from './http/origin.ts';
+import { checkRequest } from './http/origin.ts';
 import { findAgent, type ServerContext } from './http/server-context.ts';
 import { serveConnection } from './native/connect.ts';
 
@@ -21,14 +21,7 @@ export function createUpgrade(
 
   const check = (incoming: IncomingMessage): { request: Request; agent: string } => {
     const request = toRequest(incoming);
-    if (request.url.length > limits.urlLength) {
-      throw invalid('The URL is over its limit.');
-    }
-    if (!options.auth) {
-      checkLoopbackHost(request);
-      checkNotForwarded(request.headers);
-    }
-    checkOrigin(request, { allowed: options.cors?.origins, localOnly: !options.auth });
+    checkRequest({ req: { raw: request }, env: undefined }, serverContext, true);
     lifetime.checkOpen();
     const agent = agentOf(request);
     // Without auth all agents are public; with it the first frame must authenticate.

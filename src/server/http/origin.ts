@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { WaymarkError } from '../../core/error.ts';
 import { invalid } from './answer.ts';
-import { headersOf, type RequestLine, remoteAddress } from './connection.ts';
+import { headerOf, headersOf, type RequestLine, remoteAddress } from './connection.ts';
 import type { HandlerOptions } from './handler-options.ts';
-import type { RequestContext } from './server-context.ts';
+import type { RequestContext, ServerContext } from './server-context.ts';
 
 /** Whether a host name or address is this machine's own. */
 export function isLoopback(host: string): boolean {
@@ -13,8 +13,27 @@ export function isLoopback(host: string): boolean {
 }
 
 /** Whether a Host header is one of the usual names of this machine; `false` means that it has to be looked at. */
-export function isPlainLoopback(host: string | undefined): boolean {
+function isPlainLoopback(host: string | undefined): boolean {
   return host !== undefined && /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/.test(host);
+}
+
+/** Checks of requests and WebSockets that do not depend on the caller. `canChange`: it may do more than read. */
+export function checkRequest(
+  c: RequestLine,
+  { options, limits }: Pick<ServerContext, 'options' | 'limits'>,
+  canChange: boolean,
+): void {
+  const request = c.req.raw;
+  if (request.url.length > limits.urlLength) {
+    throw invalid(`The URL is over the limit of ${limits.urlLength} characters.`);
+  }
+  if (!options.auth) {
+    if (!isPlainLoopback(headerOf(c, 'host'))) checkLoopbackHost(request);
+    checkNotForwarded(headersOf(c));
+  }
+  if (canChange && headerOf(c, 'origin') !== undefined) {
+    checkOrigin(request, { allowed: options.cors?.origins, localOnly: !options.auth });
+  }
 }
 
 /** The server's address as the client of a request wrote it. */
@@ -79,7 +98,7 @@ function isForwarded(headers: Headers | IncomingHttpHeaders): boolean {
  * looks as if it came from here. Development servers such as that of Next name themselves too, with this machine as the
  * client: those may pass.
  */
-export function checkNotForwarded(headers: Headers | IncomingHttpHeaders): void {
+function checkNotForwarded(headers: Headers | IncomingHttpHeaders): void {
   if (!isForwarded(headers) || isForwardedLocally(headers)) return;
   throw new WaymarkError(
     'PERMISSION_DENIED',
