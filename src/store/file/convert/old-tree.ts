@@ -6,6 +6,7 @@ import { packEvents, unpackEvents } from '../../rules/event-body.ts';
 import { format, toLine } from '../checked-line.ts';
 import type { Disk } from '../disk.ts';
 import { requestFile, runFile } from '../layout.ts';
+import { snapshotFields } from '../rows.ts';
 import { toArtifactLine } from '../session-tree.ts';
 import { OldArtifacts } from './old-artifacts.ts';
 import type { OldLine } from './old-lines.ts';
@@ -40,18 +41,8 @@ export function* newLines(
   yield newline;
 }
 
-const optional = [
-  'parent',
-  'finishReason',
-  'error',
-  'edit',
-  'usage',
-  'totals',
-  'label',
-  'heartbeatAt',
-  'ttl',
-  'partialFrom',
-];
+const required = ['index', 'turnIndex', 'event', 'status', 'createdAt', 'updatedAt', 'stateHash'];
+const optional = snapshotFields.filter((field) => !required.includes(field));
 const removed = Object.fromEntries(optional.map((field) => [field, null]));
 
 const newline = Buffer.from('\n');
@@ -104,7 +95,12 @@ class TreeConverter {
       const id = String(line.session.id);
       this.#ended.set(id, line.ended ?? this.#ended.get(id));
     }
-    yield snapshots.length === 0 ? rest : { ...rest, snapshots };
+    const dead = objectsIn(line.dead).map(({ run, ...letter }) => ({ runId: run, ...letter }));
+    yield {
+      ...rest,
+      ...(snapshots.length > 0 && { snapshots }),
+      ...(dead.length > 0 && { dead }),
+    };
   }
 
   /** What was in other files. Damaged lines stay as they are. */
