@@ -2,25 +2,18 @@ import type { JsonObject } from '../../core/json/json.ts';
 import type { Spend, SpendFilter } from '../contract/store.ts';
 import { SpendCounters } from '../memory/spend.ts';
 import type { SpendTable } from '../memory/tables.ts';
-import {
-  type SpendRow,
-  type StoredReservation,
-  type StoredSpend,
-  spendRows,
-} from '../rules/spend.ts';
+import { type StoredReservation, type StoredSpend, spendRows } from '../rules/spend.ts';
 import { format, toLine } from './checked-line.ts';
 import type { Disk } from './disk.ts';
 import { Journal, type JournalReader } from './journal.ts';
 import { extension, spendFile, spendFolder } from './layout.ts';
 
-/** The owner, agent, session and day of a line. */
-interface Place extends Pick<StoredSpend, 'owner' | 'agent' | 'session' | 'day'> {}
-
-/** A line of a file. An empty owner is none. */
-interface Line extends Place {
-  readonly rows: readonly SpendRow[];
+/** A line of a file. An empty owner is none. Other fields of the line are fields of its rows and of its reservation. */
+interface Line {
+  readonly owner: string;
+  readonly rows: readonly object[];
   /** A reservation of a model call. */
-  readonly reserved?: Omit<StoredReservation, keyof Place>;
+  readonly reserved?: object;
   /** Ids of reservations whose calls have ended. */
   readonly settles?: readonly string[];
 }
@@ -74,12 +67,13 @@ class SpendFile implements JournalReader {
     this.#damage ??= error;
   }
 
-  #add({ rows, reserved, settles = [], owner, agent, session, day }: Line): void {
-    const place = { owner, agent, session, day };
-    for (const counts of rows) this.#counters.addRow({ ...counts, ...place });
-    if (reserved !== undefined) this.#counters.reserve({ ...reserved, ...place });
-    this.#counters.settle(owner, settles);
-    this.#owner = owner;
+  #add({ rows, reserved, settles = [], ...place }: Line): void {
+    for (const row of rows) this.#counters.addRow({ ...place, ...row } as StoredSpend);
+    if (reserved !== undefined) {
+      this.#counters.reserve({ ...place, ...reserved } as StoredReservation);
+    }
+    this.#counters.settle(place.owner, settles);
+    this.#owner = place.owner;
   }
 
   /** Replaces the lines of turns by one for each sum. */
@@ -91,15 +85,12 @@ class SpendFile implements JournalReader {
     // The next attempt is when it has doubled, so that not every turn reads it.
     this.#rewrittenSize = size;
     if (this.#damage !== undefined) return;
-    const rows = [...this.#counters.rows({})].map(({ owner, agent, session, day, ...counts }) =>
-      toLine({ owner, agent, session, day, rows: [counts] }),
-    );
-    const open = this.#counters
-      .reservations(this.#owner)
-      .map(({ owner, agent, session, day, ...reserved }) =>
-        toLine({ owner, agent, session, day, rows: [], reserved }),
-      );
-    const text = [toLine({ waymark: format }), ...rows, ...open].join('\n');
+    const owner = this.#owner;
+    const lines: readonly Line[] = [
+      ...Array.from(this.#counters.rows({}), (row) => ({ owner, rows: [row] })),
+      ...this.#counters.reservations(owner).map((reserved) => ({ owner, rows: [], reserved })),
+    ];
+    const text = [{ waymark: format }, ...lines].map(toLine).join('\n');
     this.#disk.replace(this.journal.name, [`${text}\n\n`]);
     this.#rewrittenSize = text.length;
     this.journal.forget();
@@ -121,12 +112,13 @@ export class SpendFiles implements SpendTable {
   add(spend: Spend, day: number): void {
     const { owner = '', agent, sessionId: session, settles } = spend;
     const rows = [...spendRows(spend)];
-    const line = { owner, agent, session, day, rows, ...(settles && { settles }) };
-    this.#file(spendFile(owner)).append(line);
+    const place = { owner, agent, session, day };
+    this.#file(spendFile(owner)).append({ ...place, rows, ...(settles && { settles }) });
   }
 
-  reserve({ owner, agent, session, day, ...reserved }: StoredReservation): void {
-    this.#file(spendFile(owner)).append({ owner, agent, session, day, rows: [], reserved });
+  reserve(reserved: StoredReservation): void {
+    const { owner } = reserved;
+    this.#file(spendFile(owner)).append({ owner, rows: [], reserved });
   }
 
   eraseOwner(owner: string): void {
