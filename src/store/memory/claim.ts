@@ -40,21 +40,19 @@ export function claim(tables: Tables, scope: Scope, request: ClaimRequest): Clai
     createSessionRow(tables, scope, request.sessionId, request);
   for (const run of decision.displaced) expireRun(tables, run);
   const start = decision.start?.key;
-  const run = createRun(tables, session, start, request, decision.turnIndex);
+  const { runId: id, worker, ttl } = request;
+  const own = { id, session, worker, ttl, start, createdAt: tables.clock.now() };
+  const run = newRun({ ...own, request: toRunRequest(request), turnIndex: decision.turnIndex });
+  tables.runs.set(id, run);
+  session.run = run;
   addRequests(tables, run, request.requests);
   const isDetached = request.mode === 'detached';
   if (isDetached) listPending(tables, run);
-  const steered = inboxOf(run).length > 0;
-  const failedTotals = request.limited === true ? totalsOfFailed(session, start) : undefined;
-  const ref = { runId: run.id, attempt: run.attempt, sessionId: session.id };
-  const { head, isNewSession, nextIndex } = decision;
+  const ref = { runId: id, attempt: run.attempt, sessionId: session.id };
   return toClaim(ref, {
-    start: decision.start,
-    head,
-    isNewSession,
-    nextIndex,
-    failedTotals,
-    steered,
+    ...decision,
+    failedTotals: request.limited === true ? totalsOfFailed(session, start) : undefined,
+    steered: inboxOf(run).length > 0,
     isDetached,
   });
 }
@@ -97,22 +95,6 @@ export function expireRun(tables: Tables, run: RunRow): void {
   addPending(tables, run, { parent, event: 'turnEnd', updatedAt: heartbeatAt, heartbeatAt, ttl });
   leaveInbox(run);
   endRun(tables, run);
-}
-
-function createRun(
-  tables: Tables,
-  session: SessionRow,
-  start: SnapshotRow | undefined,
-  request: ClaimRequest,
-  turnIndex: number,
-): RunRow {
-  const { runId: id, worker, ttl } = request;
-  const createdAt = tables.clock.now();
-  const own = { id, session, worker, ttl, createdAt, start, turnIndex };
-  const run = newRun({ ...own, request: toRunRequest(request) });
-  tables.runs.set(run.id, run);
-  session.run = run;
-  return run;
 }
 
 /** A run that has done nothing yet. */

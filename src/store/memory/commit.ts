@@ -109,13 +109,9 @@ function isEmpty(usage: Usage): boolean {
 }
 
 function fill(row: SnapshotRow, write: CommitWrite, now: number): void {
-  row.turnIndex = write.turnIndex;
-  row.event = write.event;
-  row.status = write.status;
-  row.state = write.state;
-  row.stateHash = write.stateHash;
-  row.updatedAt = now;
-  Object.assign(row, turnFieldsOf(write));
+  const { turnIndex, event, status, state, stateHash } = write;
+  const fields = { turnIndex, event, status, state, stateHash, updatedAt: now };
+  Object.assign(row, fields, turnFieldsOf(write));
   if (write.usage !== undefined && isEmpty(write.usage)) row.usage = noUsage;
   if (write.totals !== undefined) row.totals = write.totals;
 }
