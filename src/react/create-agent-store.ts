@@ -1,4 +1,3 @@
-import type { AgentApi } from '../api/agent-api.ts';
 import { toResume } from '../api/interrupts.ts';
 import { type SnapshotRef, sessionIdOf, snapshotIdOf, toInput } from '../api/turn-values.ts';
 import type { AgentTypes, OutputOf } from '../api/types.ts';
@@ -9,7 +8,7 @@ import { systemClock } from '../core/time.ts';
 import type { Input } from '../protocol/turn.ts';
 import type { AgentActions, AgentStore, AgentStoreOptions } from './agent-store.ts';
 import { Conversation } from './conversation.ts';
-import { change, createPublisher, type FlowContext, showFailure } from './flow-context.ts';
+import { attempt, change, createPublisher, type FlowContext, showFailure } from './flow-context.ts';
 import { allAnswers, answersTo, type GivenAnswers, withAnswers } from './interrupts.ts';
 import {
   readSent,
@@ -22,7 +21,6 @@ import {
 import { createTimelineActions, readSnapshot } from './timeline-actions.ts';
 import { TimelineSync } from './timeline-sync.ts';
 import { followOtherRun, runOwnTurn } from './turn-flow.ts';
-import type { AgentView } from './view.ts';
 
 type SendOptions = NonNullable<Parameters<AgentActions['send']>[1]>;
 
@@ -245,15 +243,12 @@ export function createAgentStore<Types extends AgentTypes>(
     }
     const steered = { id: requestId, runId: running };
     conversation.steer({ ...message, metadata: { ...message.metadata, steered } });
-    change(flowContext, { error: undefined });
-    try {
-      await agent.steer(running, { message }, { requestId });
-      return true;
-    } catch (error) {
-      conversation.unsteer(requestId);
-      change(flowContext, { error: toErrorBody(error) });
-      return false;
-    }
+    return await attempt(flowContext, async () => {
+      await agent.steer(running, { message }, { requestId }).catch((error: unknown) => {
+        conversation.unsteer(requestId);
+        throw error;
+      });
+    });
   }
 
   async function stopTurn(): Promise<void> {
