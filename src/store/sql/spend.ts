@@ -174,7 +174,7 @@ const reserve = guard<{ readonly id: string }>(
   WHERE NOT EXISTS (SELECT 1 FROM c WHERE ${spent} + c.reserved > c.most)
   RETURNING id`,
 );
-/** What is written while the lock is waited for is seen by the statements after it. */
+/** A lock on a budget. The statements after it see everything that was written while it was waited for. */
 const lockBudget = locking('spend_lock', (d) => d.lockName('$1'));
 const count = statement<SpendCount>(
   'spend_count',

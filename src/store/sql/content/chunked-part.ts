@@ -17,14 +17,14 @@ export interface ChunkedPart {
   readonly lists: readonly string[];
 }
 
-/** A chunk that is not stored yet. */
-export interface ChunkWrite {
+/** A large part, or a chunk of one, that is not stored yet. */
+export interface PartWrite {
   readonly digest: Uint8Array;
   readonly body: SqlValue;
 }
 
 /** A list of chunks that is not stored yet. */
-export interface ListWrite extends ChunkWrite {
+export interface ListWrite extends PartWrite {
   /** The digests of its chunks. */
   readonly chunks: readonly string[];
   /** The rows of those that are stored. */
@@ -44,7 +44,7 @@ export interface StoredLists {
 
 /** Collects the chunks and lists of long texts in a list of artifacts that are not stored yet. */
 export class ChunkWrites {
-  readonly chunks = new Map<string, ChunkWrite>();
+  readonly chunks = new Map<string, PartWrite>();
   readonly lists = new Map<string, ListWrite>();
   /** Lists that are stored already, and their chunks. */
   readonly known = new Map<string, number>();

@@ -8,11 +8,11 @@ import { hexOf } from '../values/bytes.ts';
 import {
   type ChunkedPart,
   type ChunkRows,
-  type ChunkWrite,
   ChunkWrites,
   isChunked,
   type ListWrite,
   type PartTexts,
+  type PartWrite,
   readChunked,
 } from './chunked-part.ts';
 import type { Cipher } from './cipher.ts';
@@ -30,12 +30,6 @@ export interface ManifestRef {
   readonly chunks: ReadonlyMap<string, ChunkRows>;
 }
 
-/** A large part that is not stored yet. */
-export interface PartWrite {
-  readonly digest: Uint8Array;
-  readonly body: SqlValue;
-}
-
 /** How the artifacts are written: not at all, as they were, or as a list that names its large parts. */
 export type ManifestWrite =
   | { readonly kind: 'none' }
@@ -49,7 +43,7 @@ export type ManifestWrite =
       readonly fresh: readonly PartWrite[];
       /** Lists of chunks that are not stored yet, and such chunks. */
       readonly lists: readonly ListWrite[];
-      readonly chunks: readonly ChunkWrite[];
+      readonly chunks: readonly PartWrite[];
       /** The chunks of lists that are stored already. */
       readonly knownChunks: ReadonlyMap<string, ChunkRows>;
       /** The files that parts name, by the digest of their rows. */
@@ -130,11 +124,6 @@ function isSame(a: readonly Artifact[], b: readonly Artifact[]): boolean {
 export type StoredManifest = readonly (Omit<Artifact, 'parts'> & {
   readonly parts: readonly (Part | string | ChunkedPart)[];
 })[];
-
-export function parseManifest(text: string): StoredManifest {
-  // Written above; the hash of the state shows whether it is still what was written.
-  return JSON.parse(text) as StoredManifest;
-}
 
 /** The digests of the large parts of a list, and of the lists of chunks. */
 export function partsOf(manifest: StoredManifest): string[] {

@@ -9,11 +9,14 @@ export interface Home {
   readonly sessionId: string;
 }
 
-export function homeOf(row: {
+/** The columns of a row that say whose session it belongs to. */
+export interface HomeRow {
   readonly owner: string;
   readonly agent: string;
   readonly session_id: string;
-}): Home {
+}
+
+export function homeOf(row: HomeRow): Home {
   return { owner: row.owner, agent: row.agent, sessionId: row.session_id };
 }
 

@@ -5,6 +5,7 @@ import {
   bytesPlace,
   documentPlace,
   type Home,
+  type HomeRow,
   homeOf,
   journalPlace,
   messagePlace,
@@ -37,7 +38,7 @@ const homeColumns = 'z.owner, z.agent, z.id AS session_id';
 const noBytes = new Uint8Array();
 
 // The statements name the columns that are cast here.
-const home = (row: SealedRow): Home => homeOf(row as unknown as Parameters<typeof homeOf>[0]);
+const home = (row: SealedRow): Home => homeOf(row as unknown as HomeRow);
 const bytes = (row: SealedRow, column: string): Uint8Array => row[column] as Uint8Array;
 
 export const sealedTables: readonly SealedTable[] = [

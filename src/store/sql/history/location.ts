@@ -27,7 +27,7 @@ export interface Location {
 /** The notes that this process has made. A caller's copy is none of them. */
 const ours = new WeakSet<object>();
 
-/** Notes where the state in a row lies. A row that is not listed stands for its parent. */
+/** Notes where the state in a row lies. The next snapshot hangs on a listed row, or on the parent of one that is not listed. */
 export function locationAt(
   snapshot: number,
   { isListed, parent }: { readonly isListed: boolean; readonly parent: number | null },

@@ -1,10 +1,10 @@
 import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { Checkpointed, PartialWrite, RunRef, RunSupport } from '../../contract/store.ts';
 import { dropCheckpoint, noteSnapshot } from '../content/gc-queue.ts';
-import { homeOf, snapshotPlace } from '../content/places.ts';
+import { type HomeRow, homeOf, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { locationAt } from '../history/location.ts';
-import { isStillThere, planState } from '../history/plan-state.ts';
+import { type FoundBase, isStillThere, planState } from '../history/plan-state.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
 import { placeValues } from '../snapshots/snapshot-row.ts';
 import { addSpend } from '../spend.ts';
@@ -86,19 +86,14 @@ function usedValues({ used }: CheckpointWrite): readonly [string | null, string 
   return used === undefined ? [null, null] : [toRunUsage(used), toTotals(used.totals)];
 }
 
-interface AbortedRow {
+interface AbortedRow extends HomeRow, FoundBase {
   readonly now: number;
   readonly row_id: number;
   readonly session: number;
-  readonly owner: string;
-  readonly agent: string;
-  readonly session_id: string;
   readonly branch_end: number | null;
   readonly parent: number | null;
   readonly branch: number | null;
   readonly branch_length: number;
-  readonly from_branch: number | null;
-  readonly from_branch_length: number | null;
 }
 
 const selectAborted = readUnderLock<AbortedRow>(

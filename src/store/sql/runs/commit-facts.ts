@@ -3,6 +3,7 @@ import type { CommitWrite, EventCursor, RunRef } from '../../contract/store.ts';
 import type { CommitFacts } from '../../rules/decide-commit.ts';
 import { notHeld } from '../../rules/errors.ts';
 import type { Cipher } from '../content/cipher.ts';
+import type { HomeRow } from '../content/places.ts';
 import type { Dialect } from '../database/dialect.ts';
 import {
   expect,
@@ -21,11 +22,8 @@ import { isEvent, isOfOpenRun, journal } from '../values/journal.ts';
 import { type LeftInbox, readRest } from './inbox.ts';
 
 /** The run of a commit with its session, and the snapshots that the commit depends on. Ids are hexadecimal. */
-export interface CommitRow {
+export interface CommitRow extends HomeRow {
   readonly session: number;
-  readonly owner: string;
-  readonly agent: string;
-  readonly session_id: string;
   readonly start: number | null;
   readonly base: number | null;
   readonly checkpoint: number | null;

@@ -21,7 +21,7 @@ import { locationAt } from '../history/location.ts';
 import { planState, type StatePosition, type StoredState } from '../history/plan-state.ts';
 import { type StateContext, type StateRows, stateRows } from '../history/state-rows.ts';
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
-import { findByRowId, locationOfRow, metadataOf, stateOf } from '../snapshots/locate.ts';
+import { locateByRowId, locationOfRow, metadataOf, stateOf } from '../snapshots/locate.ts';
 import { outcomeOf, placeValues, snapshotOf } from '../snapshots/snapshot-row.ts';
 import { addSpend } from '../spend.ts';
 import { uuidBytes } from '../values/bytes.ts';
@@ -310,7 +310,7 @@ export function* alreadyCommitted(
 ): Plan<Committed | undefined> {
   const id = uuidBytes(write.snapshotId);
   const found = yield* first(selectWritten, id, toStatus(write.status));
-  const row = found && (yield* findByRowId(found.row_id));
+  const row = found && (yield* first(locateByRowId, found.row_id));
   if (row === undefined) return undefined;
   const read = yield* stateOf(row, context, { marked: false });
   const snapshot = metadataOf(row, context);

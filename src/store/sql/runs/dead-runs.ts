@@ -3,7 +3,7 @@ import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { DeadRunRecord, RunRequest, Scope } from '../../contract/store.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
-import { homeOf, requestPlace, snapshotPlace } from '../content/places.ts';
+import { type HomeRow, homeOf, requestPlace, snapshotPlace } from '../content/places.ts';
 import { all, first, type Plan, type SqlValue, statement } from '../database/query.ts';
 import { iso, uuidBytes, uuidText } from '../values/bytes.ts';
 import { fromMode } from '../values/codes.ts';
@@ -17,11 +17,8 @@ export const bury = statement(
     SELECT r.id, r.session, ${d.now}, r.inputs_done, r.mode, r.request FROM @runs r WHERE r.session = $1`,
 );
 
-interface DeadRow {
+interface DeadRow extends HomeRow {
   readonly run: Uint8Array;
-  readonly owner: string;
-  readonly agent: string;
-  readonly session_id: string;
   readonly since: number;
   readonly inputs_done: number;
   readonly mode: number;

@@ -1,6 +1,6 @@
 import type { Cipher } from '../content/cipher.ts';
 import { dropCheckpoint, type Pointers, pointerColumns } from '../content/gc-queue.ts';
-import { homeOf, snapshotPlace } from '../content/places.ts';
+import { type HomeRow, homeOf, snapshotPlace } from '../content/places.ts';
 import { first, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { countIndex } from '../snapshots/active-path.ts';
@@ -39,22 +39,14 @@ export function* removeRun({ id, session, has_steps, has_events }: EndingRun): P
 
 export const endStatements = { frequent: [deleteRun], others: [deleteSteps, insertEnd] };
 
-/** The run after these events were appended to it. */
-export function withEvents<Run extends EndingRun>(held: Run, events: readonly unknown[] = []): Run {
-  return events.length === 0 ? held : { ...held, has_events: 1 };
-}
-
 /** An open run `r` with its session `z` and the row `t` whose state it has reached. */
 export const reachedTables = `@runs r JOIN @sessions z ON z.row_id = r.session
   LEFT JOIN @snapshots t ON t.row_id = COALESCE(r.checkpoint, r.base)`;
 
 export const reachedColumns = `z.owner, z.agent, z.id AS session_id, t.id AS reached_id, t.state_hash AS reached_hash`;
 
-export interface ReachedRow {
+export interface ReachedRow extends HomeRow {
   readonly id: Uint8Array;
-  readonly owner: string;
-  readonly agent: string;
-  readonly session_id: string;
   readonly reached_id: Uint8Array | null;
   readonly reached_hash: Uint8Array | null;
 }

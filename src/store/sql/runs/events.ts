@@ -4,19 +4,20 @@ import type { EventCursor, EventSupport, RunEvent, RunRef, Scope } from '../../c
 import { notHeld } from '../../rules/errors.ts';
 import { isAfter, packEvents, unpackEvents } from '../../rules/event-body.ts';
 import type { Cipher } from '../content/cipher.ts';
-import { type Home, homeOf, journalPlace } from '../content/places.ts';
+import { type Home, type HomeRow, homeOf, journalPlace } from '../content/places.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { runHome, type StateContext } from '../history/state-rows.ts';
 import { uuidBytes } from '../values/bytes.ts';
-import { hasEvent, isEvent, type JournalKey, journal } from '../values/journal.ts';
+import { hasEvent, isEvent, journal } from '../values/journal.ts';
 import { scopeKey } from '../values/scope.ts';
+import type { Held } from './inbox.ts';
 
 const insertEvents = statement(
   'events_append',
   `INSERT INTO @journal(run, session, attempt, seq, last, body) VALUES($1, $2, $3, $4, $5, $6)
    ON CONFLICT DO NOTHING`,
 );
-const selectOpen = statement<JournalKey & Parameters<typeof homeOf>[0]>(
+const selectOpen = statement<Held>(
   'events_run',
   (d) => `
     SELECT r.id, r.session, z.owner, z.agent, z.id AS session_id
@@ -28,7 +29,7 @@ const selectLast = statement<{ attempt: number; last: number }>(
   `SELECT attempt, last FROM @journal WHERE run = $1 AND ${isEvent}
    ORDER BY attempt DESC, seq DESC LIMIT 1`,
 );
-const selectKept = statement<{ ended: number } & Parameters<typeof homeOf>[0]>(
+const selectKept = statement<{ ended: number } & HomeRow>(
   'events_kept',
   `SELECT k.ended, z.owner, z.agent, z.id AS session_id FROM (
      SELECT session, 0 AS ended FROM @runs WHERE id = $1
@@ -49,7 +50,7 @@ type EventContext = Pick<StateContext, 'cipher'>;
 
 /** Appends to the events of a run that is held. Those that are there already are left out. */
 export function* appendEvents(
-  held: JournalKey & Parameters<typeof homeOf>[0],
+  held: Held,
   events: readonly RunEvent[],
   context: EventContext,
 ): Plan<void> {
@@ -79,7 +80,7 @@ export interface AppendedEvents {
 
 /** Appends events that come after the last one of a run that is held. */
 export function* appendAfter(
-  held: JournalKey & Parameters<typeof homeOf>[0],
+  held: Held,
   events: readonly RunEvent[],
   last: EventCursor | undefined,
   { cipher }: EventContext,

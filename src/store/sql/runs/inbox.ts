@@ -4,7 +4,14 @@ import type { RunRef, RunRequest, Scope, SteeringMessage } from '../../contract/
 import { decideSteer, leftInbox } from '../../rules/decide-steer.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
-import { type Home, homeIn, homeOf, journalPlace, requestPlace } from '../content/places.ts';
+import {
+  type Home,
+  type HomeRow,
+  homeIn,
+  homeOf,
+  journalPlace,
+  requestPlace,
+} from '../content/places.ts';
 import {
   all,
   first,
@@ -55,7 +62,7 @@ export function* readInbox(
 }
 
 /** A run, and the session that it belongs to. */
-export type Held = JournalKey & Parameters<typeof homeOf>[0];
+export type Held = JournalKey & HomeRow;
 
 const selectInbox = statement<{ seq: number; body: SqlValue }>(
   'inbox_read',

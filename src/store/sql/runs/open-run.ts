@@ -3,18 +3,17 @@ import type { RunRef } from '../../contract/store.ts';
 import { checkHolder } from '../../rules/decide-claim.ts';
 import { notHeld } from '../../rules/errors.ts';
 import { type HolderFact, isHolder } from '../../rules/holder.ts';
+import type { HomeRow } from '../content/places.ts';
 import { first, type Plan, readUnderLock } from '../database/query.ts';
 import type { Location } from '../history/location.ts';
+import type { FoundBase } from '../history/plan-state.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { fromMode } from '../values/codes.ts';
 import { type EndingRun, endingColumns } from '../values/journal.ts';
 
 /** An open run with its session, and what a write under it has to know. */
-export interface OpenRun extends EndingRun {
+export interface OpenRun extends EndingRun, HomeRow, FoundBase {
   readonly now: number;
-  readonly owner: string;
-  readonly agent: string;
-  readonly session_id: string;
   readonly mode: number;
   readonly turn: number;
   /** The snapshot that the run was claimed from. */
@@ -31,9 +30,6 @@ export interface OpenRun extends EndingRun {
   readonly head_idx: number | null;
   readonly next_index: number;
   readonly branch_end: number | null;
-  /** Where the snapshot that the written state grew from lies now; `null` when it has gone. */
-  readonly from_branch: number | null;
-  readonly from_branch_length: number | null;
 }
 
 const selectRun = readUnderLock<OpenRun>(

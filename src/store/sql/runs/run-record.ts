@@ -2,7 +2,7 @@ import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { RunCrash, RunRecord, RunRequest, Scope } from '../../contract/store.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
-import { homeOf, requestPlace } from '../content/places.ts';
+import { type HomeRow, homeOf, requestPlace } from '../content/places.ts';
 import type { Dialect } from '../database/dialect.ts';
 import {
   all,
@@ -19,13 +19,10 @@ import { isSteered } from '../values/journal.ts';
 import { inScope, scopeKey, scopeValues, toScope } from '../values/scope.ts';
 
 /** An open run as it stands, with whose it is. */
-export interface RunRow {
+export interface RunRow extends HomeRow {
   readonly now: number;
   readonly session: number;
   readonly id: Uint8Array;
-  readonly owner: string;
-  readonly agent: string;
-  readonly session_id: string;
   readonly attempt: number;
   readonly mode: number;
   readonly worker: string;

@@ -22,7 +22,7 @@ import { code, toMode } from '../values/codes.ts';
 import { isSteered } from '../values/journal.ts';
 import { toScope } from '../values/scope.ts';
 import { toRequest } from './claim.ts';
-import { endRun, withEvents } from './end-run.ts';
+import { endRun } from './end-run.ts';
 import { appendEvents } from './events.ts';
 import { openRun } from './open-run.ts';
 import { endRequests } from './requests.ts';
@@ -109,7 +109,7 @@ export function* release(
   if (events !== undefined) yield* appendEvents(held, events, context);
   yield* endRequests(held.id, requests, context.cipher);
   yield* dropCheckpoint(held.checkpoint);
-  const ended = withEvents(held, events);
+  const ended = events === undefined || events.length === 0 ? held : { ...held, has_events: 1 };
   const isKept = requests !== undefined || ended.has_events === 1;
   const mayBeBlank = held.head === null && held.next_index === 0 && !isKept;
   // Nothing is left in a session that goes.

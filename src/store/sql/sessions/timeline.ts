@@ -9,7 +9,7 @@ import {
 } from '../../rules/decide-timeline.ts';
 import { notFound, stillRunning } from '../../rules/errors.ts';
 import { sealed } from '../content/open-json.ts';
-import { homeIn, snapshotPlace } from '../content/places.ts';
+import { type HomeRow, homeIn, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { createSession, isUsed } from '../runs/claim.ts';
@@ -23,15 +23,12 @@ import { code, fromStatus } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { findSession } from './sessions.ts';
 
-interface WrittenRow extends HolderRow {
+interface WrittenRow extends HolderRow, HomeRow {
   readonly row_id: number;
   readonly status: number;
   readonly idx: number | null;
   readonly session: number;
   readonly state_hash: Uint8Array;
-  readonly owner: string;
-  readonly agent: string;
-  readonly session_id: string;
   readonly head: number | null;
   readonly head_idx: number | null;
   readonly head_id: Uint8Array | null;

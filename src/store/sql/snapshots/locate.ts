@@ -3,7 +3,6 @@ import type { MessageOptions, MessagePage } from '../../../protocol/message-page
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import { toPlainPage, toPlainState } from '../../../session/session-state.ts';
 import type { LoadedState, Lookup, Scope, StateBase } from '../../contract/store.ts';
-import type { Cipher } from '../content/cipher.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { first, type Plan, statement } from '../database/query.ts';
 import { activeEnds, lineageColumn, lineageTable, parseLineage } from '../history/lineage.ts';
@@ -95,17 +94,13 @@ const locateHead = statement<LocatedRow>('locate_head', (d) =>
 );
 
 // For rows without an id, such as the checkpoint of a run.
-const locateByRowId = statement<LocatedRow>('locate_by_row_id', (d) =>
+export const locateByRowId = statement<LocatedRow>('locate_by_row_id', (d) =>
   locate(
     d,
     `SELECT s.row_id AS snapshot_row_id, NULLIF(0, 0) AS run_session, s.session AS session_row_id, s.row_id AS at_row_id
     FROM @snapshots s WHERE s.row_id = $1`,
   ),
 );
-
-export function* findByRowId(rowId: number): Plan<LocatedRow | undefined> {
-  return yield* first(locateByRowId, rowId);
-}
 
 /** The row that a lookup finds, without its state. */
 export function* findRow(scope: Scope, lookup: Lookup): Plan<LocatedRow | undefined> {
@@ -121,7 +116,10 @@ export function* findRow(scope: Scope, lookup: Lookup): Plan<LocatedRow | undefi
 export function metadataOf(row: LocatedRow, { cipher }: StateContext): Snapshot {
   const reading = { now: row.now, orphaned: row.orphaned === 1 };
   if (row.snapshot_row_id !== null && row.run_id === null) return toSnapshot(row, reading, cipher);
-  const reached = { ...reading, stateHash: reachedHash(row, cipher) };
+  const reached = {
+    ...reading,
+    stateHash: openHash(row, { id: row.at_id, state_hash: row.at_hash }, cipher),
+  };
   if (row.snapshot_row_id !== null) return toSnapshot(row, reached, cipher);
   const pending: SnapshotRow = {
     ...row,
@@ -134,11 +132,6 @@ export function metadataOf(row: LocatedRow, { cipher }: StateContext): Snapshot 
     updated_at: row.run_heartbeat ?? row.now,
   };
   return toSnapshot(pending, reached, cipher);
-}
-
-/** The hash of the state that was found: the snapshot's own, or that of what its open run has reached. */
-function reachedHash(row: LocatedRow, cipher: Cipher): string {
-  return openHash(row, { id: row.at_id, state_hash: row.at_hash }, cipher);
 }
 
 /** The state of what was found; with `marked`, together with the snapshots on its path. */
@@ -156,7 +149,7 @@ function placeOf(row: LocatedRow, { cipher }: StateContext): StatePlace {
     levels: parseLineage(row.lineage),
     custom: row.at_custom,
     artifacts: row.at_artifacts,
-    stateHash: reachedHash(row, cipher),
+    stateHash: openHash(row, { id: row.at_id, state_hash: row.at_hash }, cipher),
   };
 }
 

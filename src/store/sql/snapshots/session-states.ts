@@ -7,7 +7,7 @@ import type { Artifact } from '../../../protocol/state.ts';
 import { History } from '../../../session/history.ts';
 import { emptyState, isStateHash, type SessionState } from '../../../session/session-state.ts';
 import { readDocument } from '../content/document.ts';
-import { documentPlace } from '../content/places.ts';
+import { documentPlace, type HomeRow } from '../content/places.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { all, first, type Plan, type SqlValue, statement } from '../database/query.ts';
 import { parseLineage, selectLineage, viewOf } from '../history/lineage.ts';
@@ -26,8 +26,7 @@ export function joinBranch(d: Dialect): string {
 }
 
 /** A snapshot or checkpoint with where its state lies. */
-export interface PlacedRow
-  extends Pick<SnapshotRow, 'id' | 'owner' | 'agent' | 'session_id' | 'state_hash'> {
+export interface PlacedRow extends Pick<SnapshotRow, keyof HomeRow | 'id' | 'state_hash'> {
   readonly row_id: number;
   readonly branch: number | null;
   readonly branch_length: number;

@@ -4,7 +4,7 @@ import { emptyState, hashState } from '../../../session/session-state.ts';
 import type { CommitWrite } from '../../contract/store.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson, sealed } from '../content/open-json.ts';
-import { type Home, homeOf, snapshotPlace } from '../content/places.ts';
+import { type Home, type HomeRow, homeOf, snapshotPlace } from '../content/places.ts';
 import type { SqlValue } from '../database/query.ts';
 import type { StoredState } from '../history/plan-state.ts';
 import type { StateContext } from '../history/state-rows.ts';
@@ -28,11 +28,8 @@ export const snapshotColumns = `
   s.created_at, s.updated_at, s.ttl, s.usage, s.error, s.label, s.state_hash,
   r.heartbeat AS run_heartbeat, r.ttl AS run_ttl`;
 
-export interface SnapshotRow {
+export interface SnapshotRow extends HomeRow {
   readonly id: Uint8Array;
-  readonly owner: string;
-  readonly agent: string;
-  readonly session_id: string;
   readonly parent_id: Uint8Array | null;
   readonly idx: number | null;
   readonly turn: number;
@@ -119,11 +116,7 @@ export interface HashRow {
 }
 
 /** The hash of a state that is stored in a session; where there is no row, nothing has happened. */
-export function openHash(
-  session: Parameters<typeof homeOf>[0],
-  { id, state_hash }: HashRow,
-  cipher: Cipher,
-): string {
+export function openHash(session: HomeRow, { id, state_hash }: HashRow, cipher: Cipher): string {
   if (state_hash === null) return hashOfNothing;
   return cipher.openHash(state_hash, snapshotPlace('state_hash', homeOf(session), id));
 }
