@@ -3,7 +3,7 @@ import { discardAll, type Pointers, trash, trashKind } from '../content/gc-queue
 import { partNamesIn } from '../content/manifest.ts';
 import { documentPlace } from '../content/places.ts';
 import { releaseUploads } from '../content/uploads.ts';
-import { selectByHash, shareBlobs } from '../content/write-documents.ts';
+import { selectByHash } from '../content/write-documents.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { all, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { messageRowId } from '../history/segments.ts';
@@ -12,6 +12,7 @@ import { gapsOf, type Reachability, reachabilityHeld } from './gc-reachability.t
 
 const collectAlone = statement('collect_alone', (d) => d.collectAlone);
 const ownBlobs = statement('collect_own', (d) => d.ownBlobs);
+const shareBlobs = statement('collect_share', (d) => d.shareBlobs);
 const selectTrash = statement<{ kind: number; row_id: number; size: number | null }>(
   'collect_next',
   (d) => `
