@@ -47,6 +47,21 @@ import type {
 
 type TurnOptions = ApiInvokeOptions & RequestOptions;
 
+/** The options of a turn in process and over HTTP. */
+export const turnOptionNames: OptionNames<TurnOptions & FailureOptions> = {
+  sessionId: true,
+  snapshotId: true,
+  state: true,
+  from: true,
+  ifHead: true,
+  signal: true,
+  onReset: true,
+  artifacts: true,
+  requestId: true,
+  tools: true,
+  throwOnError: true,
+};
+
 /** Options of every call, with those that only an agent of this process has. */
 interface Caller extends ApiCallOptions {
   readonly owner?: string;

@@ -1,7 +1,11 @@
 import type { ApiCallOptions, ApiInvokeOptions } from '../api/agent-api.ts';
-import { type AgentOperations, type BegunTurn, createCalls } from '../api/calls.ts';
+import {
+  type AgentOperations,
+  type BegunTurn,
+  createCalls,
+  turnOptionNames,
+} from '../api/calls.ts';
 import type { AgentTypes, WireTypes } from '../api/types.ts';
-import type { OptionNames } from '../core/options.ts';
 import { checkLookup } from '../protocol/ids.ts';
 import { checkMessagePage } from '../protocol/message-page.ts';
 import { type Fields, type Operation, type Route, routes } from '../protocol/routes.ts';
@@ -15,20 +19,6 @@ import { abortRun, steerRun } from './running-turn.ts';
 import type { RemoteRequest, Transport } from './transport.ts';
 import { streamTurn } from './turn-stream.ts';
 import { waitForRun, watchRun } from './watch.ts';
-
-const optionNames: OptionNames<RemoteRunOptions> = {
-  sessionId: true,
-  snapshotId: true,
-  state: true,
-  from: true,
-  ifHead: true,
-  signal: true,
-  onReset: true,
-  artifacts: true,
-  requestId: true,
-  tools: true,
-  throwOnError: true,
-};
 
 export function createRemoteAgent<Types extends AgentTypes>(
   transport: Transport,
@@ -66,7 +56,7 @@ export function createRemoteAgent<Types extends AgentTypes>(
   const describe: RemoteAgent['describe'] = (options) => ask('getAgent', {}, options);
 
   const operations: AgentOperations<ApiCallOptions, ApiInvokeOptions> = {
-    optionNames,
+    optionNames: turnOptionNames,
     toJsonSchema: toToolSchema,
     // Streams single turns as well: only a stream tells the id by which a turn is stopped or found again.
     begin: (input, options, follow) => followed(stream(transport, name, input, options), follow),

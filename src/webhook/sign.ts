@@ -1,3 +1,4 @@
+import { fromBase64 } from '../core/base64.ts';
 import { WaymarkError } from '../core/error.ts';
 import { hmacSha256, timingSafeEqual } from '../core/platform.ts';
 
@@ -100,14 +101,6 @@ export function keysOf(secret: WebhookSecret | undefined): readonly Uint8Array[]
 
 function signatureOf(key: Uint8Array, { id, timestamp, body }: SignedContent): string {
   return `v1,${hmacSha256(key, `${id}.${timestamp}.${body}`, 'base64')}`;
-}
-
-function fromBase64(text: string): Uint8Array | undefined {
-  try {
-    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-  } catch {
-    return undefined;
-  }
 }
 
 function badSecret(): WaymarkError {

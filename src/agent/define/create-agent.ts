@@ -1,4 +1,4 @@
-import { createCalls } from '../../api/calls.ts';
+import { createCalls, turnOptionNames } from '../../api/calls.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { defined, type JsonObject, toJson } from '../../core/json/json.ts';
 import type { OptionNames } from '../../core/options.ts';
@@ -55,23 +55,13 @@ export function internalsOf(agent: Agent): AgentInternals {
 }
 
 const optionNames: OptionNames<RunOptions> = {
-  sessionId: true,
-  snapshotId: true,
-  state: true,
-  from: true,
-  ifHead: true,
-  onReset: true,
-  artifacts: true,
-  signal: true,
+  ...turnOptionNames,
   owner: true,
   context: true,
   model: true,
   accept: true,
   remote: true,
   queue: true,
-  requestId: true,
-  tools: true,
-  throwOnError: true,
 };
 
 /** The public face of an agent. */

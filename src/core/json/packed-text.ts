@@ -1,3 +1,5 @@
+import { toBase64, toBinary } from '../base64.ts';
+
 /*
  * A piece of a data URL as bytes: four characters of base64 are three bytes. The piece may begin and end anywhere, so it is
  * packed by characters of six bits, and may have the beginning of the URL before them and padding behind them:
@@ -32,21 +34,10 @@ export function unpackText(packed: Uint8Array): string {
   const [head = packedMark, start = 0] = packed;
   const added = (head - packedMark) % 4;
   const padding = Math.floor((head - packedMark) / 4);
-  const digits = btoa(binary(packed, 2 + start));
+  const digits = toBase64(packed.subarray(2 + start));
   return (
-    binary(packed.subarray(0, 2 + start), 2) +
+    toBinary(packed.subarray(2, 2 + start)) +
     digits.slice(0, digits.length - added) +
     '='.repeat(padding)
   );
-}
-
-// More arguments than this may be too many for a call.
-const maxArguments = 8192;
-
-function binary(bytes: Uint8Array, from: number): string {
-  let text = '';
-  for (let at = from; at < bytes.length; at += maxArguments) {
-    text += String.fromCharCode(...bytes.subarray(at, at + maxArguments));
-  }
-  return text;
 }

@@ -1,3 +1,4 @@
+import { toBase64 } from '../../core/base64.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { defined, type Json, type JsonObject } from '../../core/json/json.ts';
 import type { MediaPart, Part } from '../../protocol/message.ts';
@@ -169,13 +170,4 @@ const types: Readonly<Record<string, string>> = {
 // Most media without a type are images; models that need to know better say so.
 function typeOfExtension(path: string): string {
   return types[path.slice(path.lastIndexOf('.') + 1).toLowerCase()] ?? 'image/*';
-}
-
-function toBase64(bytes: Uint8Array): string {
-  let binary = '';
-  // In slices: the arguments of one call must fit on the stack.
-  for (let at = 0; at < bytes.length; at += 8192) {
-    binary += String.fromCharCode(...bytes.subarray(at, at + 8192));
-  }
-  return btoa(binary);
 }

@@ -1,3 +1,4 @@
+import { toBase64 } from '../../core/base64.ts';
 import { randomBytes } from '../../core/platform.ts';
 import { invalid } from './answer.ts';
 
@@ -22,17 +23,10 @@ function isStrong(secret: unknown): boolean {
   return typeof secret === 'string' && new TextEncoder().encode(secret).length >= minBytes;
 }
 
-/** Bytes that are turned into characters at a time: the arguments of a call are limited. */
-const pieceLength = 8192;
-
 /** A text as base64url, which needs no escaping in JSON, headers and URLs. */
 export function toBase64Url(text: string): string {
-  const bytes = new TextEncoder().encode(text);
-  let binary = '';
-  for (let at = 0; at < bytes.length; at += pieceLength) {
-    binary += String.fromCharCode(...bytes.subarray(at, at + pieceLength));
-  }
-  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+  const base64 = toBase64(new TextEncoder().encode(text));
+  return base64.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
 /** The text of a base64url; throws if it is none. */

@@ -1,3 +1,4 @@
+import { fromBase64, toBinary } from '../../core/base64.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import { fileHashesIn } from '../../protocol/artifacts.ts';
@@ -43,7 +44,7 @@ async function addFiles(
     total += file.size;
     if (total > maxBytes) throw tooLarge(sessionId);
     const texts: string[] = [];
-    for await (const piece of file.read(0, file.size)) texts.push(binaryOf(piece));
+    for await (const piece of file.read(0, file.size)) texts.push(toBinary(piece));
     table[hash] = btoa(texts.join(''));
   }
   return { ...document, format: 3, content: { ...document.content, files: table } };
@@ -65,7 +66,7 @@ async function storeFiles(
   const table = document.content.files as JsonObject | undefined;
   for (const hash of hashes) {
     const text = Object.hasOwn(table ?? {}, hash) ? table?.[hash] : undefined;
-    const bytes = typeof text === 'string' ? bytesOf(text) : undefined;
+    const bytes = typeof text === 'string' ? fromBase64(text) : undefined;
     if (bytes === undefined) throw notInside(hash);
     const stored = await files.write({ scope }, once(bytes));
     if (stored.hash !== hash) throw notInside(hash);
@@ -82,25 +83,6 @@ function hashesIn(document: SessionExport | null): readonly string[] {
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
-}
-
-// More arguments than this may be too many for a call.
-const maxArguments = 8192;
-
-function binaryOf(piece: Uint8Array): string {
-  const texts: string[] = [];
-  for (let at = 0; at < piece.length; at += maxArguments) {
-    texts.push(String.fromCharCode(...piece.subarray(at, at + maxArguments)));
-  }
-  return texts.join('');
-}
-
-function bytesOf(base64: string): Uint8Array | undefined {
-  try {
-    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-  } catch {
-    return undefined;
-  }
 }
 
 function tooLarge(sessionId: string): WaymarkError {
