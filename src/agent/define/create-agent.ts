@@ -32,8 +32,12 @@ export interface AgentInternals {
   stream(input: Input, options?: RunOptions): TurnStream;
   /** As `agent.streamBidi`; the connection also has its cursor. */
   connect(options?: InvokeOptions): Connection;
-  /** Opens the file that an artifact is. */
-  readonly openArtifact: FileOperations['openArtifact'];
+  /** Opens the file that an artifact of a snapshot is; `undefined` if it is something else. */
+  openArtifact(
+    snapshot: Pick<Snapshot, 'sessionId' | 'snapshotId'>,
+    artifact: Artifact,
+    owner: string | undefined,
+  ): Promise<FileArtifact | undefined>;
 }
 
 const internals = new WeakMap<object, AgentInternals>();
@@ -108,7 +112,8 @@ export function requestOf(
   options: InvokeOptions & { readonly startedBy?: SessionInfo['startedBy'] },
 ): InvocationRequest {
   const { snapshotId, sessionId, state, owner, context = {}, model, signal, startedBy } = options;
-  const parsed = parseInit(spec, {
+  // A run does not store the head that it expects.
+  const { ifHead, ...init } = parseInit(spec, {
     snapshotId,
     sessionId,
     state,
@@ -116,7 +121,8 @@ export function requestOf(
     ifHead: options.ifHead,
   });
   return {
-    ...withoutHead(parsed),
+    init,
+    ifHead,
     mode: options.accept === true ? 'accepted' : 'attached',
     context: toJson(context, 'context') as JsonObject,
     owner,
@@ -188,13 +194,6 @@ function knownMessages(messages: unknown): Message[] | undefined {
   return messages.every(isParsedMessage) ? [...messages] : undefined;
 }
 
-/** Separates the expected head from the init, because a run does not store it. */
-function withoutHead(parsed: Init): Pick<InvocationRequest, 'init' | 'ifHead'> {
-  if (parsed.ifHead === undefined) return { init: parsed };
-  const { ifHead, ...init } = parsed;
-  return { init, ifHead };
-}
-
 function metadataOf(spec: AgentSpec): Agent['metadata'] {
   const { store } = spec;
   const claims = store?.runs !== undefined;
@@ -212,18 +211,11 @@ function metadataOf(spec: AgentSpec): Agent['metadata'] {
   });
 }
 
-/** How an agent opens the files of its snapshots. */
-interface FileOperations extends Pick<Agent, 'openFile'> {
-  /** Opens the file that an artifact of a snapshot is; `undefined` if it is something else. */
-  openArtifact(
-    snapshot: Pick<Snapshot, 'sessionId' | 'snapshotId'>,
-    artifact: Artifact,
-    owner: string | undefined,
-  ): Promise<FileArtifact | undefined>;
-}
-
-/** Implements {@link FileOperations}: a caller opens what it can read with `getSnapshot`, and nothing else. */
-function fileOperations(spec: AgentSpec, self: () => Agent): FileOperations {
+/** How an agent opens the files of its snapshots: a caller opens what it can read with `getSnapshot`, and nothing else. */
+function fileOperations(
+  spec: AgentSpec,
+  self: () => Agent,
+): Pick<Agent, 'openFile'> & Pick<AgentInternals, 'openArtifact'> {
   const placeOf = (
     { sessionId, snapshotId }: Pick<Snapshot, 'sessionId' | 'snapshotId'>,
     owner: string | undefined,

@@ -76,7 +76,7 @@ export async function resumeRun(
   const refusal = failure ?? (await misfitOf(invocation));
   sendReset(invocation, run, record);
   if (refusal !== undefined) invocation.failures.report(refusal, 'run');
-  if (refusal === undefined) await continueOrRefuse(running, run, taken);
+  if (refusal === undefined) await continueRun(running, run, taken.run);
   else if (run.detached === undefined) await failAccepted(invocation, run, refusal);
   else {
     invocation.ending.failure = refusal;
@@ -113,28 +113,20 @@ async function failAccepted(
 }
 
 /** A run whose input is refused fails. One whose input cannot be read is left: its claim expires, and a worker takes it over. */
-async function continueOrRefuse(
-  running: Invocation,
-  run: ActiveRun,
-  taken: TakenRun,
-): Promise<void> {
+async function continueRun(running: Invocation, run: ActiveRun, record: RunRecord): Promise<void> {
   try {
-    await continueRun(running, taken);
+    let turn = continuedTurn(running.state, record);
+    if (record.stopping) {
+      // It was accepted before it was stopped: its message is kept.
+      turn ??= await running.accept();
+      running.state.control.stop();
+    }
+    await running.resume(turn);
   } catch (error) {
     run.stopHeartbeat();
     if (run.detached !== undefined || isUnavailable(error)) throw error;
     await failAccepted(running.state, run, toWaymarkError(error));
   }
-}
-
-async function continueRun(invocation: Invocation, { run }: TakenRun): Promise<void> {
-  let turn = continuedTurn(invocation.state, run);
-  if (run.stopping) {
-    // It was accepted before it was stopped: its message is kept.
-    turn ??= await invocation.accept();
-    invocation.state.control.stop();
-  }
-  await invocation.resume(turn);
 }
 
 /** A custom handler starts its turn over: what the turn had saved within is behind it again. */

@@ -177,11 +177,6 @@ export function createTurn(
   };
 }
 
-/** Whether the init names a state or a snapshot, which is loaded before the session is claimed. */
-export function needsOpening({ request: { init } }: InvocationState): boolean {
-  return init.state !== undefined || init.snapshotId !== undefined;
-}
-
 /** Loads the state or the snapshot that the init names, before the session is claimed. Writes nothing. */
 export async function openSession(invocation: InvocationState): Promise<void> {
   const { init } = invocation.request;

@@ -10,7 +10,7 @@ import type { AgentHost } from '../persistence/host.ts';
 import type { AgentResult, AgentSession, TurnFunction } from '../spec/handler.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { checkCustom } from '../spec/stored-state.ts';
-import { acceptTurn, type KnownInput, needsOpening, openSession } from './accept.ts';
+import { acceptTurn, type KnownInput, openSession } from './accept.ts';
 import { createResponder, streamStateChanges } from './chunks.ts';
 import { detachedOutput, detachRun } from './detach.ts';
 import { invocationFiles } from './files.ts';
@@ -54,8 +54,10 @@ export class Invocation {
   async execute(): Promise<Output> {
     const { state } = this;
     const stopClosing = state.inbox.closeWith(state.host.closing);
+    const { init } = state.request;
     try {
-      if (needsOpening(state)) await state.locked(() => this.#open());
+      // A state or a snapshot that it names is loaded before the session is claimed.
+      if ((init.state ?? init.snapshotId) !== undefined) await state.locked(() => this.#open());
       this.#prepared = await this.accept();
       if (this.#handedOver !== undefined) return this.#handedOver;
       const { followed } = state.ending;

@@ -37,13 +37,7 @@ import {
   reportTurn,
   turnSpanContent,
 } from './telemetry.ts';
-import {
-  continueTurn,
-  lastRound,
-  type Outcome,
-  type Turn,
-  waitsForSteering,
-} from './turn-state.ts';
+import { lastRound, type Outcome, type Turn, waitsForSteering } from './turn-state.ts';
 
 /** Runs the turn of an accepted input, and saves its outcome. */
 export function runTurn(
@@ -145,7 +139,10 @@ async function isSteered(invocation: InvocationState, turn: Turn): Promise<boole
   const messages = await takeSteering(invocation);
   if (messages.length === 0) return false;
   turn.isSteered = false;
-  continueTurn(turn, messages.length);
+  // Another generate call follows, over the state as it is.
+  turn.continued = true;
+  turn.firstIndex += turn.generated + messages.length;
+  turn.generated = 0;
   await checkpointTurn(invocation, turn);
   return true;
 }

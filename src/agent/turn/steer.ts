@@ -97,9 +97,11 @@ export function addSteering(
   { steering, runId }: ActiveRun,
   inbox: readonly SteeringMessage[],
 ): readonly Message[] {
-  const messages = inbox.map(({ id, message, runId: sentTo = runId }) =>
-    withSteeredId(message, { id, runId: sentTo }),
-  );
+  // As the state keeps them: a retry of the sender finds out whether a message was taken.
+  const messages = inbox.map(({ id, message, runId: sentTo = runId }) => ({
+    ...message,
+    metadata: { ...message.metadata, steered: { id, runId: sentTo } },
+  }));
   if (messages.length === 0) return [];
   working.addMessages(messages);
   for (const message of inbox) steering.taken.add(keyOf(message, runId));
@@ -211,11 +213,6 @@ function cannotSteer(spec: AgentSpec): WaymarkError {
 interface Steered {
   readonly id: string;
   readonly runId: string;
-}
-
-/** The message as the state keeps it: a retry of the sender finds out whether it was taken. */
-function withSteeredId(message: Message, { id, runId }: Steered): Message {
-  return { ...message, metadata: { ...message.metadata, steered: { id, runId } } };
 }
 
 /** Where a message came from; `undefined` if it was not added to a running turn. */

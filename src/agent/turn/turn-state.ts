@@ -56,13 +56,6 @@ export function waitsForSteering(outcome: Outcome): boolean {
   return outcome.kind === 'done' && outcome.finishReason !== 'interrupted';
 }
 
-/** Prepares a turn for another generate call over the state as it is, after messages were added to it. */
-export function continueTurn(turn: Turn, added: number): void {
-  turn.continued = true;
-  turn.firstIndex += turn.generated + added;
-  turn.generated = 0;
-}
-
 /** How many messages a state has that the turn of an input added after its input. */
 export function countAdded(history: History, { message }: Input): number {
   const isBefore = ({ role, metadata }: Message): boolean =>
