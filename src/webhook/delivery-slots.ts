@@ -1,6 +1,6 @@
 import { throwIfAborted } from '../core/async/signal.ts';
 
-/** What counts open requests, and how many it allows. */
+/** The names under which open requests are counted, and how many each allows. */
 type Limits = ReadonlyMap<string, number>;
 
 /**
