@@ -3,9 +3,9 @@ import { createIds } from '../../core/id.ts';
 import { checkChoice, checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time.ts';
 import type { Store } from '../contract/store.ts';
-import { spendSupport } from '../memory/spend.ts';
 import { emptyTables, type Tables } from '../memory/tables.ts';
 import { checkedStore } from '../rules/checked-store.ts';
+import { memoryCalls } from './calls.ts';
 import { Directory } from './directory.ts';
 import { Disk } from './disk.ts';
 import { FileRow } from './file-row.ts';
@@ -13,10 +13,8 @@ import { fileSupport } from './file-support.ts';
 import { lockFile } from './layout.ts';
 import { createLock, type Lock } from './lock.ts';
 import { maintenanceSupport } from './maintenance.ts';
-import { abortSupport, eventSupport, runSupport } from './runs.ts';
 import { SpendFiles } from './spend.ts';
-import { snapshotSupport, timelineSupport } from './timeline.ts';
-import { createTransaction, inTransactions, type Transaction } from './transaction.ts';
+import { createTransaction, type Transaction } from './transaction.ts';
 import { createWatch } from './watch.ts';
 
 /** Options of `fileStore`. */
@@ -53,16 +51,12 @@ const fileOptionNames: OptionNames<FileStoreOptions> = {
 export function fileStore(directory: string, options: FileStoreOptions = {}): Store {
   const { files, transaction, lock, fresh } = openParts(directory, options);
   const watch = createWatch(files, transaction);
+  const { importSession, ...calls } = memoryCalls(files, transaction, watch);
   return checkedStore({
     name: 'file',
     open: transaction.open,
-    ...snapshotSupport(files, transaction),
-    runs: runSupport(files, transaction),
-    abort: abortSupport(files, transaction, watch),
-    events: eventSupport(files, transaction, watch),
-    timeline: timelineSupport(files, transaction),
-    maintenance: maintenanceSupport(files, transaction, fresh),
-    spend: inTransactions(spendSupport(files.tables), transaction, ['total', 'sums']),
+    ...calls,
+    maintenance: { ...maintenanceSupport(files, transaction, fresh), importSession },
     files: fileSupport(files, transaction),
     async close() {
       watch.close();

@@ -7,34 +7,29 @@ import type {
   PruneReport,
   VerifyOptions,
 } from '../contract/store.ts';
-import {
-  exportRows,
-  maintenanceSupport as memoryMaintenance,
-  verifyTables,
-} from '../memory/maintenance.ts';
+import { exportRows, verifyTables } from '../memory/maintenance.ts';
 import { pruneSession, spentFamilies } from '../memory/prune.ts';
 import { toSessionInfo } from '../memory/reading.ts';
 import { forgetOldRequests } from '../memory/requests.ts';
 import { dropSessionRows } from '../memory/rows.ts';
 import { findSession, inScope, type SessionRow } from '../memory/tables.ts';
 import { createFaults, createSteps } from '../rules/maintenance-steps.ts';
+import { readAhead } from './calls.ts';
 import type { Directory } from './directory.ts';
 import { attempt } from './disk.ts';
 import { Journal } from './journal.ts';
 import { ownerFolder, requestsFolder, runsFolder, scopeFolder, sessionsFolder } from './layout.ts';
 import { hasLost, removeTree, rewriteTree } from './rewrite-tree.ts';
 import type { SessionTree } from './session-tree.ts';
-import { among, readAhead } from './timeline.ts';
 import type { Transaction } from './transaction.ts';
 
-/** Retention, deletion, verification, export and import. `fresh` creates a directory that has read nothing yet. */
+/** Retention, deletion, verification and export. `fresh` creates a directory that has read nothing yet. */
 export function maintenanceSupport(
   directory: Directory,
   transaction: Transaction,
   fresh: () => Directory,
-): MaintenanceSupport {
+): Omit<MaintenanceSupport, 'importSession'> {
   const { tables } = directory;
-  const memory = memoryMaintenance(tables);
   return {
     prune: (...request) => prune(directory, transaction, ...request),
     eraseOwner: (owner, options) => eraseOwner(directory, transaction, owner, options),
@@ -47,15 +42,6 @@ export function maintenanceSupport(
         const info = session && toSessionInfo(session, now);
         return info && toSessionExport(info, [...exportRows(session, now)]);
       }),
-    // All sessions are read, so that no id of a snapshot is used twice.
-    importSession: (scope, document, options) =>
-      among(
-        directory,
-        transaction,
-        () => directory.scopeFolders(),
-        () => memory.importSession(scope, document, options),
-        transaction.write,
-      ),
   };
 }
 

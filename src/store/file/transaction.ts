@@ -16,20 +16,6 @@ export interface Transaction {
   write<Result>(work: () => Result | Promise<Result>): Promise<Result>;
 }
 
-/** The calls of a memory store, each in a transaction: some only read, the others write. */
-export function inTransactions<Support extends object>(
-  support: Support,
-  { read, write }: Transaction,
-  reads: readonly (keyof Support & string)[],
-): Support {
-  const names: readonly string[] = reads;
-  const calls = Object.entries(support).map(([name, call]) => {
-    const around = names.includes(name) ? read : write;
-    return [name, (...args: readonly unknown[]) => around(() => call(...args))];
-  });
-  return Object.fromEntries(calls) as Support;
-}
-
 export function createTransaction(directory: Directory, lock: Lock): Transaction {
   const { disk } = directory;
   let opening: Promise<void> | undefined;
