@@ -113,6 +113,13 @@ export class Journal {
     return place;
   }
 
+  /** Replaces the file by some lines, in one step. The next refresh reads them. */
+  rewrite(lines: Iterable<Buffer | string>): void {
+    const pieces = [...lines].flatMap((line) => [line, '\n']);
+    this.#disk.replace(this.name, [...pieces, end]);
+    this.forget();
+  }
+
   /** Forgets what was read, so that the next refresh reads everything. */
   forget(): void {
     this.#reset();

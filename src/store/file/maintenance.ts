@@ -19,7 +19,7 @@ import type { Directory } from './directory.ts';
 import { attempt } from './disk.ts';
 import { Journal } from './journal.ts';
 import { ownerFolder, requestsFolder, runsFolder, scopeFolder, sessionsFolder } from './layout.ts';
-import { hasLost, removeTree, rewriteTree } from './rewrite-tree.ts';
+import { hasLost, removeTree, rewriteTree } from './save-tree.ts';
 import type { SessionTree } from './session-tree.ts';
 import type { Transaction } from './transaction.ts';
 

@@ -2,16 +2,16 @@ import { fileHashesIn } from '../../protocol/artifacts.ts';
 import { iso } from '../memory/reading.ts';
 import {
   inScope,
-  type RunRow,
   type SessionRow,
   type SnapshotRow,
+  sessionKey,
   type Tables,
 } from '../memory/tables.ts';
+import { toLine } from './checked-line.ts';
 import type { Directory } from './directory.ts';
 import { dataLoss } from './disk.ts';
 import { FileRow } from './file-row.ts';
 import { pointerFile, requestFile, runFile, sessionFolder } from './layout.ts';
-import { rewriteTree } from './rewrite-tree.ts';
 import {
   deadFields,
   requestFields,
@@ -25,7 +25,7 @@ import {
 } from './rows.ts';
 import { toRunLine } from './run-lines.ts';
 import { homeOf, type SessionTree } from './session-tree.ts';
-import { toDelta, type WrittenState } from './state-delta.ts';
+import { toDelta } from './state-delta.ts';
 
 /** Writes the changes that an operation made to the tables. */
 export function saveChanges(directory: Directory): void {
@@ -49,12 +49,15 @@ export function saveChanges(directory: Directory): void {
  * it, and one that is left after it is ignored.
  */
 function saveSession(directory: Directory, session: SessionRow): SessionTree {
+  const { touched } = directory;
   const tree = treeOf(directory, session);
-  const former = tree.saved.get(session.id)?.run;
-  const ended = former?.id === session.run?.id ? undefined : former;
-  const line = changeOf(directory, tree, session, ended);
-  if (line !== undefined) writeLine(directory, tree, session, line);
-  if (ended !== undefined) directory.endRun(ended.id);
+  const saved = tree.saved.get(session.id);
+  const ended = saved?.run?.id === session.run?.id ? undefined : saved?.run?.id;
+  const line = changeOf(directory.tables, tree, session, touched, ended);
+  // A line says at least which session it is about.
+  const isNew = saved === undefined || Object.keys({ ...line.session, ...line }).length > 2;
+  if (isNew) writeLine(directory, tree, session, line);
+  if (ended !== undefined) directory.endRun(ended);
   return tree;
 }
 
@@ -100,69 +103,70 @@ function writeLine(
   if (replaced || line.dropped !== undefined) files.sweep(tree);
 }
 
+/** The lines of a journal, as far as they have been written. */
+type Written = Pick<SessionTree, 'saved' | 'rows' | 'requests' | 'dead'>;
+
+/** Rows that may have changed: the ids of snapshots and runs, and the keys of requests. */
+interface Named {
+  readonly snapshots: Iterable<string>;
+  readonly keys: Iterable<string>;
+}
+
 /**
- * The changes of a session that the journal does not have, as a line; `undefined`: none. Only rows that an operation can have
- * changed are compared, so that a turn costs the same at any length of the session.
+ * The changes of a session that a journal does not have, as a line. Only rows that an operation can have changed are compared, so that a
+ * turn costs the same at any length of the session.
  */
 function changeOf(
-  { tables, touched }: Directory,
-  tree: SessionTree,
+  tables: Tables,
+  written: Written,
   session: SessionRow,
-  ended: RunRow | undefined,
-): TreeLine | undefined {
+  named: Named,
+  ended?: string,
+): TreeLine {
   const { run: open, id } = session;
-  const saved = tree.saved.get(id);
-  const rows = candidates(tables, tree, session, [...touched.snapshots, ended?.id]);
+  const saved = written.saved.get(id);
+  const ids = ended === undefined ? [...named.snapshots] : [...named.snapshots, ended];
+  const rows = candidates(tables, saved, session, ids);
   const isThere = (row: SnapshotRow): boolean => tables.snapshots.get(row.id) === row;
-  const snapshots = rows.filter(isThere).flatMap((row): readonly SnapshotLine[] => {
-    const change = toChange<SnapshotRow>(row, snapshotFields, row.saved);
-    const state = row.hasSavedState ? undefined : toDelta(row.state, basesOf(tree, row, rows));
-    const isSame = tree.rows.has(row.id) && Object.keys(change).length === 0;
-    return isSame ? [] : [{ id: row.id, ...change, ...(state && { state }) }];
-  });
   const dropped = rows.filter((row) => !isThere(row)).map((row) => row.id);
-  const events = [ended?.id ?? '', open?.id ?? ''].flatMap((runId) =>
+  const events = [ended ?? '', open?.id ?? ''].flatMap((runId) =>
     toEventLines(runId, tables.events.get(runId)?.kept.takeNew()),
   );
   const run = open && toRunLine(open, saved?.run?.id === open.id ? saved.run : undefined);
-  const requests = [...touched.keys].flatMap((key) => {
+  const requests = [...named.keys].flatMap((key) => {
     const request = tables.requests.get(key);
-    const isNew = request?.session === session && tree.requests.get(key) !== request;
+    const isNew = request?.session === session && written.requests.get(key) !== request;
     return isNew ? { key, ...toChange(request, requestFields) } : [];
   });
-  const endedAt = tables.endedAt.get(ended?.id ?? '');
-  const dead = ended && tables.dead.get(ended.id);
-  const undead = [...touched.snapshots].filter(
-    (run) => tree.dead.has(run) && !tables.dead.has(run),
-  );
-  const line = toTreeLine({
+  const endedAt = tables.endedAt.get(ended ?? '');
+  const letters = ids.flatMap((runId) => tables.dead.get(runId) ?? []);
+  const dead = letters.filter(({ runId, session: of }) => {
+    return of === session && !written.dead.has(runId) && tables.snapshots.has(runId);
+  });
+  return toTreeLine({
     session: { id, ...toChange(session, sessionFields, saved) },
-    snapshots,
+    snapshots: toSnapshotLines(written, session, rows.filter(isThere)),
     dropped,
     events,
-    ended: ended?.id,
+    ended,
     endedAt: endedAt === undefined ? undefined : iso(endedAt),
     run,
     requests,
-    dead: dead && [toChange(dead, deadFields)],
-    undead,
+    dead: dead.map((letter) => toChange(letter, deadFields)),
+    undead: ids.filter((runId) => written.dead.has(runId) && !tables.dead.has(runId)),
   });
-  // A line says at least which session it is about.
-  const isNew = saved === undefined || Object.keys({ ...line.session, ...line }).length > 2;
-  return isNew ? line : undefined;
 }
 
 /** The rows that may have changed: new ones in the list, the heads before and after, and those that were named. */
 function candidates(
   { snapshots }: Tables,
-  tree: SessionTree,
+  saved: { readonly listed: number; readonly head: SnapshotRow | undefined } | undefined,
   session: SessionRow,
-  named: readonly (string | undefined)[],
+  named: readonly string[],
 ): readonly FileRow[] {
-  const saved = tree.saved.get(session.id);
   const rows = new Set<SnapshotRow | undefined>([
     ...session.listed.slice(saved?.listed ?? 0),
-    ...named.map((id = '') => snapshots.get(id)),
+    ...named.map((id) => snapshots.get(id)),
     saved?.head,
     session.head,
     session.run?.row,
@@ -176,22 +180,123 @@ function orderOf({ index }: SnapshotRow): number {
   return index < 0 ? Number.MAX_SAFE_INTEGER : index;
 }
 
-/** The states that a state may be written as a difference to, the likeliest first. They are loaded only if they are needed. */
-function basesOf(
-  tree: SessionTree,
-  row: FileRow,
-  writing: readonly FileRow[],
-): readonly WrittenState[] {
-  const { session, parent } = row;
-  const before = writing.slice(0, writing.indexOf(row));
-  const likely = new Set<SnapshotRow | undefined>([
-    parent,
-    tree.saved.get(session.id)?.head,
-    session.run?.base,
-    tree.rows.get(session.forkedFrom?.snapshotId ?? ''),
-  ]);
-  const rows = [...likely].filter((each) => each instanceof FileRow);
-  return rows.filter(
-    (each) => (tree.rows.get(each.id) === each && each.hasSavedState) || before.includes(each),
+/** The changes of rows, in this order. A state is the difference to one that is written before it. */
+function toSnapshotLines(
+  { saved, rows }: Written,
+  session: SessionRow,
+  changed: readonly FileRow[],
+): readonly SnapshotLine[] {
+  const before = saved.get(session.id)?.head;
+  const source = rows.get(session.forkedFrom?.snapshotId ?? '');
+  // A new session in the tree probably has messages of the sessions before it.
+  let last = saved.has(session.id) ? undefined : [...rows.values()].at(-1);
+  const done = new Set<SnapshotRow>();
+  const isWritten = (row: SnapshotRow | undefined): row is FileRow =>
+    row instanceof FileRow && (done.has(row) || (rows.get(row.id) === row && row.hasSavedState));
+  return changed.flatMap((row): readonly SnapshotLine[] => {
+    const known = rows.get(row.id) === row;
+    const change = toChange<SnapshotRow>(row, snapshotFields, known ? row.saved : {});
+    // The likeliest base first. States are loaded only if they are needed.
+    const likely = new Set([row.parent, before, session.run?.base, source, last]);
+    const state =
+      known && row.hasSavedState ? undefined : toDelta(row.state, [...likely].filter(isWritten));
+    done.add(row);
+    last = row;
+    if (known && Object.keys(change).length === 0) return [];
+    return [{ id: row.id, ...change, ...(state && { state }) }];
+  });
+}
+
+/** Whether snapshots or requests of a journal are no longer in the tables. */
+export function hasLost({ snapshots, requests }: Tables, tree: SessionTree): boolean {
+  const hasLostRow = [...tree.rows.values()].some((row) => snapshots.get(row.id) !== row);
+  return hasLostRow || [...tree.requests].some(([key, row]) => requests.get(key) !== row);
+}
+
+/**
+ * Writes the journal of a tree again, with the rows that are in the tables, and reads it again. When this returns, the content of all
+ * other rows is gone from the disk.
+ */
+export function rewriteTree(directory: Directory, tree: SessionTree): void {
+  const { disk, tables, files } = directory;
+  const sessions = [...tree.sessions.values()];
+  const left = sessions.filter(
+    (each) => tables.sessions.get(sessionKey(each.scope, each.id)) === each,
   );
+  const gone = sessions.filter((each) => !left.includes(each));
+  // Before the journal: as long as a session is there, deleting it can be tried again.
+  for (const { run } of gone) if (run !== undefined) directory.endRun(run.id);
+  if (left.length === 0) removeTree(directory, tree);
+  else {
+    // Loaded from one journal, equal messages are the same objects.
+    tree.unload();
+    tree.journal.rewrite(rewrittenLines(tables, tree, left));
+  }
+  for (const { scope, id } of gone) disk.unlink(pointerFile(scope, id));
+  directory.forgetTree(tree);
+  const rewritten = directory.refreshTree(tree.folder, { isLoaded: false });
+  if (rewritten !== undefined) files.sweep(rewritten);
+}
+
+/** Removes the folder of a tree, and the folders above it that are empty then. */
+export function removeTree({ disk, tables }: Directory, { folder }: SessionTree): void {
+  disk.discard(folder, tables.newId());
+  const scope = folder.slice(0, folder.lastIndexOf('/'));
+  if (disk.removeEmpty(scope)) disk.removeEmpty(scope.slice(0, scope.lastIndexOf('/')));
+}
+
+/** The lines of a rewritten journal: sessions as if they were new, a line for each snapshot, and the events of their runs. */
+function* rewrittenLines(
+  tables: Tables,
+  tree: SessionTree,
+  sessions: readonly SessionRow[],
+): Generator<Buffer | string, void> {
+  const written = {
+    saved: new Map(),
+    rows: new Map<string, FileRow>(),
+    requests: new Map(),
+    dead: new Set<string>(),
+  };
+  const artifacts = new Set<string>();
+  // The line of an artifact as it is. A missing one stays missing, for `verify` to report.
+  const newArtifacts = function* (hashes: readonly string[] = []): Generator<Buffer, void> {
+    for (const hash of hashes) {
+      const place = artifacts.has(hash) ? undefined : tree.artifacts.get(hash);
+      artifacts.add(hash);
+      const bytes = place && tree.readLine(place);
+      if (bytes !== undefined) yield bytes;
+    }
+  };
+  yield tree.newHead();
+  for (const session of sessions) {
+    const { id, nextIndex, run } = session;
+    const named = { snapshots: tables.dead.keys(), keys: tables.requests.keys() };
+    const line = changeOf(tables, written, session, named);
+    const { session: fields, snapshots = [], events: _, ...rest } = line;
+    const { head, ...first } = fields;
+    yield toLine({ session: first });
+    for (const each of snapshots) {
+      yield* newArtifacts(each.state?.artifacts);
+      yield toLine({ session: { id }, snapshots: [each] });
+      const row = tables.snapshots.get(each.id);
+      if (row instanceof FileRow) written.rows.set(each.id, row);
+    }
+    yield* newArtifacts(rest.run?.checkpoint?.state?.artifacts);
+    // A run may have begun with a state that was not listed and has been replaced. It is needed once more to read the run.
+    const start = run?.start;
+    const replaced = start && !written.rows.has(start.id) ? start : undefined;
+    if (replaced !== undefined) {
+      const { parent: __, ...snapshot } = toChange(replaced, snapshotFields);
+      yield toLine({ session: { id }, snapshots: [{ id: replaced.id, ...snapshot }] });
+    }
+    const dropped = replaced && [replaced.id];
+    yield toLine(toTreeLine({ kept: true, session: { id, head, nextIndex }, ...rest, dropped }));
+    for (const [runId, { session: other, kept }] of tables.events) {
+      if (other !== session) continue;
+      const events = toEventLines(runId, kept.batches);
+      const endedAt = iso(tables.endedAt.get(runId) ?? 0);
+      const end = runId === run?.id ? {} : { ended: runId, endedAt };
+      yield toLine({ kept: true, session: { id }, events, ...end });
+    }
+  }
 }

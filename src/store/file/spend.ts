@@ -24,7 +24,6 @@ const smallestRewritten = 2_000_000;
 /** The spend of an owner: a journal with a line for each turn, and the sums of its lines. */
 class SpendFile implements JournalReader {
   readonly journal: Journal;
-  readonly #disk: Disk;
   #counters = new SpendCounters();
   #owner = '';
   /** The error of its first damaged line. */
@@ -33,7 +32,6 @@ class SpendFile implements JournalReader {
 
   constructor(disk: Disk, name: string) {
     this.journal = new Journal(disk, name, this);
-    this.#disk = disk;
   }
 
   /** The sums; `DATA_LOSS` when a line is damaged. */
@@ -90,10 +88,9 @@ class SpendFile implements JournalReader {
       ...Array.from(this.#counters.rows({}), (row) => ({ owner, rows: [row] })),
       ...this.#counters.reservations(owner).map((reserved) => ({ owner, rows: [], reserved })),
     ];
-    const text = [{ waymark: format }, ...lines].map(toLine).join('\n');
-    this.#disk.replace(this.journal.name, [`${text}\n\n`]);
-    this.#rewrittenSize = text.length;
-    this.journal.forget();
+    this.journal.rewrite([{ waymark: format }, ...lines].map(toLine));
+    this.journal.refresh();
+    this.#rewrittenSize = this.journal.size;
   }
 }
 
