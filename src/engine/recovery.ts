@@ -125,6 +125,8 @@ export function createRecovery(
     }
     return looking;
   };
+  /** A poll that is in progress may have read the store too early. */
+  const lookAfresh = (): Promise<number> => (looking ?? Promise.resolve()).then(look);
   // A full poll has probably left runs behind, such as those of a server that has shut down.
   const lookForAll = async (): Promise<void> => {
     while ((await look()) >= maxAtOnce && stopTicking !== undefined);
@@ -135,8 +137,7 @@ export function createRecovery(
       only = names;
       if (stopTicking !== undefined) return;
       const stopLooking = host.clock.every(Math.max(20, ttl / 2), () => void lookForAll());
-      // A poll that is in progress may have read the store too early.
-      const stopWaiting = suspects.onFree(() => void (looking ?? Promise.resolve()).then(look));
+      const stopWaiting = suspects.onFree(() => void lookAfresh());
       stopTicking = () => {
         stopLooking();
         stopWaiting();
@@ -147,7 +148,7 @@ export function createRecovery(
       stopTicking?.();
       stopTicking = undefined;
     },
-    look,
+    look: lookAfresh,
   };
 }
 

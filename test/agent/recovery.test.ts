@@ -626,6 +626,42 @@ test('S118 a turn that cannot be read on in the moment of its takeover is taken 
   await turn.output.catch(() => {});
 });
 
+test('S118 recover() finds a run that has expired while an earlier look was under way', async () => {
+  const { clock, advance } = movableClock();
+  const store = memoryStore({ clock });
+  const runs = must(store.runs);
+  const looked = createGate();
+  let looks = 0;
+  const slow: Store = {
+    ...store,
+    runs: {
+      ...runs,
+      async takeOver(request) {
+        const taken = await runs.takeOver(request);
+        if (looks++ === 0) await looked.wait();
+        return taken;
+      },
+    },
+  };
+  const line = mortalStore(store);
+  await using first = openApp({ store: line, claimTtl, clock });
+  const gate = createGate();
+  const chat = first.defineAgent({ name: 'chat', model: scriptedModel([gate.giving('x')]) });
+  const { snapshotId = '' } = await chat.run({ ...say('a'), detach: true });
+  await gate.reached;
+  line.cut();
+  await using second = openApp({ store: slow, claimTtl, clock });
+  const heir = second.defineAgent({ name: 'chat', model: scriptedModel(['done']) });
+  await looked.reached;
+  advance(2 * claimTtl);
+  const found = second.engine.recover();
+  looked.open();
+  expect(await found).toBe(1);
+  expect((await heir.wait(snapshotId)).status).toBe('succeeded');
+  gate.open();
+  await line.heal();
+});
+
 test('S122 S55 an accepted turn that was to be stopped when its process died keeps its message', async () => {
   const { first, second, line, expire } = twoProcesses();
   await using _one = first;
