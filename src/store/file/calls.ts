@@ -86,8 +86,6 @@ export function memoryCalls(directory: Directory, transaction: Transaction, watc
       scopes: (scope) => (scope === undefined ? everyScope() : [scopeFolder(scope)]),
     },
   });
-  // All sessions are read, so that no id of a snapshot is used twice.
-  const maintenance = around(maintenanceSupport(tables), { importSession: { scopes: everyScope } });
   const support: Pick<Store, 'getSnapshot' | 'saveSnapshot'> = {
     getSnapshot: async (...request) => readSnapshot(tables, ...request),
     async saveSnapshot(scope, snapshotId, mutate) {
@@ -133,7 +131,8 @@ export function memoryCalls(directory: Directory, transaction: Transaction, watc
       },
     }),
     spend: around(spendSupport(tables), { total: read, sums: read }),
-    importSession: maintenance.importSession,
+    // All sessions are read, so that no id of a snapshot is used twice.
+    maintenance: around(maintenanceSupport(tables), { importSession: { scopes: everyScope } }),
   };
 }
 

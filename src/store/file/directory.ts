@@ -2,12 +2,18 @@ import { basename, dirname } from 'node:path';
 import { systemClock } from '../../core/time.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import { requestTtl, type Scope } from '../contract/store.ts';
-import { type Refresh, type SessionRow, sessionKey, type Tables } from '../memory/tables.ts';
+import {
+  emptyTables,
+  type Refresh,
+  type SessionRow,
+  sessionKey,
+  type Tables,
+} from '../memory/tables.ts';
 import { format, parseFile, toLine } from './checked-line.ts';
 import { attempt, type Disk } from './disk.ts';
+import { FileRow } from './file-row.ts';
 import { SavedFiles } from './files.ts';
 import {
-  journalName,
   ownerFolder,
   pointerFile,
   requestFile,
@@ -19,7 +25,7 @@ import {
   sessionsFolder,
 } from './layout.ts';
 import { homeOf, SessionTree } from './session-tree.ts';
-import type { SpendFiles } from './spend.ts';
+import { SpendFiles } from './spend.ts';
 
 /** Bytes of journals whose states may be in memory. */
 const maxLoaded = 64 * 1024 * 1024;
@@ -46,10 +52,23 @@ export class Directory implements Refresh {
   /** Whether the tables are in the order of time. */
   #isSorted = true;
 
-  constructor(disk: Disk, tables: Tables, spend: SpendFiles) {
+  constructor(disk: Disk, options: Pick<Tables, 'clock' | 'newId' | 'eventsTtl'>) {
     this.disk = disk;
-    this.tables = tables;
-    this.spend = spend;
+    this.spend = new SpendFiles(disk);
+    this.tables = {
+      ...options,
+      ...emptyTables(),
+      refresh: this,
+      newRow: (row) => new FileRow(row),
+      spend: this.spend,
+      // Saving and maintenance take care of the files themselves.
+      files: {
+        check: (scope, state, before) => this.files.check(scope, state, before),
+        problemOf: () => undefined,
+        runEnded: () => {},
+        removed: () => {},
+      },
+    };
     this.files = new SavedFiles(this);
   }
 
@@ -92,8 +111,21 @@ export class Directory implements Refresh {
     this.#loaded.delete(tree);
   }
 
+  /** A session is in its own folder or, being a fork, in that of the session it was forked from. */
   session(scope: Scope, sessionId: string): void {
-    this.touched.sessions.set(sessionKey(scope, sessionId), this.find(scope, sessionId));
+    const key = sessionKey(scope, sessionId);
+    const known = this.tables.sessions.get(key);
+    const own = sessionFolder(scope, sessionId);
+    const home = (known && homeOf(known)?.folder) ?? own;
+    const findIn = (tree: SessionTree | undefined): SessionRow | undefined => {
+      if (tree !== undefined) this.use(tree);
+      return tree?.sessions.get(sessionId);
+    };
+    const found =
+      findIn(this.refreshTree(home)) ??
+      findIn(home === own ? undefined : this.refreshTree(own)) ??
+      findIn(this.follow(pointerFile(scope, sessionId)));
+    this.touched.sessions.set(key, found);
   }
 
   snapshot(scope: Scope, snapshotId: string): void {
@@ -217,28 +249,6 @@ export class Directory implements Refresh {
   /** Follows the pointers in a folder. A damaged one does not hide the others. */
   sweepPointers(folder: string): void {
     for (const name of this.pointersIn(folder)) attempt(() => this.follow(name));
-  }
-
-  /** Refreshes a session. It is in its own folder or, being a fork, in that of the session it was forked from. */
-  find(scope: Scope, sessionId: string): SessionRow | undefined {
-    const known = this.tables.sessions.get(sessionKey(scope, sessionId));
-    const home = known && homeOf(known)?.folder;
-    const own = sessionFolder(scope, sessionId);
-    for (const folder of new Set([home ?? own, own])) {
-      const found = this.#findIn(folder, sessionId);
-      if (found !== undefined) return found;
-    }
-    const shared = this.follow(pointerFile(scope, sessionId));
-    if (shared !== undefined) this.use(shared);
-    return shared?.sessions.get(sessionId);
-  }
-
-  #findIn(folder: string, sessionId: string): SessionRow | undefined {
-    const isNew = !this.trees.has(folder);
-    if (isNew && this.disk.stat(`${folder}/${journalName}`) === undefined) return undefined;
-    const tree = this.refreshTree(folder);
-    if (tree !== undefined) this.use(tree);
-    return tree?.sessions.get(sessionId);
   }
 
   /** Refreshes what this process already knows; `false` when it does not, or when it is gone. */

@@ -168,11 +168,11 @@ export class Disk {
   }
 
   /** Removes a folder with its content, so that either all or nothing of it is left. Opening a store empties the trash. */
-  discard(folder: string, id: string): void {
+  discard(folder: string): void {
     if (this.stat(folder) === undefined) return;
-    this.rename(folder, `${trashFolder}/${id}`);
-    this.remove(`${trashFolder}/${id}`);
-    this.removeEmpty(trashFolder);
+    this.remove(trashFolder);
+    this.rename(folder, trashFolder);
+    this.remove(trashFolder);
   }
 
   /** Removes a folder if it is empty. Returns whether it did. */

@@ -24,10 +24,7 @@ export class FileRow extends KeptRow implements SnapshotRow {
   #source: StateSource | undefined;
   #state: SessionState | undefined;
 
-  constructor({
-    state,
-    ...fields
-  }: Omit<SnapshotRow, 'state'> & { readonly state?: SessionState }) {
+  constructor({ state, ...fields }: SnapshotRow) {
     super(fields);
     this.#state = state;
   }

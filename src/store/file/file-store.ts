@@ -3,18 +3,15 @@ import { createIds } from '../../core/id.ts';
 import { checkChoice, checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time.ts';
 import type { Store } from '../contract/store.ts';
-import { emptyTables, type Tables } from '../memory/tables.ts';
 import { checkedStore } from '../rules/checked-store.ts';
 import { memoryCalls } from './calls.ts';
 import { Directory } from './directory.ts';
 import { Disk } from './disk.ts';
-import { FileRow } from './file-row.ts';
 import { fileSupport } from './file-support.ts';
 import { lockFile } from './layout.ts';
-import { createLock, type Lock } from './lock.ts';
+import { createLock } from './lock.ts';
 import { maintenanceSupport } from './maintenance.ts';
-import { SpendFiles } from './spend.ts';
-import { createTransaction, type Transaction } from './transaction.ts';
+import { createTransaction } from './transaction.ts';
 import { createWatch } from './watch.ts';
 
 /** Options of `fileStore`. */
@@ -51,12 +48,12 @@ const fileOptionNames: OptionNames<FileStoreOptions> = {
 export function fileStore(directory: string, options: FileStoreOptions = {}): Store {
   const { files, transaction, lock, fresh } = openParts(directory, options);
   const watch = createWatch(files, transaction);
-  const { importSession, ...calls } = memoryCalls(files, transaction, watch);
+  const calls = memoryCalls(files, transaction, watch);
   return checkedStore({
     name: 'file',
     open: transaction.open,
     ...calls,
-    maintenance: { ...maintenanceSupport(files, transaction, fresh), importSession },
+    maintenance: { ...calls.maintenance, ...maintenanceSupport(files, transaction, fresh) },
     files: fileSupport(files, transaction),
     async close() {
       watch.close();
@@ -65,49 +62,16 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
   });
 }
 
-/** The parts of a store. */
-interface StoreParts {
-  readonly files: Directory;
-  readonly transaction: Transaction;
-  readonly lock: Lock;
-  /** Creates another view of the files, which has read nothing yet. */
-  readonly fresh: () => Directory;
-}
-
 /** Opens the parts of a store in a directory. */
-export function openParts(directory: string, options: FileStoreOptions = {}): StoreParts {
+export function openParts(directory: string, options: FileStoreOptions = {}) {
   const { clock = systemClock, newId = createIds(clock), eventsTtl = 60_000 } = options;
   const { durability = 'full', lockTimeout = 10_000 } = options;
   checkOptions(options, fileOptionNames, 'fileStore()', { durable: 'durability' });
   checkChoice(durability, ['normal', 'full'], 'durability of fileStore()');
   const disk = new Disk(resolve(directory), { durable: durability === 'full' });
-  const fresh = (): Directory => createDirectory(disk, { clock, newId, eventsTtl });
+  // Another view of the files, which has read nothing yet.
+  const fresh = (): Directory => new Directory(disk, { clock, newId, eventsTtl });
   const files = fresh();
   const lock = createLock(join(disk.root, lockFile), { timeout: lockTimeout });
   return { files, transaction: createTransaction(files, lock), lock, fresh };
-}
-
-function createDirectory(
-  disk: Disk,
-  options: Pick<Tables, 'clock' | 'newId' | 'eventsTtl'>,
-): Directory {
-  const spend = new SpendFiles(disk);
-  const tables: Tables = {
-    ...options,
-    get refresh() {
-      return directory;
-    },
-    newRow: (row) => new FileRow(row),
-    ...emptyTables(),
-    spend,
-    // Saving and maintenance take care of the files themselves.
-    files: {
-      check: (scope, state, before) => directory.files.check(scope, state, before),
-      problemOf: () => undefined,
-      runEnded: () => {},
-      removed: () => {},
-    },
-  };
-  const directory = new Directory(disk, tables, spend);
-  return directory;
 }

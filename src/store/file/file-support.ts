@@ -42,13 +42,10 @@ export function fileSupport(directory: Directory, transaction: Transaction): Fil
       return transaction.read(() => {
         const session = findSession(tables, scope, sessionId);
         const tree = session && homeOf(session);
-        const names = [
-          ...(tree === undefined ? [] : [files.nameIn(tree, hash)]),
-          ...(runId !== undefined && isSnapshotId(runId)
-            ? [`${files.uploadsOf(runId)}/${fileName(hash)}`]
-            : []),
-        ];
-        for (const name of names) {
+        const ofTree = tree && files.nameIn(tree, hash);
+        const isRun = runId !== undefined && isSnapshotId(runId);
+        const ofRun = isRun ? `${files.uploadsOf(runId)}/${fileName(hash)}` : undefined;
+        for (const name of [ofTree, ofRun].filter((each) => each !== undefined)) {
           const size = disk.stat(name)?.size;
           if (size !== undefined) return opened(join(disk.root, name), size, hash);
         }

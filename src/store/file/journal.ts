@@ -15,7 +15,7 @@ export interface Place {
 export interface JournalReader {
   /** Forgets everything: the file is gone or was replaced. */
   reset(): void;
-  head(line: JsonObject): void;
+  head?(line: JsonObject): void;
   line(line: JsonObject, place: Place): void;
   /** Accepts the error of a damaged line. Without this, it is thrown. */
   damaged?(error: unknown): void;
@@ -115,8 +115,14 @@ export class Journal {
 
   /** Replaces the file by some lines, in one step. The next refresh reads them. */
   rewrite(lines: Iterable<Buffer | string>): void {
-    const pieces = [...lines].flatMap((line) => [line, '\n']);
-    this.#disk.replace(this.name, [...pieces, end]);
+    const pieces = function* (): Generator<Buffer | string, void> {
+      for (const line of lines) {
+        yield line;
+        yield end;
+      }
+      yield end;
+    };
+    this.#disk.replace(this.name, pieces());
     this.forget();
   }
 
@@ -189,7 +195,7 @@ export class Journal {
     if (isHead) checkFormat(parseLine(text, this.name, place), this.name);
     checkLine(text, this.name, place);
     const content = parseLine(text, this.name, place);
-    if (isHead) this.#reader.head(content);
+    if (isHead) this.#reader.head?.(content);
     else this.#reader.line(content, { at: this.#end, length: text.length + end.length });
   }
 

@@ -13,7 +13,7 @@ import type { Scope } from '../contract/store.ts';
  *     requests/<key>.json                            names the folder of the run that was claimed under a request id
  *     spend/<owner, or _>.jsonl                      what an owner has spent
  *     uploads/<run>/<hash>.bin                       saved files that no snapshot names yet
- *     trash/                                         folders of deleted sessions, until they are removed
+ *     trash/                                         the folder of a deleted session, until it is removed
  *     lock                                           see lock.ts
  */
 export const formatFile = 'waymark.json';

@@ -8,11 +8,11 @@ import type {
   VerifyOptions,
 } from '../contract/store.ts';
 import { exportRows, verifyTables } from '../memory/maintenance.ts';
-import { pruneSession, spentFamilies } from '../memory/prune.ts';
+import { createPruning } from '../memory/prune.ts';
 import { toSessionInfo } from '../memory/reading.ts';
 import { forgetOldRequests } from '../memory/requests.ts';
 import { dropSessionRows } from '../memory/rows.ts';
-import { findSession, inScope, type SessionRow } from '../memory/tables.ts';
+import { findSession } from '../memory/tables.ts';
 import { createFaults, createSteps } from '../rules/maintenance-steps.ts';
 import { readAhead } from './calls.ts';
 import type { Directory } from './directory.ts';
@@ -45,9 +45,6 @@ export function maintenanceSupport(
   };
 }
 
-/** Number of sessions that are deleted under one hold of the lock. */
-const batch = 64;
-
 /** Removes what a policy does not keep, one tree at a time under the lock. */
 async function prune(
   directory: Directory,
@@ -57,41 +54,29 @@ async function prune(
   const step = createSteps(options);
   await transaction.open();
   const scopes = scope === undefined ? directory.scopeFolders() : [scopeFolder(scope)];
-  const spent: SessionRow[] = [];
-  let snapshots = 0;
+  const pruning = createPruning(directory.tables, policy, scope);
   for (const folder of scopes.flatMap((each) => directory.foldersIn(each))) {
     const looked = await transaction.write(() => {
       const tree = directory.refreshTree(folder, { isLoaded: false });
-      const sessions = [...(tree?.sessions.values() ?? [])].filter((each) => inScope(each, scope));
-      for (const session of sessions) {
-        const { removed, dropSession } = pruneSession(directory.tables, session, policy);
-        if (dropSession) spent.push(session);
-        snapshots += removed;
-      }
-      if (tree !== undefined) cleanTree(directory, tree);
-      return sessions.length;
+      if (tree === undefined) return 0;
+      const count = pruning.prune(tree.sessions.values());
+      cleanTree(directory, tree);
+      return count;
     });
     await step(looked);
   }
-  const owners = new Set(spent.map((session) => session.scope.owner ?? null));
+  const owners = new Set(pruning.spent.map((session) => session.scope.owner ?? null));
   const others = [...owners].flatMap((owner) => directory.scopeFolders(owner));
   await readAhead(directory, transaction, others);
-  let sessions = 0;
-  while (spent.length > 0) {
-    const some = spent.splice(0, batch);
-    const gone = await transaction.write(() => {
-      const families = spentFamilies(directory.tables, some, policy, scope);
-      return { sessions: families.size, snapshots: dropSessionRows(directory.tables, families) };
-    });
-    sessions += gone.sessions;
-    snapshots += gone.snapshots;
+  while (pruning.spent.length > 0) {
+    await transaction.write(() => pruning.dropSome());
     await step(0);
   }
   await transaction.write(() => {
     for (const folder of [...scopes, requestsFolder]) directory.sweepPointers(folder);
     directory.refreshRuns();
   });
-  return { snapshots, sessions };
+  return pruning.report;
 }
 
 /** Rewrites a tree that is mostly garbage, has unused artifacts, or has lost snapshots or requests. Each rewrite waits for the disk. */
@@ -140,7 +125,7 @@ async function eraseOwner(
   }
   await transaction.write(() => {
     tables.spend.eraseOwner(owner);
-    disk.discard(ownerFolder(owner), tables.newId());
+    disk.discard(ownerFolder(owner));
     // Those of damaged sessions.
     directory.refreshRuns();
     directory.sweepPointers(requestsFolder);
@@ -221,7 +206,7 @@ function pointerFaults(fresh: Directory, name: string): readonly Fault[] {
 }
 
 function spendFaults({ disk }: Directory, name: string): readonly Fault[] {
-  const journal = new Journal(disk, name, { reset() {}, head() {}, line() {} });
+  const journal = new Journal(disk, name, { reset() {}, line() {} });
   journal.refresh();
   return unfinished(journal);
 }

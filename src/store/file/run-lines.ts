@@ -80,7 +80,7 @@ function toCheckpoint(
   const read = (): SessionState => {
     if (delta === undefined) return base?.state ?? emptyState;
     const from = delta.base === 'checkpoint' ? before : base;
-    return fromDelta(delta, from?.state ?? emptyState, (hashes) => hashes.map(readArtifact));
+    return fromDelta(delta, from?.state ?? emptyState, readArtifact);
   };
   let state: SessionState | undefined;
   return {

@@ -239,8 +239,8 @@ export function rewriteTree(directory: Directory, tree: SessionTree): void {
 }
 
 /** Removes the folder of a tree, and the folders above it that are empty then. */
-export function removeTree({ disk, tables }: Directory, { folder }: SessionTree): void {
-  disk.discard(folder, tables.newId());
+export function removeTree({ disk }: Directory, { folder }: SessionTree): void {
+  disk.discard(folder);
   const scope = folder.slice(0, folder.lastIndexOf('/'));
   if (disk.removeEmpty(scope)) disk.removeEmpty(scope.slice(0, scope.lastIndexOf('/')));
 }
@@ -251,12 +251,8 @@ function* rewrittenLines(
   tree: SessionTree,
   sessions: readonly SessionRow[],
 ): Generator<Buffer | string, void> {
-  const written = {
-    saved: new Map(),
-    rows: new Map<string, FileRow>(),
-    requests: new Map(),
-    dead: new Set<string>(),
-  };
+  const rows = new Map<string, FileRow>();
+  const written: Written = { saved: new Map(), rows, requests: new Map(), dead: new Set() };
   const artifacts = new Set<string>();
   // The line of an artifact as it is. A missing one stays missing, for `verify` to report.
   const newArtifacts = function* (hashes: readonly string[] = []): Generator<Buffer, void> {
@@ -279,17 +275,16 @@ function* rewrittenLines(
       yield* newArtifacts(each.state?.artifacts);
       yield toLine({ session: { id }, snapshots: [each] });
       const row = tables.snapshots.get(each.id);
-      if (row instanceof FileRow) written.rows.set(each.id, row);
+      if (row instanceof FileRow) rows.set(each.id, row);
     }
     yield* newArtifacts(rest.run?.checkpoint?.state?.artifacts);
     // A run may have begun with a state that was not listed and has been replaced. It is needed once more to read the run.
-    const start = run?.start;
-    const replaced = start && !written.rows.has(start.id) ? start : undefined;
-    if (replaced !== undefined) {
-      const { parent: __, ...snapshot } = toChange(replaced, snapshotFields);
-      yield toLine({ session: { id }, snapshots: [{ id: replaced.id, ...snapshot }] });
+    const replaced = run?.start === undefined || rows.has(run.start.id) ? [] : [run.start];
+    for (const row of replaced) {
+      const { parent: __, ...snapshot } = toChange(row, snapshotFields);
+      yield toLine({ session: { id }, snapshots: [{ id: row.id, ...snapshot }] });
     }
-    const dropped = replaced && [replaced.id];
+    const dropped = replaced.map((row) => row.id);
     yield toLine(toTreeLine({ kept: true, session: { id, head, nextIndex }, ...rest, dropped }));
     for (const [runId, { session: other, kept }] of tables.events) {
       if (other !== session) continue;

@@ -149,8 +149,7 @@ export class SessionTree implements JournalReader, StateSource {
     this.#directory.use(this);
   }
 
-  /** Reads an artifact. */
-  readArtifact(hash: string): Artifact {
+  readonly #readArtifact = (hash: string): Artifact => {
     const place = this.artifacts.get(hash);
     const bytes = place && this.readLine(place);
     if (bytes === undefined) throw dataLoss(this.name, `it lacks the artifact "${hash}"`);
@@ -159,7 +158,7 @@ export class SessionTree implements JournalReader, StateSource {
     const artifact = content as unknown as Artifact;
     if (isArtifactHash(artifact, hash)) return artifact;
     throw dataLoss(this.name, `artifact "${hash}" does not fit its hash`);
-  }
+  };
 
   /** The bytes of a line without its line feed. */
   readLine({ at, length }: Place): Buffer | undefined {
@@ -207,7 +206,6 @@ export class SessionTree implements JournalReader, StateSource {
     const states = new Map<string, SessionState>();
     const reader = {
       reset: () => states.clear(),
-      head: () => {},
       line: (line: JsonObject) => {
         const { snapshots = [], dropped = [] } = line as unknown as TreeLine;
         for (const { id, state } of snapshots) {
@@ -278,15 +276,14 @@ export class SessionTree implements JournalReader, StateSource {
     const session = this.sessions.get(id) ?? createSessionRow(tables, scope, id);
     // A new one has all its fields before its snapshots refer to it.
     const { head, ...fields } = line.session;
-    const rowOf = (of: string): SnapshotRow => this.#rowOf(of);
-    applyChange(session, fields, [...sessionFields, 'nextIndex'], rowOf);
+    applyChange(session, fields, [...sessionFields, 'nextIndex'], this.#rowOf);
     for (const snapshot of line.snapshots ?? []) this.#put(session, snapshot);
     if (head !== undefined) session.head = head === null ? undefined : this.#rowOf(String(head));
     for (const { run, ...batch } of line.events ?? []) keepEvents(tables, session, run, [batch]);
     if (line.ended !== undefined) this.#end(session, line.ended, line.endedAt);
     if (line.run !== undefined) {
-      const readArtifact = (hash: string): Artifact => this.readArtifact(hash);
-      applyRun(tables, session, line.run, { rowOf, readArtifact });
+      const context = { rowOf: this.#rowOf, readArtifact: this.#readArtifact };
+      applyRun(tables, session, line.run, context);
     }
     for (const dropped of line.dropped ?? []) {
       this.rows.delete(dropped);
@@ -294,7 +291,7 @@ export class SessionTree implements JournalReader, StateSource {
     }
     for (const request of line.requests ?? []) this.#request(session, request);
     for (const letter of line.dead ?? []) {
-      const row = applyChange({ session } as DeadRow, letter, deadFields, rowOf);
+      const row = applyChange({ session } as DeadRow, letter, deadFields, this.#rowOf);
       tables.dead.set(row.runId, row);
     }
     for (const runId of line.undead ?? []) tables.dead.delete(runId);
@@ -317,7 +314,7 @@ export class SessionTree implements JournalReader, StateSource {
   #request(session: SessionRow, { key, ...line }: RequestLine): void {
     const { requests, clock } = this.#directory.tables;
     const row = { session } as RequestRow;
-    const request = applyChange(row, line, requestFields, (id) => this.#rowOf(id));
+    const request = applyChange(row, line, requestFields, this.#rowOf);
     const { at, runId } = request;
     this.requests.set(key, request);
     const known = requests.get(key);
@@ -334,7 +331,7 @@ export class SessionTree implements JournalReader, StateSource {
     if (state !== undefined && this.#isLoaded) {
       row.state = this.#stateOf(id, state, this.rows.get(state.base ?? '')?.state);
     } else if (state !== undefined) row.unload();
-    applyChange<SnapshotRow>(row, line, snapshotFields, (of) => this.#rowOf(of));
+    applyChange<SnapshotRow>(row, line, snapshotFields, this.#rowOf);
     if (before < 0 && row.index >= 0) {
       session.listed.push(row);
       session.nextIndex = Math.max(session.nextIndex, row.index + 1);
@@ -348,9 +345,7 @@ export class SessionTree implements JournalReader, StateSource {
     if (delta.base !== undefined && base === undefined) {
       throw dataLoss(this.name, `snapshot "${id}" builds on one that is not in it`);
     }
-    return fromDelta(delta, base ?? emptyState, (hashes) =>
-      hashes.map((hash) => this.readArtifact(hash)),
-    );
+    return fromDelta(delta, base ?? emptyState, this.#readArtifact);
   }
 
   /** Notes that the journal has a session as it is, after a line of so many bytes. */
@@ -381,11 +376,11 @@ export class SessionTree implements JournalReader, StateSource {
     this.rows.set(row.id, row);
   }
 
-  #rowOf(id: string): SnapshotRow {
+  readonly #rowOf = (id: string): SnapshotRow => {
     const row = this.rows.get(id);
     if (row === undefined) throw dataLoss(this.name, `snapshot "${id}" is not in it`);
     return row;
-  }
+  };
 }
 
 /**

@@ -55,8 +55,6 @@ class SpendFile implements JournalReader {
     this.#damage = undefined;
   }
 
-  head(): void {}
-
   line(content: JsonObject): void {
     this.#add(content as unknown as Line);
   }

@@ -31,9 +31,6 @@ export interface WrittenState {
   readonly state: SessionState;
 }
 
-/** Loads the artifacts of a state, on demand. */
-export type ReadArtifacts = (hashes: readonly string[]) => readonly Artifact[];
-
 // A patch this short is used without comparing its length with that of the document.
 const shortPatch = 1024;
 
@@ -78,7 +75,7 @@ export function toDelta(state: SessionState, bases: readonly WrittenState[]): St
 export function fromDelta(
   delta: StateDelta,
   base: SessionState,
-  readArtifacts: ReadArtifacts,
+  readArtifact: (hash: string) => Artifact,
 ): SessionState {
   const history = historyFrom(delta, base.history);
   const custom = customFrom(delta.custom, base.custom);
@@ -86,7 +83,7 @@ export function fromDelta(
   if (hashes.length === 0) return { history, custom, artifacts: emptyState.artifacts };
   const state = new LazyState(history, custom, () => {
     const artifacts =
-      delta.artifacts === undefined ? base.artifacts : frozen(readArtifacts(hashes));
+      delta.artifacts === undefined ? base.artifacts : frozen(hashes.map(readArtifact));
     hashesOfArrays.set(artifacts, hashes);
     return artifacts;
   });

@@ -52,8 +52,8 @@ export function createTransaction(directory: Directory, lock: Lock): Transaction
         } catch (error) {
           Promise.resolve(result).catch(() => {});
           // A damaged file is found before anything is changed.
-          const isUnchanged = result === undefined && isDamage(error);
-          if (!isUnchanged) directory.forget();
+          const isDamage = isWaymarkError(error) && error.status === 'DATA_LOSS';
+          if (result !== undefined || !isDamage) directory.forget();
           throw error;
         }
         return { result, unsynced: disk.takeUnsynced() };
@@ -65,10 +65,6 @@ export function createTransaction(directory: Directory, lock: Lock): Transaction
       }
     },
   };
-}
-
-function isDamage(error: unknown): boolean {
-  return isWaymarkError(error) && error.status === 'DATA_LOSS';
 }
 
 /** Creates a store in a directory, or opens the one that it has. */

@@ -13,31 +13,24 @@ import { isStateHash } from '../../session/session-state.ts';
 import type { Fault, MaintenanceSupport, Scope } from '../contract/store.ts';
 import { sessionExists } from '../rules/errors.ts';
 import { createFaults, createSteps } from '../rules/maintenance-steps.ts';
-import { pruneSession, spentFamilies } from './prune.ts';
+import { batch, createPruning } from './prune.ts';
 import { activePath, toMetadata, toSessionInfo } from './reading.ts';
 import { addSnapshot, allRows, createSessionRow, dropSessionRows, turnFieldsOf } from './rows.ts';
-import { findSession, inScope, type SessionRow, type SnapshotRow, type Tables } from './tables.ts';
+import { findSession, type SessionRow, type SnapshotRow, type Tables } from './tables.ts';
 
 export function maintenanceSupport(tables: Tables): MaintenanceSupport {
   return {
     async prune(policy, scope, options) {
       const step = createSteps(options);
-      const spent: SessionRow[] = [];
-      const report = { snapshots: 0, sessions: 0 };
+      const pruning = createPruning(tables, policy, scope);
       for (const session of tables.sessions.values()) {
-        if (!inScope(session, scope)) continue;
-        const { removed, dropSession } = pruneSession(tables, session, policy);
-        if (dropSession) spent.push(session);
-        report.snapshots += removed;
-        await step();
+        if (pruning.prune([session]) > 0) await step();
       }
-      while (spent.length > 0) {
-        const gone = spentFamilies(tables, spent.splice(0, batch), policy, scope);
-        report.snapshots += dropSessionRows(tables, gone);
-        report.sessions += gone.size;
+      while (pruning.spent.length > 0) {
+        pruning.dropSome();
         await step(0);
       }
-      return report;
+      return pruning.report;
     },
     async eraseOwner(owner, options) {
       const step = createSteps(options);
@@ -150,9 +143,6 @@ function insertSnapshot(
   session.listed.push(row);
   session.nextIndex = row.index + 1;
 }
-
-/** Number of sessions that are removed in one step. */
-const batch = 64;
 
 function someOf(tables: Tables, owner: string): Set<SessionRow> {
   const found = new Set<SessionRow>();

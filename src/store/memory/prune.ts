@@ -5,7 +5,7 @@ import {
   type Selection,
   selectVictims,
 } from '../rules/retention.ts';
-import { allRows, familyFinder } from './rows.ts';
+import { allRows, dropSessionRows, familyFinder } from './rows.ts';
 import {
   findSession,
   holder,
@@ -15,32 +15,43 @@ import {
   type Tables,
 } from './tables.ts';
 
-/**
- * The families of some sessions that may be removed. A session takes its sub-agents' sessions with it, so it is removed only when
- * all of them may be; one that was used since it was looked at stays.
- */
-export function spentFamilies(
-  tables: Tables,
-  spent: readonly SessionRow[],
-  policy: RetentionPolicy,
-  scope?: Scope,
-): Set<SessionRow> {
+/** Number of sessions that are removed in one step. */
+export const batch = 64;
+
+/** Removes what a policy does not keep from sessions that are handed over, and then the sessions that may go. */
+export function createPruning(tables: Tables, policy: RetentionPolicy, scope?: Scope) {
+  const spent: SessionRow[] = [];
+  const report = { snapshots: 0, sessions: 0 };
   const current = ({ scope: of, id }: SessionRow) => findSession(tables, of, id) ?? [];
   const mayGo = (session: SessionRow): boolean =>
     inScope(session, scope) && select(tables, session, policy).dropSession;
-  const families = spent.flatMap(current).map(familyFinder(tables));
-  const refreshed = families.map((family) => family.flatMap(current));
-  return new Set(refreshed.filter((family) => family.every(mayGo)).flat());
-}
-
-export function pruneSession(
-  tables: Tables,
-  session: SessionRow,
-  policy: RetentionPolicy,
-): { readonly removed: number; readonly dropSession: boolean } {
-  const { victims, dropSession } = select(tables, session, policy);
-  removeRows(tables, session, victims);
-  return { removed: victims.size, dropSession };
+  return {
+    report,
+    /** Sessions that may be removed. */
+    spent,
+    /** Prunes sessions of the scope; returns their number. */
+    prune(sessions: Iterable<SessionRow>): number {
+      const looked = [...sessions].filter((session) => inScope(session, scope));
+      for (const session of looked) {
+        const { victims, dropSession } = select(tables, session, policy);
+        removeRows(tables, session, victims);
+        if (dropSession) spent.push(session);
+        report.snapshots += victims.size;
+      }
+      return looked.length;
+    },
+    /**
+     * Removes some spent sessions. A session takes its sub-agents' sessions with it, so it is removed only when all of them may be; one
+     * that was used since it was looked at stays.
+     */
+    dropSome(): void {
+      const families = spent.splice(0, batch).flatMap(current).map(familyFinder(tables));
+      const refreshed = families.map((family) => family.flatMap(current));
+      const gone = new Set(refreshed.filter((family) => family.every(mayGo)).flat());
+      report.snapshots += dropSessionRows(tables, gone);
+      report.sessions += gone.size;
+    },
+  };
 }
 
 /** The snapshots of a session that a policy removes. */
