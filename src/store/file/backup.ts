@@ -25,7 +25,8 @@ export async function backupFiles(directory: string, target: string): Promise<Ba
   if (!existsSync(join(directory, formatFile))) throw notThere('file store', directory);
   await checkFree(target);
   const { files, transaction, lock } = openParts(directory);
-  const copy: Copy = (name) => {
+  // A file, or a folder with its content, if there is one.
+  const copy = (name: string): void => {
     const filter = (path: string): boolean => !path.endsWith('.tmp');
     const from = join(directory, name);
     if (existsSync(from)) cpSync(from, join(target, name), { recursive: true, filter });
@@ -66,11 +67,8 @@ export async function restoreFiles(source: string, directory: string): Promise<B
   return { sessions: await countSessions(directory) };
 }
 
-/** Copies a file, or a folder with its content, if there is one. */
-type Copy = (name: string) => void;
-
 /** Copies a session with its forks and their runs; returns the number of sessions. */
-function copyTree(directory: Directory, folder: string, copy: Copy): number {
+function copyTree(directory: Directory, folder: string, copy: (name: string) => void): number {
   const tree = directory.tree(folder, { isLoaded: false });
   // A damaged one is copied as it is, for `verify` to report.
   attempt(() => tree.journal.refresh());
