@@ -581,7 +581,7 @@ test('S73 S113 a terminal status is final', async () => {
   }
 });
 
-test('S118 a turn that cannot be read on in the moment of its takeover is taken over again', async () => {
+test('S118 a turn whose inbox cannot be read at its takeover is taken over again', async () => {
   const { clock, advance } = movableClock();
   const store = memoryStore({ clock });
   const runs = must(store.runs);
@@ -601,6 +601,7 @@ test('S118 a turn that cannot be read on in the moment of its takeover is taken 
   };
   await using first = openApp({ store: line, claimTtl, clock });
   await using second = openApp({ store: flaky, claimTtl, clock });
+  await using third = openApp({ store, claimTtl, clock });
   const gate = createGate();
   const define = (app: TestApp, answer: ScriptStep) =>
     app.defineAgent({ name: 'chat', model: scriptedModel([answer]), concurrency: 'wait' });
@@ -616,9 +617,12 @@ test('S118 a turn that cannot be read on in the moment of its takeover is taken 
   await eventually(() => expect(second.errors).toHaveLength(1));
   expect(isAway).toBe(false);
   expect(second.errors[0]).toMatchObject({ status: 'UNAVAILABLE' });
-  // Nobody holds it any more.
+  // No process holds it any more, and the one that tried follows it in the store.
+  define(third, 'done');
+  const watched = all(heir.watch(snapshotId));
   advance(2 * claimTtl);
-  await second.engine.recover();
+  await third.engine.recover();
+  expect(texts(await watched).at(-1)).toBe('end succeeded');
   expect((await heir.wait(snapshotId)).status).toBe('succeeded');
   expect(told((await heir.getSession('s'))?.state?.messages)).toEqual(['user: a', 'model: done']);
   gate.open();

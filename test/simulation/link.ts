@@ -20,8 +20,8 @@ export interface Link {
   readonly faults: LinkFaults;
   /** Calls that wait to be sent. When the process dies, the store receives some of them all the same. */
   readonly outgoing: Set<() => Promise<unknown>>;
-  /** @param calls - the model calls that the call to the store recorded, if it could tell */
-  onLostAnswer(calls: number | undefined): void;
+  /** Hears how many model calls the call to the store recorded. */
+  onLostAnswer(calls: number): void;
 }
 
 /** Sends one call: it waits to be sent and to be answered, and may fail at both points. */
@@ -29,7 +29,7 @@ async function send<Value>(
   link: Link,
   name: string,
   work: () => Promise<Value>,
-  calls?: number,
+  calls: () => number = () => 0,
 ): Promise<Value> {
   const { scheduler, actor, faults, outgoing } = link;
   const { random } = scheduler;
@@ -44,7 +44,7 @@ async function send<Value>(
     await scheduler.pause(actor, `${name} ←`);
   }
   if (random.chance(faults.lostAnswer)) {
-    link.onLostAnswer(calls);
+    link.onLostAnswer(calls());
     throw unavailable(name, false);
   }
   return result;
@@ -86,13 +86,22 @@ export function linkStore(store: Store, link: Link): Store {
       }
       return [
         key,
-        (...args: unknown[]) => send(link, prefix + key, async () => value(...args), callsIn(args)),
+        (...args: unknown[]) =>
+          send(
+            link,
+            prefix + key,
+            async () => value(...args),
+            () => callsIn(args),
+          ),
       ];
     });
     return Object.fromEntries(entries) as T;
   };
   return wrap(store, '');
 }
+
+/** The place of the number of calls among the parameters of the statement that adds to the spend. */
+const callsAt = 6;
 
 /** A database as a process reaches it: each transaction goes through the link. */
 export function linkDatabase(db: Driver, link: Link): Driver {
@@ -101,7 +110,26 @@ export function linkDatabase(db: Driver, link: Link): Driver {
     ...(db.isLocal !== undefined && { isLocal: db.isLocal }),
     open: () => db.open(),
     read: (plan) => send(link, 'read', () => db.read(plan)),
-    write: (plan, options) => send(link, 'write', () => db.write(plan, options)),
+    write: (plan, options) => {
+      let calls = 0;
+      const counted = function* (): ReturnType<typeof plan> {
+        // A plan that is refused runs again.
+        calls = 0;
+        const given = plan();
+        for (let step = given.next(); ; ) {
+          if (step.done === true) return step.value;
+          const { statement, values } = step.value;
+          if (statement.name === 'spend_add') calls += Number(values[callsAt]);
+          step = given.next(yield step.value);
+        }
+      };
+      return send(
+        link,
+        'write',
+        () => db.write(counted, options),
+        () => calls,
+      );
+    },
     scrub: () => send(link, 'scrub', async () => db.scrub?.()),
     tell: (hints, reach) => {
       if (!link.actor.dead) db.tell(hints, reach);

@@ -28,7 +28,7 @@ export interface ProcessOptions {
   /** The store as this process reaches it. */
   readonly connect: (link: Link, clock: Clock) => Store;
   readonly onError: (error: unknown) => void;
-  readonly onLostAnswer: (calls: number | undefined) => void;
+  readonly onLostAnswer: (calls: number) => void;
 }
 
 /** A process with an app, which can die or stall at any scheduling point. */

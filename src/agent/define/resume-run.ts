@@ -124,7 +124,11 @@ async function continueRun(running: Invocation, run: ActiveRun, record: RunRecor
     await running.resume(turn);
   } catch (error) {
     run.stopHeartbeat();
-    if (run.detached !== undefined || isUnavailable(error)) throw error;
+    const hasEnded = running.state.run === undefined;
+    if (run.detached !== undefined || hasEnded || isUnavailable(error)) {
+      running.state.host.logs.forget(run.log);
+      throw error;
+    }
     await failAccepted(running.state, run, toWaymarkError(error));
   }
 }
