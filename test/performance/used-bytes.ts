@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 export async function usedBytes(): Promise<number> {
   // Contexts that are made from here on can collect; the test runner's own cannot.
   setFlagsFromString('--expose-gc');
-  // Code that a collection drops is compiled again while the next bytes are counted.
+  // Otherwise a collection drops compiled code, which counts as new when it is compiled again.
   setFlagsFromString('--no-flush-bytecode');
   const collect = runInNewContext('gc') as () => void;
   for (let at = 0; at < 3; at++) {
