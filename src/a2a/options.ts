@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { invalid } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import { type Clock, systemClock } from '../core/time.ts';
 
@@ -54,8 +54,7 @@ export function resolveOptions(url: string | URL, options: A2aAgentToolOptions):
   } = options;
   const parsed = URL.parse(String(url));
   if (!parsed || !/^https?:$/.test(parsed.protocol)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `a2aAgentTool() needs the http(s) URL of an agent or of its card, not "${String(url).slice(0, 200)}".`,
     );
   }

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { WaymarkError } from '../core/error.ts';
+import { failedPrecondition, type WaymarkError } from '../core/error.ts';
 import { isJsonObject, type Json, type JsonObject, toJson } from '../core/json/json.ts';
 import { untrustedSchema } from '../core/schema/untrusted-schema.ts';
 import type { ToolContext } from '../generate/tool/tool-context.ts';
@@ -41,8 +41,7 @@ export function failureOf(name: string, task: RemoteTask): WaymarkError {
   const state = stateOf(task);
   const text = textOf(task.status.message?.parts ?? []).slice(0, 400);
   const why = text === '' ? '' : ` ${text}`;
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `The task of the remote agent "${name}" ended as ${state.slice(0, 32)}.${why}`,
   );
 }

@@ -1,5 +1,5 @@
 import { forCaller, rethrow, withCaller } from '../core/async/promises.ts';
-import { WaymarkError } from '../core/error.ts';
+import { invalid } from '../core/error.ts';
 import { checkNames, type OptionNames } from '../core/options.ts';
 import type { JsonSchema, Schema } from '../core/schema/schema.ts';
 import type { Message } from '../protocol/message.ts';
@@ -295,10 +295,7 @@ function withoutFrom<Options extends TurnOptions>(given: Options): Options {
   if (given.from === undefined) return given;
   const { from, ...options } = given;
   if (options.snapshotId !== undefined || options.state !== undefined) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      'Pass only one of `from`, `snapshotId` and `state`.',
-    );
+    throw invalid('Pass only one of `from`, `snapshotId` and `state`.');
   }
   if (from === null) return given;
   const isHeld = typeof from === 'object' && from.snapshotId === undefined && 'state' in from;

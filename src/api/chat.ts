@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { failedPrecondition } from '../core/error.ts';
 import type { SteerResult } from '../protocol/requests.ts';
 import type { Input, Output } from '../protocol/turn.ts';
 import type { AgentApi, ApiCallOptions, ApiInvokeOptions, Chat, StartedRun } from './agent-api.ts';
@@ -63,7 +63,7 @@ export class AgentChat implements Chat {
 
   async steer(input: TurnInput, options?: RequestOptions): Promise<SteerResult> {
     if (this.#turn !== undefined) return await this.#turn.steer(input, options);
-    throw new WaymarkError('FAILED_PRECONDITION', 'This chat has no running turn. Use `send`.');
+    throw failedPrecondition('This chat has no running turn. Use `send`.');
   }
 
   async send(

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { failedPrecondition, invalid } from '../core/error.ts';
 import { isJsonObject, type Json } from '../core/json/json.ts';
 import type { Message, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
 import { isInterrupted, pendingInterrupts, requestKey } from '../protocol/messages.ts';
@@ -58,10 +58,7 @@ export function toResume(
     : partsOf(answers as InterruptAnswer | ResumeInput);
   // Plain JavaScript can forget to return an answer, or return `true`.
   if (!parts.every(isAnswer)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      'An answer is missing. Return request.approve(), .respond(…) or .decline(…).',
-    );
+    throw invalid('An answer is missing. Return request.approve(), .respond(…) or .decline(…).');
   }
   const respond = parts.filter((part): part is ToolResponsePart => 'toolResponse' in part);
   const restart = parts.filter((part): part is ToolRequestPart => 'toolRequest' in part);
@@ -115,8 +112,7 @@ function toInterrupt(request: ToolRequestPart): Interrupt {
     }),
     decline: (reason) => ({ toolResponse: named, metadata: { declined: reason ?? true } }),
     resume() {
-      throw new WaymarkError(
-        'INVALID_ARGUMENT',
+      throw invalid(
         `Tool "${name}" is no sub-agent, so nothing waits inside it. Use approve, respond or decline.`,
       );
     },
@@ -139,8 +135,7 @@ function insideSubAgent(
   const only = (what: string): Interrupt => {
     const [first, ...others] = interrupts;
     if (first !== undefined && others.length === 0) return first;
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `${interrupts.length} tool calls of sub-agent "${toolRequest.name}" wait, so ${what} is ambiguous. Answer each of them: request.resume((inner) => …).`,
     );
   };
@@ -229,8 +224,7 @@ async function interruptsIn(asked: Asked, read: ReadSession): Promise<readonly I
   if (found?.interrupts?.length) return found.interrupts;
   // The turn is refused, because there is no such session.
   if (sessionId && !found) return [];
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     `Cannot resume ${sessionId ? `session "${sessionId}"` : 'a chat without a turn'}: no tool call waits for an answer.`,
   );
 }

@@ -1,4 +1,4 @@
-import { isStatus, isWaymarkError, WaymarkError } from '../core/error.ts';
+import { invalid, isStatus, isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { JsonObject } from '../core/json/json.ts';
 import type { JsonSchema, Schema } from '../core/schema/schema.ts';
 import type { Message } from '../protocol/message.ts';
@@ -51,10 +51,6 @@ function checkFields(given: Input | AnswerInput): Input | AnswerInput {
   );
 }
 
-function invalid(message: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', message);
-}
-
 /** Identifies a snapshot: its id, the snapshot itself, or the output of the turn that saved it. */
 export type SnapshotRef = string | { readonly snapshotId?: string | undefined };
 
@@ -62,10 +58,7 @@ export function snapshotIdOf(ref: SnapshotRef): string {
   if (typeof ref !== 'object' || ref === null) return ref;
   // Anything that is not an id is refused where ids are checked.
   if (ref.snapshotId !== undefined || !('sessionId' in ref)) return ref.snapshotId as string;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
-    'The turn saved no snapshot: the agent has no store, or its policy saves none.',
-  );
+  throw invalid('The turn saved no snapshot: the agent has no store, or its policy saves none.');
 }
 
 export function sessionIdOf<Id extends string | undefined>(
@@ -93,10 +86,7 @@ export function withCallerTools(
 ): Input {
   if (tools === undefined) return input;
   if (!Array.isArray(tools)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      '`tools` must be an array of { name, inputSchema }.',
-    );
+    throw invalid('`tools` must be an array of { name, inputSchema }.');
   }
   const infos = tools.map(
     (tool: CallerTool): CallerToolInfo => ({

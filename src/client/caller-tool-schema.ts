@@ -1,5 +1,5 @@
 import type { StandardJSONSchemaV1 } from '@standard-schema/spec';
-import { WaymarkError } from '../core/error.ts';
+import { invalid } from '../core/error.ts';
 import type { JsonSchema, Schema } from '../core/schema/schema.ts';
 
 /** The JSON Schema of a tool's input. The server checks it, so that no validator is part of the client. */
@@ -8,8 +8,7 @@ export function toToolSchema(schema: Schema): JsonSchema {
   const standard = (schema as Partial<StandardJSONSchemaV1> | undefined)?.['~standard'];
   if (!standard) return schema as JsonSchema;
   if (standard.jsonSchema) return standard.jsonSchema.input({ target: 'draft-07' });
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     `Schemas of ${standard.vendor} cannot be turned into JSON Schema here. Pass a JSON Schema.`,
   );
 }

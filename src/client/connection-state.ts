@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { failedPrecondition, WaymarkError } from '../core/error.ts';
 import type { Chunk, Init, Output } from '../protocol/turn.ts';
 
 /** The position of a connection: the running turn, the queued inputs, and where a new socket would resume. */
@@ -93,10 +93,7 @@ export class PendingFrames {
 }
 
 export function closed(): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
-    'The connection is closed: open another with streamBidi to send more.',
-  );
+  return failedPrecondition('The connection is closed: open another with streamBidi to send more.');
 }
 
 export function cutOff(): WaymarkError {
@@ -107,8 +104,5 @@ export function cutOff(): WaymarkError {
 }
 
 export function notRun(): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
-    'The connection ended before this input was taken.',
-  );
+  return failedPrecondition('The connection ended before this input was taken.');
 }

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { invalid } from '../core/error.ts';
 import { checkNames, type OptionNames } from '../core/options.ts';
 import type { Clock } from '../core/time.ts';
 
@@ -82,8 +82,7 @@ export function checkClientOptions(options: ClientOptions): void {
   }
   // An empty one is the page's own host.
   if (typeof options.url === 'string' || options.url instanceof URL) return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     'createClient() needs the `url` of the server, such as "https://agents.example.com" or "/agents".',
   );
 }

@@ -1,5 +1,5 @@
 import type { RequestOptions } from '../api/types.ts';
-import { WaymarkError } from '../core/error.ts';
+import { failedPrecondition } from '../core/error.ts';
 import { after } from '../core/time.ts';
 import type { AbortResult, SteerResult } from '../protocol/requests.ts';
 import type { Input } from '../protocol/turn.ts';
@@ -69,10 +69,7 @@ export async function steerRun(
 ): Promise<SteerResult> {
   const { agent, snapshot } = run;
   if (snapshot === undefined) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
-      'The turn has ended, or its agent has no store. Send a new turn.',
-    );
+    throw failedPrecondition('The turn has ended, or its agent has no store. Send a new turn.');
   }
   const body = { input: identified(given, options) };
   const request = { operation: 'steer', params: { agent, snapshot }, body, signal } as const;

@@ -1,5 +1,5 @@
 import { abortError, throwIfAborted } from '../core/async/signal.ts';
-import { isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
+import { invalid, isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
 import { backoff, type Clock, randomFraction, systemClock } from '../core/time.ts';
 import { currentTrace } from '../core/trace-context.ts';
 import { checkId } from '../protocol/ids.ts';
@@ -116,7 +116,7 @@ function pathOf({ operation, params = {}, query = {} }: RemoteRequest): string {
     checkId(value, `the id of a ${name}`);
     // Empty and dotted parts would make another path, with another meaning; no encoding hides them.
     if (value === '' || /^\.\.?$/.test(value)) {
-      throw new WaymarkError('INVALID_ARGUMENT', `"${value}" cannot be the id of a ${name}.`);
+      throw invalid(`"${value}" cannot be the id of a ${name}.`);
     }
     return encodeURIComponent(value);
   });

@@ -77,6 +77,16 @@ export class WaymarkError extends Error {
 // On the prototype, as for the built-in errors: an own `name` would show in every printed error.
 Object.defineProperty(WaymarkError.prototype, 'name', { value: 'WaymarkError' });
 
+/** The error for a request, an option or a value that cannot be meant. */
+export function invalid(message: string, options?: WaymarkErrorOptions): WaymarkError {
+  return new WaymarkError('INVALID_ARGUMENT', message, options);
+}
+
+/** The error for a call that is valid, but not in the state that things are in. */
+export function failedPrecondition(message: string, options?: WaymarkErrorOptions): WaymarkError {
+  return new WaymarkError('FAILED_PRECONDITION', message, options);
+}
+
 const statusSet: ReadonlySet<unknown> = new Set(statuses);
 
 export function isStatus(value: unknown): value is Status {

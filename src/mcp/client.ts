@@ -1,5 +1,5 @@
 import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/client';
-import { WaymarkError } from '../core/error.ts';
+import { failedPrecondition } from '../core/error.ts';
 import { tasksExtension } from './incoming.ts';
 
 type Sdk = typeof import('@modelcontextprotocol/client');
@@ -18,8 +18,7 @@ async function orExplain<T>(loading: Promise<T>): Promise<T> {
   try {
     return await loading;
   } catch (cause) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       'MCP servers need the package @modelcontextprotocol/client: install it with `npm install @modelcontextprotocol/client`.',
       { cause },
     );

@@ -1,5 +1,5 @@
 import { closest } from '../core/closest.ts';
-import { WaymarkError } from '../core/error.ts';
+import { invalid, type WaymarkError } from '../core/error.ts';
 import { type Resource, resource } from '../generate/resource.ts';
 import type { Tool } from '../generate/tool/tool.ts';
 import type { ToolSource, ToolSourceStatus } from '../generate/tool/tool-source.ts';
@@ -89,8 +89,7 @@ function missingTool(
   if (missing === undefined) return undefined;
   const existing = closest(missing, names).slice(0, 10).join(', ');
   const whom = isPerUser ? ' for a user' : '';
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     `MCP server "${server}" has no tool "${missing}"${whom}. It has ${existing || 'none'}.`,
   );
 }

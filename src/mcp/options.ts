@@ -1,6 +1,6 @@
 import type { AuthProvider, FetchLike, OAuthClientProvider } from '@modelcontextprotocol/client';
 import type { ActionContext } from '../core/action.ts';
-import { WaymarkError } from '../core/error.ts';
+import { invalid } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import type { Clock } from '../core/time.ts';
 
@@ -104,26 +104,22 @@ const urlNames: OptionNames<McpUrl> = {
 export function checkMcpOptions(name: string, options: McpServer): void {
   const what = `MCP server "${name}"`;
   if (!/^[A-Za-z][\w-]{0,31}$/.test(name)) {
-    throw bad(
+    throw invalid(
       `"${name}" cannot be the name of an MCP server: use a letter, then letters, digits, "_" and "-", at most 32.`,
     );
   }
   if ('command' in options === 'url' in options) {
-    throw bad(`${what} needs a \`command\` to start or a \`url\`, one of them.`);
+    throw invalid(`${what} needs a \`command\` to start or a \`url\`, one of them.`);
   }
   checkOptions(options, 'command' in options ? commandNames : urlNames, what);
   if ('url' in options && !/^https?:/.test(String(options.url))) {
-    throw bad(`The url of ${what} must begin with http:// or https://.`);
+    throw invalid(`The url of ${what} must begin with http:// or https://.`);
   }
   const numbers = ['timeout', 'connectTimeout', 'ttl', 'maxMessageBytes'] as const;
   for (const key of numbers) {
     const value = options[key];
     if (value !== undefined && !(Number.isFinite(value) && value >= (key === 'ttl' ? 0 : 1))) {
-      throw bad(`\`${key}\` of ${what} must be a positive number.`);
+      throw invalid(`\`${key}\` of ${what} must be a positive number.`);
     }
   }
-}
-
-function bad(message: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', message);
 }

@@ -3,7 +3,13 @@ import type {
   ElicitResult,
   InputRequiredResult,
 } from '@modelcontextprotocol/client';
-import { isWaymarkError, messageOf, WaymarkError } from '../core/error.ts';
+import {
+  failedPrecondition,
+  invalid,
+  isWaymarkError,
+  messageOf,
+  WaymarkError,
+} from '../core/error.ts';
 import { contentHash } from '../core/json/hash.ts';
 import { isJsonObject, type Json, type JsonObject, toJson } from '../core/json/json.ts';
 import { parse } from '../core/schema/schema.ts';
@@ -74,7 +80,7 @@ export async function checkAnswer(resumed: Json, interrupted: Json): Promise<voi
 }
 
 function bad(problem: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', `This does not answer the question. ${problem}`);
+  return invalid(`This does not answer the question. ${problem}`);
 }
 
 /** A question, as it is asked by either protocol. */
@@ -157,8 +163,7 @@ export class LegacyQuestions {
     const [call, ...others] = this.#calls.keys();
     if (call === undefined || others.length > 0 || this.#hasLostCalls) {
       if (this.#hasLostCalls) this.#retire();
-      throw new WaymarkError(
-        'FAILED_PRECONDITION',
+      throw failedPrecondition(
         'Several calls are running, so it is not known whose question this is. Call the tool again.',
       );
     }

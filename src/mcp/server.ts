@@ -1,5 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
-import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { failedPrecondition, isWaymarkError, type WaymarkError } from '../core/error.ts';
 import { systemClock } from '../core/time.ts';
 import type { ToolSource, ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import type { Message, Part } from '../protocol/message.ts';
@@ -160,8 +160,7 @@ export class Servers {
   /** The server, where all users share it. */
   only(): Server {
     if (!this.#userOf) return this.#open(undefined);
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `MCP server "${this.name}" has a connection for each user (\`user\`), so its resources and prompts cannot be used without one. Create another source with the credentials for them.`,
     );
   }

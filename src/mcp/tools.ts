@@ -1,5 +1,5 @@
 import type { Client, Tool as McpTool } from '@modelcontextprotocol/client';
-import { isWaymarkError, messageOf, WaymarkError } from '../core/error.ts';
+import { invalid, isWaymarkError, messageOf, type WaymarkError } from '../core/error.ts';
 import { sha256 } from '../core/json/hash.ts';
 import type { JsonObject } from '../core/json/json.ts';
 import { untrustedSchema } from '../core/schema/untrusted-schema.ts';
@@ -63,11 +63,9 @@ function metadataOf({ name, title, annotations }: McpTool, server: string): Json
 }
 
 function badTool(server: string, name: string, error: unknown): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
-    `Tool "${name}" of MCP server "${server}" is left out: ${messageOf(error)}`,
-    { cause: isWaymarkError(error) ? error.cause : error },
-  );
+  return invalid(`Tool "${name}" of MCP server "${server}" is left out: ${messageOf(error)}`, {
+    cause: isWaymarkError(error) ? error.cause : error,
+  });
 }
 
 /** All tools of a server, and for how long it says that the list is valid. */
@@ -103,8 +101,7 @@ function nameTools(
     const full = given ?? validName(prefix + name);
     const other = owners.get(full);
     if (other !== undefined) {
-      throw new WaymarkError(
-        'INVALID_ARGUMENT',
+      throw invalid(
         `Two tools of MCP server "${server}" would be called "${full}": "${other}" and "${name}". Leave one out with \`except\`, or give it another name with \`rename\`.`,
       );
     }

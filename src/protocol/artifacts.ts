@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { failedPrecondition, invalid, type WaymarkError } from '../core/error.ts';
 import type { MediaPart, Part, TextPart } from './message.ts';
 import type { Artifact } from './state.ts';
 import type { ArtifactPatch, Chunk } from './turn.ts';
@@ -89,8 +89,7 @@ export function editArtifactText(
   const texts = artifact.parts.filter((part) => 'text' in part);
   const [only] = texts;
   if (only === undefined || texts.length > 1) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `Artifact "${artifact.name}" has ${texts.length} text parts, so its text cannot be edited. Use addArtifacts to replace it.`,
     );
   }
@@ -116,14 +115,9 @@ function placed(text: string, edit: TextEdit): { from: number; to: number; text:
   throw invalid(`An edit from ${from} to ${to} does not fit a text of ${text.length} characters.`);
 }
 
-function invalid(message: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', message);
-}
-
 function unclear(find: string, why: string): WaymarkError {
   const shown = find.length > 60 ? `${find.slice(0, 60)}…` : find;
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `The artifact cannot be edited: "${shown}" ${why}. Give a text that occurs exactly once.`,
   );
 }

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { invalid, type WaymarkError } from '../core/error.ts';
 
 /**
  * One snapshot by its id, or the one at the head of a session. With both ids it is the snapshot, which is unknown unless it
@@ -11,8 +11,7 @@ export type Lookup =
 /** Throws `INVALID_ARGUMENT` unless an id is a string. Stores, agents and clients all check ids here. */
 export function checkId(id: unknown, what: string): asserts id is string {
   if (typeof id === 'string') return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     `Expected ${what} as a string, got ${kindOf(id)}. Check that the id is set before the call.`,
   );
 }
@@ -32,10 +31,7 @@ export function checkLookup(
 ): Lookup {
   const { snapshotId, sessionId }: { snapshotId?: unknown; sessionId?: unknown } = lookup ?? {};
   if (snapshotId === undefined && sessionId === undefined) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      'Expected { snapshotId } or { sessionId } to look up, got neither.',
-    );
+    throw invalid('Expected { snapshotId } or { sessionId } to look up, got neither.');
   }
   if (sessionId !== undefined) checkId(sessionId, 'a session id');
   if (snapshotId !== undefined) checkId(snapshotId, 'a snapshot id');
@@ -67,8 +63,7 @@ const eventId = new RegExp(eventIdPattern);
 export function parseEventId(id: unknown): EventPlace {
   if (typeof id !== 'string' || !eventId.test(id)) {
     const shown = typeof id === 'string' ? JSON.stringify(id.slice(0, 40)) : typeof id;
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `${shown} is not the id of an event. Expected attempt.sequence, such as "1.42": the id of the last event that was read.`,
     );
   }
@@ -98,10 +93,7 @@ export function isName(name: string): boolean {
 
 export function checkSnapshotId(id: string): void {
   if (isSnapshotId(id)) return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
-    `${quote(id)} is not a snapshot id. Expected a UUID in lower case.`,
-  );
+  throw invalid(`${quote(id)} is not a snapshot id. Expected a UUID in lower case.`);
 }
 
 export function checkSessionId(id: string): void {
@@ -118,8 +110,7 @@ function checkName(name: string, what: string): void {
 }
 
 export function notAName(name: string, what: string): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     `${quote(name)} is not a valid ${what}. Expected 1 to ${maxIdLength} characters of well-formed text without NUL.`,
   );
 }

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { invalid } from '../core/error.ts';
 import type { Message } from './message.ts';
 
 /** Which messages of a state are read: the last ones, or the last ones before a position. */
@@ -22,14 +22,12 @@ export function checkMessagePage(page: MessagePage | undefined): void {
   if (page === undefined) return;
   const { last, before }: { last?: unknown; before?: unknown } = page ?? {};
   if (!Number.isInteger(last) || (last as number) < 1 || (last as number) > maxPageSize) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `messages.last must be a whole number from 1 to ${maxPageSize}, not ${String(last).slice(0, 64)}.`,
     );
   }
   if (before !== undefined && (!Number.isSafeInteger(before) || (before as number) < 0)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `messages.before must be a position: a whole number from 0, not ${String(before).slice(0, 64)}.`,
     );
   }

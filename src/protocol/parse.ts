@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { WaymarkError } from '../core/error.ts';
+import { invalid } from '../core/error.ts';
 import { hasShape, markFrozen, setShape, toJson } from '../core/json/json.ts';
 import { type Message, message, type Role, role } from './message.ts';
 import { plainTextOf } from './messages.ts';
@@ -23,7 +23,7 @@ export function parseShape<Schema extends v.GenericSchema>(
   const [issue] = result.issues;
   const fault = `${v.getDotPath(issue) ?? what}: ${issue.message}`;
   const text = fault.length > maxFaultLength ? `${fault.slice(0, maxFaultLength - 1)}…` : fault;
-  throw new WaymarkError('INVALID_ARGUMENT', `Not a valid ${what}. ${text}`);
+  throw invalid(`Not a valid ${what}. ${text}`);
 }
 
 function parseOnce<Schema extends v.GenericSchema>(

@@ -1,11 +1,11 @@
 import { Hono } from 'hono';
 import { compress } from 'hono/compress';
 import { cors } from 'hono/cors';
-import { WaymarkError } from '../core/error.ts';
+import { invalid, WaymarkError } from '../core/error.ts';
 import { systemClock } from '../core/time.ts';
 import { extractTrace, inSpan } from '../core/trace.ts';
 import { mountGenkit, prepareGenkit } from './genkit/mount.ts';
-import { addSafetyHeaders, errorResponse, invalid, short } from './http/answer.ts';
+import { addSafetyHeaders, errorResponse, short } from './http/answer.ts';
 import { type Caller, createIdentify, createPresence, guardHooks } from './http/auth.ts';
 import { addressOf, headersOf, type NodeBindings } from './http/connection.ts';
 import type { HandlerOptions, ServerProtocol } from './http/handler-options.ts';

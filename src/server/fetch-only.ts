@@ -1,7 +1,7 @@
 // `waymark/server` for runtimes without Node's servers, such as Workers: the bundle has no `ws` and no HTTP server, and only the
 // protocols that the app imports.
 
-import { WaymarkError } from '../core/error.ts';
+import { invalid, WaymarkError } from '../core/error.ts';
 import { checkOptions } from '../core/options.ts';
 import {
   checkProtocols,
@@ -9,7 +9,6 @@ import {
   createServerContext,
   type FetchHandler,
 } from './create-fetch.ts';
-import { invalid } from './http/answer.ts';
 import { type HandlerOptions, handlerOptionNames } from './http/handler-options.ts';
 import type { ServedApp } from './http/served-app.ts';
 

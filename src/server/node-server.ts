@@ -1,9 +1,10 @@
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT as alreadySent } from '@hono/node-server/utils/response';
+import { invalid } from '../core/error.ts';
 import { afterThisTurn } from '../core/platform.ts';
 import { createFetch } from './create-fetch.ts';
-import { errorResponse, invalid } from './http/answer.ts';
+import { errorResponse } from './http/answer.ts';
 import { joinPieces } from './http/body.ts';
 import {
   cutWhenIdle,

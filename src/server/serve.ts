@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import { withCaller } from '../core/async/promises.ts';
-import { WaymarkError } from '../core/error.ts';
+import { failedPrecondition, WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import { systemClock } from '../core/time.ts';
 import { createServerContext } from './create-fetch.ts';
@@ -67,8 +67,7 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
   checkOptions(options, optionNames, 'serve()');
   const { port = 3000, host = '127.0.0.1', grace = 5000 } = options;
   if (!options.auth && !isLoopback(host)) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `Listening on ${host} lets other machines in. Authenticate requests with \`auth\`, or listen on 127.0.0.1.`,
       { details: { host } },
     );

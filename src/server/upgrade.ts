@@ -1,9 +1,9 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
-import { WaymarkError } from '../core/error.ts';
+import { invalid, WaymarkError } from '../core/error.ts';
 import { routes } from '../protocol/routes.ts';
-import { errorHeaders, httpStatusOf, invalid, safetyHeaders, toWireError } from './http/answer.ts';
+import { errorHeaders, httpStatusOf, safetyHeaders, toWireError } from './http/answer.ts';
 import { addressOf } from './http/connection.ts';
 import { checkRequest } from './http/origin.ts';
 import { findAgent, type ServerContext } from './http/server-context.ts';

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 import { raceSignal } from '../core/async/signal.ts';
-import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { invalid, isWaymarkError, WaymarkError } from '../core/error.ts';
 import { loadNetwork, type Network } from './network.ts';
 
 interface DestinationRules {
@@ -23,8 +23,7 @@ export function parseDestination(
   { allowLoopback = false }: DestinationRules,
   what = 'The URL of a webhook',
 ): URL {
-  const refuse = (why: string): WaymarkError =>
-    new WaymarkError('INVALID_ARGUMENT', `${what} ${why}`);
+  const refuse = (why: string): WaymarkError => invalid(`${what} ${why}`);
   const parsed = url.length <= maxUrlLength ? URL.parse(url) : null;
   if (!parsed) throw refuse(`must be an absolute URL of at most ${maxUrlLength} characters.`);
   if (parsed.username !== '' || parsed.password !== '') throw refuse('must not have credentials.');
@@ -88,11 +87,7 @@ export async function checkDestination(
     // Without a network, another process delivers and checks.
     if (isWaymarkError(error) && error.status === 'UNIMPLEMENTED') return;
     if (mayBeUnknown && !(isWaymarkError(error) && error.status === 'PERMISSION_DENIED')) return;
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      'The URL of a webhook must lead to a public https address.',
-      { cause: error },
-    );
+    throw invalid('The URL of a webhook must lead to a public https address.', { cause: error });
   }
 }
 

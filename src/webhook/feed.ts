@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { AgentEnv } from '../agent/define/common-spec.ts';
 import { createCustomAgent } from '../agent/define/custom-agent.ts';
-import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { failedPrecondition, isWaymarkError, WaymarkError } from '../core/error.ts';
 import { defined, type Json } from '../core/json/json.ts';
 import { sha256Hex } from '../core/platform.ts';
 import { jsonValue } from '../protocol/json-value.ts';
@@ -53,8 +53,7 @@ export function createFeed(
     env,
   );
   if (!agent.metadata.detachable) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       'Webhooks are stored before they are sent. Give the app a store that can run turns in the background.',
     );
   }

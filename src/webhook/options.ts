@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { WaymarkError } from '../core/error.ts';
+import { invalid } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import { jsonValue } from '../protocol/json-value.ts';
 import { keysOf } from './sign.ts';
@@ -31,13 +31,10 @@ export function resolveWebhookOptions(options: WebhookOptions): Required<Webhook
   const { secret, allowLoopback = false, attempts = 10, timeout = 10_000 } = options;
   keysOf(secret);
   if (!Number.isInteger(attempts) || attempts < 1 || attempts > 20) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      '`webhooks.attempts` must be a whole number from 1 to 20.',
-    );
+    throw invalid('`webhooks.attempts` must be a whole number from 1 to 20.');
   }
   if (!(timeout >= 1 && timeout <= 60_000)) {
-    throw new WaymarkError('INVALID_ARGUMENT', '`webhooks.timeout` must be from 1 to 60000 ms.');
+    throw invalid('`webhooks.timeout` must be from 1 to 60000 ms.');
   }
   return { secret, allowLoopback, attempts, timeout };
 }

@@ -1,5 +1,5 @@
 import { fromBase64 } from '../core/base64.ts';
-import { WaymarkError } from '../core/error.ts';
+import { invalid, WaymarkError } from '../core/error.ts';
 import { hmacSha256, timingSafeEqual } from '../core/platform.ts';
 
 /** A secret: `whsec_` and 24 to 64 random bytes as Base64. Several: for rotation. */
@@ -104,8 +104,7 @@ function signatureOf(key: Uint8Array, { id, timestamp, body }: SignedContent): s
 }
 
 function badSecret(): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     'The secret of webhooks must be "whsec_" and 24 to 64 random bytes as Base64. Is the environment variable it comes from set? Create one with: echo "whsec_$(openssl rand -base64 32)".',
   );
 }

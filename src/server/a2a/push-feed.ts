@@ -1,3 +1,4 @@
+import { invalid } from '../../core/error.ts';
 import { uuidv7 } from '../../core/id.ts';
 import { defined, toJson } from '../../core/json/json.ts';
 import { sha256Hex } from '../../core/platform.ts';
@@ -6,7 +7,6 @@ import type { SessionInfo } from '../../protocol/session.ts';
 import type { FeedSource, WebhookFeed } from '../../webhook/feed.ts';
 import type { Webhook } from '../../webhook/options.ts';
 import { defineFeed, type Webhooks } from '../../webhook/webhooks.ts';
-import { invalid } from '../http/answer.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import type { Fields, RpcError } from '../http/json-rpc.ts';
 import type { ServedApp } from '../http/served-app.ts';

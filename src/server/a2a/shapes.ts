@@ -1,9 +1,8 @@
 import * as v from 'valibot';
-import type { WaymarkError } from '../../core/error.ts';
+import { invalid, type WaymarkError } from '../../core/error.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import { jsonObject, jsonValue } from '../../protocol/json-value.ts';
 import type { Part } from '../../protocol/message.ts';
-import { invalid } from '../http/answer.ts';
 import type { Fields } from '../http/json-rpc.ts';
 
 export type Version = '1.0' | '0.3';

@@ -1,10 +1,10 @@
 import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
-import type { WaymarkError } from '../../core/error.ts';
+import { invalid, type WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import { isExecutedByCaller } from '../../generate/tool/caller-tools.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
-import { invalid, short } from '../http/answer.ts';
+import { short } from '../http/answer.ts';
 import { askedBy, decideApproval, type Question, questionsOf } from '../http/question.ts';
 import { toolCallId } from '../http/turns-of.ts';
 import { asText, type PostedMessage, type ResumeEntry, toParts } from './shapes.ts';

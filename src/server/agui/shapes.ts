@@ -1,8 +1,9 @@
 import * as v from 'valibot';
 import { steeredBy } from '../../agent/turn/steer.ts';
+import { invalid } from '../../core/error.ts';
 import { defined, isJsonObject, type Json } from '../../core/json/json.ts';
 import type { Message, Part } from '../../protocol/message.ts';
-import { invalid, short } from '../http/answer.ts';
+import { short } from '../http/answer.ts';
 
 const text = v.optional(v.nullable(v.string()));
 

@@ -1,12 +1,11 @@
 import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import { type Interrupt, interruptsAtEnd, toResume } from '../../api/interrupts.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid, type WaymarkError } from '../../core/error.ts';
 import { sha256 } from '../../core/json/hash.ts';
 import { defined, isJsonObject, type Json } from '../../core/json/json.ts';
 import { autoPrefix } from '../../protocol/ids.ts';
 import type { State } from '../../protocol/state.ts';
 import type { CallerToolInfo, Init, Input } from '../../protocol/turn.ts';
-import { invalid } from '../http/answer.ts';
 import { toolCallId } from '../http/turns-of.ts';
 import { type History, shownCustom, toHistory } from './history.ts';
 import { findAsked, isClientTool, toAnswers, toolResults, toToolAnswer } from './interrupts.ts';
@@ -137,8 +136,7 @@ async function repeated(
   if (exchanges[known.exchange]?.runId === runId) return { ...(await at(undefined)), posted };
   const before = exchanges[known.exchange - 1]?.snapshotId;
   if (before === undefined && !(await isFirst(exchanges[known.exchange]?.snapshotId))) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       'The turn before this message has no snapshot, so the message cannot be sent again.',
     );
   }

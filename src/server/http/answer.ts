@@ -1,9 +1,4 @@
-import {
-  type ErrorBody,
-  toErrorBody,
-  WaymarkError,
-  type WaymarkErrorOptions,
-} from '../../core/error.ts';
+import { type ErrorBody, toErrorBody, WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
 import { type ErrorHttpStatus, httpStatus } from '../../protocol/http-status.ts';
 
@@ -80,11 +75,6 @@ export function errorHeaders({ status, details }: ErrorBody): Record<string, str
 export function errorResponse(error: unknown): Response {
   const body = toWireError(error);
   return jsonResponse(body, { status: httpStatusOf(body), headers: errorHeaders(body) });
-}
-
-/** Refuses a request or an option; the message says what is wrong and what to do. */
-export function invalid(message: string, options?: WaymarkErrorOptions): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', message, options);
 }
 
 /** The error for an id that is unknown to this caller, whether or not it exists for another owner. */

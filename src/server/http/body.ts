@@ -1,11 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { GenericSchema, InferOutput } from 'valibot';
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { invalid, isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import { withTimeout } from '../../core/time.ts';
 import { parseShape } from '../../protocol/parse.ts';
-import { invalid } from './answer.ts';
 import { headerOf } from './connection.ts';
 import type { ServerLimits } from './limits.ts';
 import type { RequestContext } from './server-context.ts';

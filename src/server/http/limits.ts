@@ -1,7 +1,6 @@
-import { WaymarkError } from '../../core/error.ts';
+import { invalid, WaymarkError } from '../../core/error.ts';
 import { checkOptions } from '../../core/options.ts';
 import type { Clock } from '../../core/time.ts';
-import { invalid } from './answer.ts';
 
 /** How much one request, one principal and the whole server may take. */
 export interface ServerLimits {

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { WaymarkError } from '../../core/error.ts';
-import { invalid } from './answer.ts';
+import { invalid, WaymarkError } from '../../core/error.ts';
 import { headerOf, headersOf, type RequestLine, remoteAddress } from './connection.ts';
 import type { HandlerOptions } from './handler-options.ts';
 import type { RequestContext, ServerContext } from './server-context.ts';

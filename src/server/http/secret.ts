@@ -1,6 +1,6 @@
 import { toBase64 } from '../../core/base64.ts';
+import { invalid } from '../../core/error.ts';
 import { randomBytes } from '../../core/platform.ts';
-import { invalid } from './answer.ts';
 
 const minBytes = 32;
 

@@ -2,7 +2,7 @@ import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { ErrorInfo } from '../../agent/spec/error-reports.ts';
 import type { Action } from '../../core/action.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
@@ -53,7 +53,7 @@ export function checkOffered(
       : 'but the app has no such agent. Define it before the server starts.';
     if (reason === undefined) continue;
     const message = `${protocol}.agents names ${short(name)}, ${reason}`;
-    throw new WaymarkError('FAILED_PRECONDITION', message);
+    throw failedPrecondition(message);
   }
 }
 

@@ -1,11 +1,10 @@
 import * as v from 'valibot';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { raceSignal } from '../../core/async/signal.ts';
-import type { WaymarkError } from '../../core/error.ts';
+import { invalid, type WaymarkError } from '../../core/error.ts';
 import { uuidv7 } from '../../core/id.ts';
 import { hmacSha256, timingSafeEqual } from '../../core/platform.ts';
 import type { Clock } from '../../core/time.ts';
-import { invalid } from '../http/answer.ts';
 import { headerOf } from '../http/connection.ts';
 import type { McpServerOptions } from '../http/handler-options.ts';
 import { type Fields, type RequestId, RpcError } from '../http/json-rpc.ts';

@@ -1,6 +1,6 @@
 import { once } from '../../core/async/promises.ts';
-import { WaymarkError } from '../../core/error.ts';
-import { invalid, jsonResponse } from '../http/answer.ts';
+import { failedPrecondition, invalid } from '../../core/error.ts';
+import { jsonResponse } from '../http/answer.ts';
 import type { McpServerOptions, ServerProtocol } from '../http/handler-options.ts';
 import { rpcRefusal } from '../http/json-rpc.ts';
 import { checkPublicUrl, publicUrl } from '../http/origin.ts';
@@ -80,8 +80,7 @@ function checkMcpOptions(
   );
   if (!oauth) return;
   if (!auth) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       'mcp.oauth tells clients where to get a token, but this server has no `auth` that checks it.',
     );
   }

@@ -1,10 +1,9 @@
 import * as v from 'valibot';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
-import type { WaymarkError } from '../../core/error.ts';
+import { invalid, type WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
 import type { Output } from '../../protocol/turn.ts';
-import { invalid } from '../http/answer.ts';
 import type { Caller } from '../http/auth.ts';
 import type { Fields } from '../http/json-rpc.ts';
 import type { Question } from '../http/question.ts';

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { toResume } from '../../api/interrupts.ts';
 import { raceSignal } from '../../core/async/signal.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, type WaymarkError } from '../../core/error.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Operation } from '../../protocol/routes.ts';
@@ -99,8 +99,7 @@ export const taskMethods: Readonly<Record<string, Method>> = {
 
 function notAsked(questions: readonly { readonly key: string }[]): WaymarkError {
   const keys = questions.map(({ key }) => key).join(', ');
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     questions.length === 0
       ? 'The task does not wait for an answer; it may have been answered already.'
       : `The task waits for the answers to all of: ${keys}.`,

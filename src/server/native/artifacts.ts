@@ -1,6 +1,6 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import { type FileArtifact, streamOf } from '../../agent/turn/files.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition } from '../../core/error.ts';
 import { contentHash } from '../../core/json/hash.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Lookup } from '../../protocol/ids.ts';
@@ -130,8 +130,7 @@ export function artifactBytes(artifact: Artifact): ArtifactBytes {
   const [part, ...others] = artifact.parts;
   const content = others.length > 0 || part === undefined ? undefined : contentOf(part);
   if (content === undefined) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `Artifact "${artifact.name}" is not one text or one file with its data, so it cannot be served as bytes. Read it from the snapshot.`,
     );
   }

@@ -4,12 +4,18 @@ import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { AgentConnection } from '../../api/types.ts';
 import { linkSignals } from '../../core/async/signal.ts';
-import { assertNever, type ErrorBody, WaymarkError } from '../../core/error.ts';
+import {
+  assertNever,
+  type ErrorBody,
+  failedPrecondition,
+  invalid,
+  WaymarkError,
+} from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import { after } from '../../core/time.ts';
 import type { ClientFrame } from '../../protocol/frames.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
-import { invalid, toWireError } from '../http/answer.ts';
+import { toWireError } from '../http/answer.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import { logFault } from '../http/log.ts';
 import { checkCall, findAgent, type ServerContext, type Subject } from '../http/server-context.ts';
@@ -138,14 +144,14 @@ class SocketConnection implements FrameHandler {
   async #follow(frame: ClientFrame, length: number): Promise<void> {
     if (frame.type === 'init') {
       if (this.#opened) {
-        throw new WaymarkError('FAILED_PRECONDITION', 'This connection has had its init frame.');
+        throw failedPrecondition('This connection has had its init frame.');
       }
       this.#opened = this.#open(frame);
       await this.#opened;
       return;
     }
     if (!this.#opened) {
-      throw new WaymarkError('FAILED_PRECONDITION', 'The first frame must be an init.');
+      throw failedPrecondition('The first frame must be an init.');
     }
     // Frames may follow the first one before it is accepted.
     const line = await this.#opened;

@@ -1,9 +1,10 @@
 import { likely } from '../../core/closest.ts';
+import { invalid } from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import { clientFrame } from '../../protocol/frames.ts';
 import { steerRequest, turnRequest } from '../../protocol/requests.ts';
 import { init, input } from '../../protocol/turn.ts';
-import { invalid, short } from '../http/answer.ts';
+import { short } from '../http/answer.ts';
 
 interface Shape {
   readonly entries: Readonly<Record<string, unknown>>;

@@ -1,9 +1,10 @@
 import type { InferOutput, ObjectEntries, ObjectSchema } from 'valibot';
 import type { CallOptions } from '../../agent/spec/agent.ts';
+import { invalid } from '../../core/error.ts';
 import { defined, type Json } from '../../core/json/json.ts';
 import { checkMessagePage, type MessageOptions } from '../../protocol/message-page.ts';
 import type { Operation } from '../../protocol/routes.ts';
-import { invalid, jsonResponse, short } from '../http/answer.ts';
+import { jsonResponse, short } from '../http/answer.ts';
 import { readBody } from '../http/body.ts';
 import type { Described, Parameter } from '../http/openapi.ts';
 import {

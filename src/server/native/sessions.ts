@@ -1,5 +1,5 @@
 import type { EditChange } from '../../api/agent-api.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { invalid, WaymarkError } from '../../core/error.ts';
 import { defined, isJsonObject, type Json } from '../../core/json/json.ts';
 import {
   editRequest,
@@ -11,7 +11,7 @@ import {
   stateEdit,
   steerRequest,
 } from '../../protocol/requests.ts';
-import { found, invalid, jsonResponse, notFound } from '../http/answer.ts';
+import { found, jsonResponse, notFound } from '../http/answer.ts';
 import { openCall, type RequestContext } from '../http/server-context.ts';
 import { requestIdOf, underRequestId } from '../stream/turn.ts';
 import { checkFields, checkSteerFields } from './known-fields.ts';

@@ -1,9 +1,8 @@
 import type { WebSocket } from 'ws';
-import { WaymarkError } from '../../core/error.ts';
+import { invalid, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import { after, type Clock } from '../../core/time.ts';
 import { type ClientFrame, clientFrame, type ServerFrame } from '../../protocol/frames.ts';
-import { invalid } from '../http/answer.ts';
 import { parseText, readJson } from '../http/body.ts';
 import type { ServerLimits } from '../http/limits.ts';
 import type { ServerContext } from '../http/server-context.ts';

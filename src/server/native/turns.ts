@@ -1,4 +1,4 @@
-import { assertNever, WaymarkError } from '../../core/error.ts';
+import { assertNever, failedPrecondition } from '../../core/error.ts';
 import { withArtifactOnly, withPatchOnly } from '../../protocol/artifacts.ts';
 import { eventIdPattern, parseEventId } from '../../protocol/ids.ts';
 import { turnRequest } from '../../protocol/requests.ts';
@@ -91,8 +91,7 @@ export const turnOperations = {
     answer: { status: 101, description: 'The connection is a WebSocket.' },
     // An upgrade never comes here: `serve` takes it before.
     respond() {
-      throw new WaymarkError(
-        'FAILED_PRECONDITION',
+      throw failedPrecondition(
         'This is a WebSocket: connect to it with ws:// or wss://, at a server started by serve().',
       );
     },

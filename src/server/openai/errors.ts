@@ -1,6 +1,6 @@
-import { type ErrorBody, type Status, WaymarkError } from '../../core/error.ts';
+import { type ErrorBody, invalid, type Status, WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
-import { errorHeaders, httpStatusOf, invalid, jsonResponse, toWireError } from '../http/answer.ts';
+import { errorHeaders, httpStatusOf, jsonResponse, toWireError } from '../http/answer.ts';
 
 export interface OpenAiError {
   readonly message: string;

@@ -1,6 +1,7 @@
 import { once } from '../../core/async/promises.ts';
+import { invalid } from '../../core/error.ts';
 import { checkOptions } from '../../core/options.ts';
-import { invalid, short } from '../http/answer.ts';
+import { short } from '../http/answer.ts';
 import type { OpenAiServerOptions, ServerProtocol } from '../http/handler-options.ts';
 import { checkSecret } from '../http/secret.ts';
 import { checkOffered, type ServedApp } from '../http/served-app.ts';

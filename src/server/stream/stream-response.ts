@@ -1,7 +1,7 @@
 import { type LinkedSignal, linkLightly } from '../../core/async/signal.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { invalid, WaymarkError } from '../../core/error.ts';
 import { waitAtMost } from '../../core/time.ts';
-import { invalid, safetyHeaders } from '../http/answer.ts';
+import { safetyHeaders } from '../http/answer.ts';
 import {
   cutOf,
   cutWhenIdle,

@@ -1,10 +1,10 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { InvokeOptions } from '../../agent/spec/agent.ts';
 import { abortError, linkSignals } from '../../core/async/signal.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { invalid, WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import type { Init, Input, Output } from '../../protocol/turn.ts';
-import { invalid, toWireError } from '../http/answer.ts';
+import { toWireError } from '../http/answer.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import { headerOf, type RequestLine } from '../http/connection.ts';
 import { fromAnswer } from '../http/log.ts';

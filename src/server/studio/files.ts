@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition } from '../../core/error.ts';
 
 /** A file of the built studio, held in memory: there are few, and they are small. */
 export interface StudioFile {
@@ -33,8 +33,7 @@ export async function readStudioFiles(
     const files = await readFolder(folder);
     if (files.has('index.html')) return files;
   }
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     from === true
       ? 'The studio has not been built. Run `npm run build`, or serve without `studio`.'
       : `There is no built studio in "${from}". Expected an index.html there.`,

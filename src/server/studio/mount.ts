@@ -1,5 +1,5 @@
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
-import { invalid, jsonResponse, safetyHeaders } from '../http/answer.ts';
+import { invalid, isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { jsonResponse, safetyHeaders } from '../http/answer.ts';
 import { requireLoopback } from '../http/origin.ts';
 import { authorize, type RequestContext, type Router } from '../http/server-context.ts';
 import { mountRerun, mountTools, type Rerun } from './actions.ts';

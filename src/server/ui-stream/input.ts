@@ -1,11 +1,11 @@
 import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
 import { defined, toJson } from '../../core/json/json.ts';
 import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
 import { isInterrupted } from '../../protocol/messages.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Init, Input, Resume } from '../../protocol/turn.ts';
-import { invalid, short } from '../http/answer.ts';
+import { short } from '../http/answer.ts';
 import { toolCallId } from '../http/turns-of.ts';
 import { toUiMessages } from './messages.ts';
 import { snapshotAfter, type UiMessage, type UiPart, type UiRequest } from './shapes.ts';
@@ -89,8 +89,7 @@ function afterAnswer({ id: sessionId, messages }: UiRequest): Init {
 function fromParent(snapshotId: string | null | undefined, sessionId: string): Init {
   if (snapshotId === null) return { sessionId, from: null };
   if (snapshotId !== undefined) return { snapshotId, sessionId };
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     'The turn before this one has no snapshot, so this turn cannot be replaced.',
   );
 }
