@@ -1,5 +1,5 @@
 import { likely } from './closest.ts';
-import { WaymarkError } from './error.ts';
+import { invalid } from './error.ts';
 
 /**
  * The table of an options type: each name with the kinds of value that it takes; `true` takes any. A name that is missing in the
@@ -39,7 +39,7 @@ export function checkNames(
     const now = renamed[name];
     if (now !== undefined) {
       const hint = now.includes(' ') ? now : `It is called "${now}".`;
-      throw new WaymarkError('INVALID_ARGUMENT', `Unknown option "${name}" of ${what}. ${hint}`);
+      throw invalid(`Unknown option "${name}" of ${what}. ${hint}`);
     }
     const known = Object.keys(names);
     const meant = likely(name, known);
@@ -47,7 +47,7 @@ export function checkNames(
       meant === undefined
         ? `The options are: ${known.sort().join(', ')}.`
         : `Did you mean "${meant}"?`;
-    throw new WaymarkError('INVALID_ARGUMENT', `Unknown option "${name}" of ${what}. ${hint}`);
+    throw invalid(`Unknown option "${name}" of ${what}. ${hint}`);
   }
 }
 
@@ -61,10 +61,7 @@ export function checkNumbers<Options extends object>(
     const value: unknown = options[name];
     if (value === undefined || (typeof value === 'number' && !Number.isNaN(value))) continue;
     const given = typeof value === 'string' ? `"${value.slice(0, 40)}"` : String(value);
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      `\`${name}\` of ${what} must be a number, and is ${given}.`,
-    );
+    throw invalid(`\`${name}\` of ${what} must be a number, and is ${given}.`);
   }
 }
 
@@ -89,10 +86,7 @@ export function checkKinds<Options extends object>(
     const value: unknown = options[name];
     if (value === undefined || allowed.some((kind) => isKind(value, kind))) continue;
     const expected = allowed.map((kind) => kindNames[kind]).join(' or ');
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      `\`${name}\` of ${what} must be ${expected}, and is ${kindOf(value)}.`,
-    );
+    throw invalid(`\`${name}\` of ${what} must be ${expected}, and is ${kindOf(value)}.`);
   }
 }
 
@@ -113,8 +107,7 @@ export function kindOf(value: unknown): string {
 /** Refuses an array where a function takes its values one by one; `call` is how it is called, such as `on`. */
 export function checkVariadic(values: readonly unknown[], call: string): void {
   if (!values.some(Array.isArray)) return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     `${call}() takes its values one by one, and got an array. Write ${call}(...values).`,
   );
 }
@@ -123,8 +116,5 @@ export function checkVariadic(values: readonly unknown[], call: string): void {
 export function checkChoice(value: string, choices: readonly string[], what: string): void {
   if (choices.includes(value)) return;
   const listed = choices.map((choice) => `"${choice}"`).join(' or ');
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
-    `The ${what} cannot be "${String(value)}". Expected ${listed}.`,
-  );
+  throw invalid(`The ${what} cannot be "${String(value)}". Expected ${listed}.`);
 }

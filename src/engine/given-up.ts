@@ -1,6 +1,6 @@
 import type { AgentHost } from '../agent/persistence/host.ts';
 import type { AgentStore } from '../agent/spec/spec.ts';
-import { publicMessageOf, toWaymarkError, WaymarkError } from '../core/error.ts';
+import { invalid, publicMessageOf, toWaymarkError, WaymarkError } from '../core/error.ts';
 import { toJson } from '../core/json/json.ts';
 import { backoff } from '../core/time.ts';
 import type { RunRecord, RunRef } from '../store/contract/store.ts';
@@ -10,10 +10,7 @@ export const defaultAttempts = 3;
 
 export function checkAttempts(attempts: number): number {
   if (Number.isSafeInteger(attempts) && attempts > 0) return attempts;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
-    `\`attempts\` of the engine must be a positive integer, not ${String(attempts)}.`,
-  );
+  throw invalid(`\`attempts\` of the engine must be a positive integer, not ${String(attempts)}.`);
 }
 
 /** The error of a run that has crashed its process too often; `undefined` while it may be retried. */

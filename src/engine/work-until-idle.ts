@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { invalid } from '../core/error.ts';
 import type { Clock } from '../core/time.ts';
 import type { Engine, WorkOptions } from './engine.ts';
 
@@ -28,8 +28,7 @@ export async function workUntilIdle(
   { timeout = 50_000, ...options }: WorkUntilIdleOptions,
 ): Promise<{ readonly isIdle: boolean }> {
   if (!(timeout >= 0)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `\`timeout\` of work() must be a number of milliseconds, not ${String(timeout)}.`,
     );
   }

@@ -1,5 +1,5 @@
 import { type Action, defineAction } from '../core/action.ts';
-import { WaymarkError } from '../core/error.ts';
+import { failedPrecondition } from '../core/error.ts';
 import { defined } from '../core/json/json.ts';
 import { createRegistry } from '../core/registry.ts';
 import type { Schema } from '../core/schema/schema.ts';
@@ -48,8 +48,7 @@ export function toolAction(
       const call = { ref, signal, context, extras: extras(ref), stream: send };
       const attempt = await runToolOnce(tool, input, call);
       if ('output' in attempt) return attempt.output;
-      throw new WaymarkError(
-        'FAILED_PRECONDITION',
+      throw failedPrecondition(
         `Tool "${name}" interrupts: run it inside a conversation, where it can be answered.`,
       );
     },

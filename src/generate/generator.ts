@@ -1,6 +1,6 @@
 import type { Action } from '../core/action.ts';
 import { rethrow } from '../core/async/promises.ts';
-import { WaymarkError } from '../core/error.ts';
+import { invalid, type WaymarkError } from '../core/error.ts';
 import type { DatesAsText } from '../core/json/dates.ts';
 import type { JsonObject } from '../core/json/json.ts';
 import { checkOptions } from '../core/options.ts';
@@ -311,15 +311,13 @@ function toOptions<Output extends Schema | undefined>(
 }
 
 function noModel(): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     'There is no model. Pass `model` to waymark() as the default of all calls, or to the agent or call that needs it.',
   );
 }
 
 function notAModel(): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     'This is not a model: pass a name, a model of `defineModel`, or an AI SDK language model of specification v2, v3 or v4.',
   );
 }

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { invalid } from '../core/error.ts';
 import type { Json, JsonObject } from '../core/json/json.ts';
 import type { JsonSchema } from '../core/schema/schema.ts';
 import type { Message } from '../protocol/message.ts';
@@ -144,8 +144,7 @@ export type ModelRef = string | Model | LanguageModel;
  */
 export function model(options: ModelOptions, run: ModelRunner): Model {
   if (typeof run === 'function') return { ...options, run };
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     `Model "${options.name}" has no function. Pass it, or an AI SDK language model, as the second argument.`,
   );
 }

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { WaymarkError } from '../core/error.ts';
+import { failedPrecondition, invalid, WaymarkError } from '../core/error.ts';
 import { isContentHash } from '../core/json/hash.ts';
 import { type Json, toJson } from '../core/json/json.ts';
 import { isName, isSnapshotId } from '../protocol/ids.ts';
@@ -106,8 +106,7 @@ export function renewIds(
 function checkFormat(value: unknown): void {
   const format = typeof value === 'object' && value !== null && 'format' in value && value.format;
   if (typeof format !== 'number' || format <= 3) return;
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     `The session document has format ${format}; this version reads up to format 3. Import it with a newer version.`,
   );
 }
@@ -151,11 +150,11 @@ function readSnapshot(
 ): ImportRow {
   const { messages, custom, artifacts, totals, ...metadata } = each;
   const { snapshotId, parentId } = metadata;
-  if (!isSnapshotId(snapshotId)) throw invalid(`"${snapshotId}" is not a snapshot id.`);
-  if (rows.has(snapshotId)) throw invalid(`Snapshot ${snapshotId} is in it twice.`);
+  if (!isSnapshotId(snapshotId)) throw notADocument(`"${snapshotId}" is not a snapshot id.`);
+  if (rows.has(snapshotId)) throw notADocument(`Snapshot ${snapshotId} is in it twice.`);
   const parent = parentId === undefined ? undefined : rows.get(parentId);
   if (parentId !== undefined && parent === undefined) {
-    throw invalid(`The parent of snapshot ${snapshotId} is not before it.`);
+    throw notADocument(`The parent of snapshot ${snapshotId} is not before it.`);
   }
   const state: SessionState = {
     history: readMessages(messages, content, parent?.state.history ?? History.empty),
@@ -205,23 +204,23 @@ function get<Value>(values: ReadonlyMap<string, Value>, hash: string): Value {
 
 function checkTree({ session }: Document, rows: ReadonlyMap<string, ImportRow>): void {
   const { headId, sessionId } = session;
-  if (!isName(sessionId)) throw invalid(`${JSON.stringify(sessionId)} is not a session id.`);
+  if (!isName(sessionId)) throw notADocument(`${JSON.stringify(sessionId)} is not a session id.`);
   const head = headId === undefined ? undefined : rows.get(headId);
   if (headId !== undefined && head?.snapshot.status !== 'succeeded') {
-    throw invalid('The head is not one of its succeeded snapshots.');
+    throw notADocument('The head is not one of its succeeded snapshots.');
   }
   let last = -1;
   for (const { snapshot } of rows.values()) {
     if (snapshot.index === -1 && snapshot.snapshotId === headId) continue;
     if (!Number.isSafeInteger(snapshot.index) || snapshot.index <= last) {
-      throw invalid('Its snapshots are not in the order of their indexes.');
+      throw notADocument('Its snapshots are not in the order of their indexes.');
     }
     last = snapshot.index;
   }
 }
 
-function invalid(message: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', `Not a valid session document. ${message}`);
+function notADocument(message: string): WaymarkError {
+  return invalid(`Not a valid session document. ${message}`);
 }
 
 function dataLoss(message: string): WaymarkError {

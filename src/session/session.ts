@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { failedPrecondition } from '../core/error.ts';
 import type { JsonObject } from '../core/json/json.ts';
 import { createContextKey } from '../core/platform.ts';
 import type { TextEdit } from '../protocol/artifacts.ts';
@@ -74,8 +74,7 @@ export const sessionKey = createContextKey<Session>('waymark.session');
 export function currentSession<Custom = unknown>(): Session<Custom> {
   const session = sessionKey.get();
   if (session === undefined) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       'There is no current session. Call currentSession() inside a turn: in a tool, or in an agent handler.',
     );
   }

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { failedPrecondition, invalid, WaymarkError } from '../core/error.ts';
 import { diffJson } from '../core/json/diff.ts';
 import { carryHashes, contentHash, jsonLength } from '../core/json/hash.ts';
 import { type Json, jsonEqual, toJson } from '../core/json/json.ts';
@@ -307,14 +307,13 @@ export class WorkingState {
 
   #open(): void {
     if (this.#closed !== undefined) {
-      throw new WaymarkError('FAILED_PRECONDITION', this.#closed);
+      throw failedPrecondition(this.#closed);
     }
   }
 }
 
 function unknownFile(hash: string): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     `The artifact names the file ${hash}, which this session does not have. To add a file, use session.saveFile(); for one of another session, pass it the stream of agent.openFile().`,
     { details: { file: hash } },
   );
@@ -331,8 +330,7 @@ function orExplain(recipe: (draft: unknown) => unknown): (draft: unknown) => unk
       return recipe(draft);
     } catch (cause) {
       if (!(cause instanceof TypeError)) throw cause;
-      throw new WaymarkError(
-        'FAILED_PRECONDITION',
+      throw failedPrecondition(
         'There is no custom state yet, so its draft is undefined. Give the agent an initialState, call setCustom first, or return the first document from the recipe.',
         { cause },
       );
@@ -437,8 +435,7 @@ export class SessionFace<Custom> implements Session<Custom> {
 
   #filesOrThrow(): SessionFiles {
     if (this.#files !== undefined) return this.#files();
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       'This session is only for trying a tool and keeps no files. Run a turn of the agent instead.',
     );
   }

@@ -1,6 +1,6 @@
 import { subAgentRequests, toSubAgentResume } from '../../api/interrupts.ts';
 import type { AgentTypes } from '../../api/types.ts';
-import { toPublicError, WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, toPublicError, WaymarkError } from '../../core/error.ts';
 import { defined, isJsonObject, type Json } from '../../core/json/json.ts';
 import { checkOptions } from '../../core/options.ts';
 import { checkAnswers, planResume } from '../../generate/tool/resume.ts';
@@ -284,8 +284,7 @@ function waitingPlace(parent: InvocationState | undefined, agent: string, ref: s
     const { snapshotId, state } = payload;
     return snapshotId === undefined ? { ...(state && { state }) } : { snapshotId };
   }
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     `Sub-agent "${agent}" is not waiting for this answer. Restart the request that carries its interrupt.`,
   );
 }
@@ -334,8 +333,7 @@ export function backgroundAgentTools<Types extends AgentTypes>(
   const agent = typed as unknown as Agent;
   const { spec, host } = internalsOf(agent);
   if (!agent.metadata.detachable) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `Agent "${spec.name}" cannot work in the background: give it a store that can abort runs.`,
     );
   }
@@ -409,8 +407,7 @@ function report(
 }
 
 function notInReplay(name: string): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `A replay starts no background runs. Answer the tools of "${name}" from the record.`,
   );
 }

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
 import { checkChoice, checkOptions, type OptionNames } from '../../core/options.ts';
 import { parseSync, toJsonSchema } from '../../core/schema/schema.ts';
@@ -71,8 +71,7 @@ export function commonSpec(options: AnyAgentOptions, { host, store: appStore }: 
 function checkAgentOptions(options: AnyAgentOptions, store: AgentStore | undefined): void {
   const { name, snapshot, clientState, concurrency, limits = {}, transform = {} } = options;
   if (typeof name !== 'string' || !/^[\w.-]{1,128}$/.test(name)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `"${String(name).slice(0, 64)}" cannot be the name of an agent: use letters, digits, ".", "_" and "-", at most 128.`,
     );
   }
@@ -80,14 +79,12 @@ function checkAgentOptions(options: AnyAgentOptions, store: AgentStore | undefin
     checkChoice(concurrency, ['reject', 'wait', 'fork'], '`concurrency`');
   if (typeof snapshot === 'string') checkChoice(snapshot, ['always', 'never'], '`snapshot`');
   if (store === undefined && snapshot !== undefined) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `Agent "${name}" has a snapshot policy but no store to keep snapshots in. Give it, or the app, a \`store\`.`,
     );
   }
   if (store !== undefined && clientState !== undefined) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `Agent "${name}" keeps its sessions in a store, so there is no client-held state to sign. Drop \`clientState\`, or set \`store: false\`.`,
     );
   }
@@ -96,8 +93,7 @@ function checkAgentOptions(options: AnyAgentOptions, store: AgentStore | undefin
   if (clientState !== undefined) checkClientState(name, clientState);
   const claims = store?.runs !== undefined;
   if (concurrency !== undefined && concurrency !== 'reject' && !claims) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `Agent "${name}" cannot ${concurrency} when a session is busy: its store does not know whether one is.`,
     );
   }
@@ -140,8 +136,7 @@ function checkAgentLimits(name: string, limits: AgentLimits, store: AgentStore |
   const needs = owner !== undefined || session?.cost !== undefined;
   const records = store?.spend !== undefined;
   if (needs && !records) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `Agent "${name}" limits what ${owner === undefined ? 'a session' : 'an owner'} spends, but has no store that records it. Use the memory, SQLite, file or Postgres store.`,
     );
   }

@@ -1,5 +1,5 @@
 import { createCalls, turnOptionNames } from '../../api/calls.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
 import { defined, type JsonObject, toJson } from '../../core/json/json.ts';
 import type { OptionNames } from '../../core/options.ts';
 import { type ContextKey, createContextKey } from '../../core/platform.ts';
@@ -50,10 +50,7 @@ export const replicas: ContextKey<(original: AgentInternals) => AgentInternals> 
 export function internalsOf(agent: Agent): AgentInternals {
   const found = internals.get(agent);
   if (found === undefined) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      'Expected an agent that was defined in this process.',
-    );
+    throw invalid('Expected an agent that was defined in this process.');
   }
   return found;
 }
@@ -149,26 +146,20 @@ function parseInit(spec: AgentSpec, value: GivenInit): Init {
   const { snapshotId, sessionId, from, ifHead } = init;
   const named = [snapshotId, sessionId, from, ifHead].some((each) => each !== undefined);
   if (init.state !== undefined && named) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      'Give either a state or an id to start from, not both.',
-    );
+    throw invalid('Give either a state or an id to start from, not both.');
   }
   if (spec.store !== undefined && init.state !== undefined) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `Agent "${spec.name}" keeps its sessions in a store. Start it with { sessionId } or { snapshotId } instead of a state.`,
     );
   }
   if (spec.store === undefined && named) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `Agent "${spec.name}" has no store, so it keeps no sessions. Pass \`store\` to waymark(), or start from { state }, the state of an earlier output.`,
     );
   }
   if (from === null && (sessionId === undefined || snapshotId !== undefined)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       '`from: null` starts at the beginning of a session: pass it with its `sessionId`, and without a snapshot.',
     );
   }

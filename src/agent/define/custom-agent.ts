@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { invalid, type WaymarkError } from '../../core/error.ts';
 import { checkOptions } from '../../core/options.ts';
 import { checkAnswers, closeToolRequests } from '../../generate/tool/resume.ts';
 import type { Message } from '../../protocol/message.ts';
@@ -33,8 +33,7 @@ export function createCustomAgent(
 }
 
 function noHandler(name: string): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     `Agent "${name}" has no handler. Pass it as the second argument: defineCustomAgent({ name }, async (session) => …).`,
   );
 }

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid, type WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../../core/json/patch.ts';
 import { parse } from '../../core/schema/schema.ts';
@@ -8,7 +8,7 @@ import { type EditNote, editNote, type Snapshot } from '../../protocol/snapshot.
 import type { SessionState } from '../../session/session-state.ts';
 import { WorkingState } from '../../session/working-state.ts';
 import type { CommitWrite, ExpectHead, Scope } from '../../store/contract/store.ts';
-import { invalid, notFound } from '../../store/rules/errors.ts';
+import { notFound } from '../../store/rules/errors.ts';
 import { checkCustomSize, maxCustomLength } from '../../store/rules/size-limits.ts';
 import { highestTotals } from '../../store/rules/spend.ts';
 import type { AgentHost } from '../persistence/host.ts';
@@ -71,8 +71,7 @@ export async function savePartial(
     const working = new WorkingState(state);
     const stateHash = working.hash();
     if (stateHash === new WorkingState(turnBase.state ?? spec.freshState).hash()) {
-      throw new WaymarkError(
-        'FAILED_PRECONDITION',
+      throw failedPrecondition(
         'The run was aborted before it saved a partial state. Continue from the snapshot before it.',
       );
     }
@@ -184,8 +183,7 @@ function patched(custom: Json | undefined, patch: JsonPatch): Json {
   try {
     return applyPatch(custom ?? null, patch);
   } catch (error) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `The patch does not fit the custom state: ${error instanceof Error ? error.message : error}`,
       { cause: error },
     );
@@ -194,8 +192,7 @@ function patched(custom: Json | undefined, patch: JsonPatch): Json {
 
 /** The edit would wait for a second answer, which would run the tool again. */
 function alreadyAnswered(): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     'The interrupt of this snapshot has been answered already, so it cannot be edited in this session. Fork it and edit the fork.',
   );
 }
@@ -205,5 +202,5 @@ function notAborted(status: string): WaymarkError {
     status === 'pending'
       ? 'The run has not ended yet. Abort it first.'
       : `\`partial\` is for aborted background runs, and this snapshot is ${status}.`;
-  return new WaymarkError('FAILED_PRECONDITION', why);
+  return failedPrecondition(why);
 }

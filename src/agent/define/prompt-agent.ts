@@ -1,4 +1,9 @@
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import {
+  failedPrecondition,
+  invalid,
+  isWaymarkError,
+  type WaymarkError,
+} from '../../core/error.ts';
 import { defined, type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { parseSync, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
@@ -357,8 +362,7 @@ const notForAgents = [
 function checkPromptAgentOptions(options: PromptAgentOptions): void {
   const refused = notForAgents.find((key) => key in options);
   if (refused !== undefined) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `An agent has no \`${refused}\`: it runs its tools and its stream itself. Use generate for that.`,
     );
   }
@@ -386,8 +390,7 @@ interface Setup {
 /** Refuses at the definition what is known to be wrong then; names may be defined later. */
 function checkDefinition({ agent, model, tools, prompt, use }: Setup, generator: Generator): void {
   if (typeof prompt === 'string' && /\s/.test(prompt)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `The \`prompt\` of agent "${agent.name}" must be the name of a prompt, and "${cut(prompt)}" is a text. Pass instructions as \`system\`.`,
     );
   }
@@ -449,22 +452,17 @@ function misconfigured({ agent, prompt }: Setup, cause: unknown): WaymarkError {
   const isUnknownPrompt =
     typeof prompt === 'string' && isWaymarkError(cause) && cause.message.startsWith('No prompt ');
   const hint = isUnknownPrompt ? ' Prompts of `promptDir` are loaded by `await app.ready()`.' : '';
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
-    `Agent "${agent.name}" cannot run: ${reason}${hint}`,
-    {
-      cause,
-      publicMessage: `Agent "${agent.name}" is not set up correctly.`,
-    },
-  );
+  return failedPrecondition(`Agent "${agent.name}" cannot run: ${reason}${hint}`, {
+    cause,
+    publicMessage: `Agent "${agent.name}" is not set up correctly.`,
+  });
 }
 
 /** The error of `ready()` for a prompt that cannot be rendered. Errors of templates name their place themselves. */
 function notRendered(agent: string, cause: unknown): unknown {
   if (isWaymarkError(cause)) return cause;
   const reason = cause instanceof Error ? cause.message : String(cause);
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `The prompt of agent "${agent}" cannot be rendered. ready() renders each prompt once, with the initial state and an empty context, so a prompt must not require the context of a caller. The reason: ${reason}`,
     { cause },
   );

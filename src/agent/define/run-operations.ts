@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { UsageQuery } from '../../api/agent-api.ts';
 import type { AgentOperations } from '../../api/calls.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid, type WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import { checkId, checkLookup, fitsLookup, type Lookup, scopeOf } from '../../protocol/ids.ts';
 import { checkMessagePage, reachesEnd, withPage } from '../../protocol/message-page.ts';
@@ -124,15 +124,13 @@ export function supportOf<Name extends 'runs' | 'abort' | 'timeline' | 'events' 
   const found = spec.store?.[name] as Store[Name] | undefined;
   if (found !== undefined) return found;
   if (spec.store === undefined) throw noStore(spec);
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     `The store of agent "${spec.name}" has no ${name}. Use one that has, such as sqliteStore.`,
   );
 }
 
 function noStore(spec: AgentSpec): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `Agent "${spec.name}" has no store: the client holds its state. To use this call, pass \`store\` to waymark() or to the agent.`,
   );
 }
@@ -160,7 +158,7 @@ async function readUsage(
 ): Promise<UsageReport> {
   if (sessionId !== undefined) checkId(sessionId, 'a session id');
   if (by !== undefined && !groups.includes(by)) {
-    throw new WaymarkError('INVALID_ARGUMENT', 'Usage is summed up by "agent", "model" or "day".');
+    throw invalid('Usage is summed up by "agent", "model" or "day".');
   }
   const items = await spend.sums(
     by ?? 'model',
@@ -262,7 +260,7 @@ export async function retryDeadRun(
   for (const each of left.slice(0, -1)) await connection.send(each);
   const { snapshotId } = await connection.detach(left.at(-1));
   if (snapshotId === undefined) {
-    throw new WaymarkError('FAILED_PRECONDITION', `The run "${runId}" has nothing left to do.`);
+    throw failedPrecondition(`The run "${runId}" has nothing left to do.`);
   }
   await runs?.dropDeadRun?.(scope, runId);
   return { snapshotId, sessionId };

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid, type WaymarkError } from '../../core/error.ts';
 import { type JsonSchema, toJsonSchema } from '../../core/schema/schema.ts';
 import type { Tool } from '../../generate/tool/tool.ts';
 import { type Session, sessionKey } from '../../session/session.ts';
@@ -16,8 +16,7 @@ export function checkToolState(tool: Tool, agent: StateOwner): void {
   if (tool.state === undefined || fitting.get(tool)?.has(agent)) return;
   const misfit = misfitOf(tool, agent);
   if (misfit !== undefined) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `Agent "${agent.name}" cannot use tool "${tool.name}", which works on another state: ${misfit}.`,
     );
   }
@@ -51,8 +50,7 @@ export function absentSession(toolName: string): Session {
 }
 
 function outsideAgent(tool: string): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `Tool "${tool}" uses its session, and there is none outside an agent. Give the tool to an agent, or call it inside a turn.`,
   );
 }

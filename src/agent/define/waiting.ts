@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { invalid } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import { scopeOf } from '../../protocol/ids.ts';
 import { pendingInterrupts } from '../../protocol/messages.ts';
@@ -148,8 +148,7 @@ function parseCursor(cursor: string | undefined): Point | undefined {
   } catch {
     // Falls through: it is no cursor of ours.
   }
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     'The cursor is not one that listInterrupts of an app gave. Start again without one.',
   );
 }

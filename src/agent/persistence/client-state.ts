@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
 import { sha256 } from '../../core/json/hash.ts';
 import { hmacSha256, timingSafeEqual } from '../../core/platform.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
@@ -26,14 +26,12 @@ const minSecretBytes = 32;
 export function checkClientState(name: string, { secret, maxAge }: ClientStateOptions): void {
   const secrets: readonly unknown[] = Array.isArray(secret) ? secret : [secret];
   if (secrets.length === 0 || !secrets.every(isStrong)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `The \`clientState.secret\` of agent "${name}" must be a text of at least ${minSecretBytes} bytes, or several. Is the environment variable it comes from set? \`openssl rand -base64 32\` makes one.`,
     );
   }
   if (maxAge !== undefined && !(maxAge > 0)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `The \`clientState.maxAge\` of agent "${name}" must be a number of milliseconds above 0.`,
     );
   }
@@ -158,8 +156,7 @@ export async function answerOnce(
     return isFirst ? recordOf(id, answered.now) : undefined;
   });
   if (isFirst) return;
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     'This interrupt has been answered already. Continue from the state of that answer.',
   );
 }

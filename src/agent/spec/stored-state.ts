@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, type WaymarkError } from '../../core/error.ts';
 import { type Json, toJson } from '../../core/json/json.ts';
 import { parse } from '../../core/schema/schema.ts';
 import type { SessionState } from '../../session/session-state.ts';
@@ -48,8 +48,7 @@ async function faultOf({ stateSchema }: StateRules, custom: Json): Promise<unkno
 
 function misfit(spec: StateRules, cause: unknown): WaymarkError {
   const why = cause instanceof Error ? cause.message : '';
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `A stored state no longer fits the schema of agent "${spec.name}". ${why} Give the agent an \`upgradeState\`.`,
     { cause },
   );

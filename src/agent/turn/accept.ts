@@ -1,4 +1,4 @@
-import { hasStatus, WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, hasStatus, invalid } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
 import { parse } from '../../core/schema/schema.ts';
 import { fitsLookup } from '../../protocol/ids.ts';
@@ -121,8 +121,7 @@ export function checkReceivable(
     throw notFound('session', position.sessionId);
   }
   if (input.resume !== undefined && parent?.answered === true && run.detached === undefined) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       'This interrupt has been answered already. To try another answer, fork the snapshot and answer there.',
     );
   }
@@ -205,14 +204,12 @@ async function openSnapshot(invocation: InvocationState, snapshotId: string): Pr
   const { snapshot } = loaded;
   // The snapshot was read in the caller's scope, so naming its session tells nothing about others.
   if (!fitsLookup({ snapshotId, sessionId }, snapshot.sessionId)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `Snapshot "${snapshotId}" does not belong to session "${sessionId?.slice(0, 64)}", but to session "${snapshot.sessionId}".`,
     );
   }
   if (snapshot.status !== 'succeeded') {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `The snapshot is ${snapshot.status}. A session can continue only from a succeeded snapshot.`,
     );
   }

@@ -1,5 +1,5 @@
 import { settled } from '../../core/async/promises.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { invalid } from '../../core/error.ts';
 import { type Json, jsonEqual, toJson } from '../../core/json/json.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import { parse } from '../../core/schema/schema.ts';
@@ -110,10 +110,7 @@ export function createResponder(
   const send: Responder['send'] = async (chunk) => {
     const own = ownFields.find((field) => field in chunk);
     if (own !== undefined) {
-      throw new WaymarkError(
-        'INVALID_ARGUMENT',
-        `A handler cannot send "${own}": the turn loop does.`,
-      );
+      throw invalid(`A handler cannot send "${own}": the turn loop does.`);
     }
     const modelChunk = chunk.modelChunk && parseChunk(chunk.modelChunk);
     const checked = checkStatus(options.spec, chunk.status);

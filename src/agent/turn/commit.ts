@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { invalid } from '../../core/error.ts';
 import type { SnapshotEvent } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Chunk, FinishReason } from '../../protocol/turn.ts';
@@ -280,8 +280,7 @@ export class StateCandidate {
 function decided({ name }: AgentSpec, wanted: unknown): boolean {
   if (wanted instanceof Promise) {
     wanted.catch(() => {});
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `The snapshot policy of agent "${name}" returned a promise. Make it synchronous: return true or false.`,
     );
   }

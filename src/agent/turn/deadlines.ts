@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { subAgentRequests } from '../../api/interrupts.ts';
-import { hasStatus, WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, hasStatus } from '../../core/error.ts';
 import { toolReplay } from '../../generate/hooks.ts';
 import { latestDeadline } from '../../generate/tool/tool-context.ts';
 import type { ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
@@ -82,8 +82,7 @@ export function checkDeadline({ host, working, request }: InvocationState, resum
       Date.parse(asked.metadata.expiresAt) <= host.clock.now(),
   );
   if (late === undefined) return;
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     `The interrupt of tool "${late.toolRequest.name}" expired at ${late.metadata?.expiresAt}: it is too late to approve or answer it. Decline it, or send another message.`,
   );
 }

@@ -1,4 +1,4 @@
-import { hasStatus, toErrorBody, WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, hasStatus, toErrorBody, type WaymarkError } from '../../core/error.ts';
 import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { Chunk, FinishReason, Input, Output } from '../../protocol/turn.ts';
 import type { RequestRecord, RunEvent, RunRef, StateBase } from '../../store/contract/store.ts';
@@ -130,8 +130,7 @@ async function readyState(
 }
 
 function keyedTooLate(): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     'A turn that runs cannot be detached together with inputs that have request ids of their own. Wait for the end of the turn, or send them without a request id.',
   );
 }
@@ -150,8 +149,7 @@ function dispatched(invocation: InvocationState, ref: RunRef): DispatchedRun {
 function detachableStore({ spec }: InvocationState): AgentStore {
   const { store } = spec;
   if (store?.runs === undefined || store.abort === undefined) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       spec.store === undefined
         ? `Agent "${spec.name}" has no store, so it cannot run in the background. Pass \`store\` to waymark() or to the agent.`
         : `The store of agent "${spec.name}" cannot abort runs, so it takes no detached ones.`,

@@ -1,10 +1,9 @@
 import { raceSignal } from '../../core/async/signal.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
 import { checkArtifactName, fileHashOf, filePart } from '../../protocol/artifacts.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { NewFile, OpenedFile, OpenFileOptions, SessionFiles } from '../../session/session.ts';
 import type { FileHolder, FilePlace, FileSupport, OpenFile } from '../../store/contract/store.ts';
-import { invalid } from '../../store/rules/errors.ts';
 import { damagedFile } from '../../store/rules/file-pieces.ts';
 import { maxFileSize } from '../../store/rules/size-limits.ts';
 import type { AgentSpec } from '../spec/spec.ts';
@@ -142,8 +141,7 @@ function fromStream(stream: ReadableStream<Uint8Array>): AsyncIterator<Uint8Arra
 }
 
 function outsideTurn(): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     'saveFile needs a running turn. Call it in a tool or in the function that you pass to session.run(), and await it.',
   );
 }
@@ -173,8 +171,7 @@ function filesOf(spec: Pick<AgentSpec, 'name' | 'store'>): FileSupport {
     spec.store === undefined
       ? `Agent "${spec.name}" has no store: the client holds its state`
       : `The store of agent "${spec.name}" cannot keep files`;
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     `${why}. Pass a \`store\` that can, such as sqliteStore, or add small content as an artifact with a data: URL.`,
   );
 }
@@ -206,15 +203,13 @@ export async function openFile(
   }
   const file = await openArtifact(spec, place, artifact);
   if (file === undefined) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `Artifact "${name}" was not saved with saveFile: its content is in the state. Read its parts.`,
     );
   }
   const { start = 0, end = file.size } = range;
   if (!isPosition(start) || !isPosition(end) || end < start) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       'The range of a file must have a start and an end that are whole numbers, and the end must not be before the start.',
     );
   }

@@ -1,5 +1,5 @@
 import type { RequestOptions } from '../../api/types.ts';
-import { hasStatus, WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, hasStatus, invalid, WaymarkError } from '../../core/error.ts';
 import { formerContentHash, sha256 } from '../../core/json/hash.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import { autoPrefix, isName, maxIdLength } from '../../protocol/ids.ts';
@@ -8,7 +8,6 @@ import { withoutProviderMetadata } from '../../protocol/messages.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Input, Resume } from '../../protocol/turn.ts';
 import type { RequestMark, RequestRecord, Scope } from '../../store/contract/store.ts';
-import { invalid } from '../../store/rules/errors.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 
 const maxQueued = 1_000;
@@ -124,10 +123,7 @@ export class Inbox {
 }
 
 export function closedError(): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
-    'The connection is closed and takes no more inputs. Open a new one.',
-  );
+  return failedPrecondition('The connection is closed and takes no more inputs. Open a new one.');
 }
 
 export function underRequest(input: Input, { requestId }: RequestOptions = {}): Input {
@@ -152,14 +148,12 @@ function keepsRequests(spec: Pick<AgentSpec, 'store'>): boolean {
 export function checkRequestId(spec: AgentSpec, { requestId }: Input): void {
   if (requestId === undefined) return;
   if (!isName(requestId)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `The request id is not valid. Expected 1 to ${maxIdLength} characters of well-formed text without NUL.`,
     );
   }
   if (keepsRequests(spec)) return;
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     spec.store === undefined
       ? `Agent "${spec.name}" has no store, so it cannot tell whether a request was sent before. Pass \`store\` to waymark() or to the agent, or leave out the request id.`
       : `The store of agent "${spec.name}" has no claims, so it cannot keep request ids. Leave out the request id, or use a store that has claims, such as sqliteStore.`,

@@ -1,4 +1,4 @@
-import { hasStatus, toWaymarkError, WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, hasStatus, toWaymarkError } from '../../core/error.ts';
 import type { DatesAsText } from '../../core/json/dates.ts';
 import { generateScope } from '../../generate/hooks.ts';
 import type { ToolContext } from '../../generate/tool/tool-context.ts';
@@ -185,8 +185,7 @@ export class Invocation {
   /** Runs the turns of all inputs with the handler's function: what `session.run` does. */
   async #loop(fn: TurnFunction): Promise<void> {
     if (this.#isLooping) {
-      throw new WaymarkError(
-        'FAILED_PRECONDITION',
+      throw failedPrecondition(
         'The turn loop is running already: a session works on one input at a time. Call session.run once, or await the first call.',
       );
     }

@@ -1,5 +1,5 @@
 import { linkSignals } from '../../core/async/signal.ts';
-import { hasStatus, WaymarkError } from '../../core/error.ts';
+import { hasStatus, invalid, WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import { parseEventId } from '../../protocol/ids.ts';
 import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
@@ -89,8 +89,7 @@ function checkSession(
 ): void {
   const given = request.init.sessionId;
   if (given === undefined || given === sessionId || spec.concurrency === 'fork') return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     `This request id was used before in session "${sessionId}". Use a new id for a new request.`,
     { details: { snapshotId: runId } },
   );

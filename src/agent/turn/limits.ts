@@ -1,7 +1,7 @@
 import { createKeyedEmitter, type KeyedEmitter } from '../../core/async/emitter.ts';
 import { Mutex } from '../../core/async/promises.ts';
 import { raceSignal, throwIfAborted } from '../../core/async/signal.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, WaymarkError } from '../../core/error.ts';
 import { after, backoff } from '../../core/time.ts';
 import { type CallBound, callBound } from '../../generate/answer/price.ts';
 import type { PendingCall } from '../../generate/hooks.ts';
@@ -158,8 +158,7 @@ function checkPrice({ name, price }: Model, limits: readonly (Cost | undefined)[
   const known = price?.({});
   const missing = currencies.find((currency) => known?.[currency] === undefined);
   if (missing === undefined) return;
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     `Model "${name}" has no price in ${missing}, so the agent's cost limit cannot be enforced. Add the model to \`price\` of waymark(), or remove the limit.`,
     { details: { model: name, currency: missing } },
   );

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
 import { waitAtMost } from '../../core/time.ts';
 import type { Message } from '../../protocol/message.ts';
@@ -159,8 +159,7 @@ export async function steerRun(
   checkPromptInput(input);
   const { message, requestId: id = host.newId() } = input;
   if (message === undefined) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       'Only a message can be added to a running turn. Answer an interrupt with `resume`.',
     );
   }
@@ -197,15 +196,13 @@ function hasTaken(
 }
 
 function ended(): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     'The turn has ended, or is being stopped, and has not taken the message. Send it as the next turn.',
   );
 }
 
 function cannotSteer(spec: AgentSpec): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `Nothing can be added to a running turn of agent "${spec.name}": its store has no inboxes. Use a store that has, such as sqliteStore.`,
   );
 }

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, type WaymarkError } from '../../core/error.ts';
 import { type DatesAsText, datesAsText, toJsonResult } from '../../core/json/dates.ts';
 import { sha256 } from '../../core/json/hash.ts';
 import type { Json } from '../../core/json/json.ts';
@@ -60,15 +60,13 @@ export class Steps {
 }
 
 function inUse(key: string): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `Step "${key}" is running already. Give each step of a run its own key, or await the first one.`,
   );
 }
 
 function usedBefore(key: string): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `Step "${key}" has succeeded in this turn already. To use its result again, keep it. For other work, give each step its own key; in a loop, put the index or an id into it: \`${key}-\${index}\`.`,
   );
 }

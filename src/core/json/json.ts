@@ -1,4 +1,4 @@
-import { isWaymarkError, toErrorBody, WaymarkError } from '../error.ts';
+import { invalid, isWaymarkError, toErrorBody, type WaymarkError } from '../error.ts';
 import { toPointer } from './pointer.ts';
 import type { Json, JsonObject } from './types.ts';
 
@@ -39,7 +39,7 @@ export function parseJson(text: string, what: string): Json {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new WaymarkError('INVALID_ARGUMENT', `${what} is not valid JSON.`, { cause });
+    throw invalid(`${what} is not valid JSON.`, { cause });
   }
   return deepFreeze(value, what);
 }
@@ -247,7 +247,7 @@ function notJson(value: unknown, what: string): WaymarkError {
     reason: 'it changes while it is read, or is frozen with properties that are undefined',
   };
   const place = path === '' ? what : `${what} at ${path}`;
-  return new WaymarkError('INVALID_ARGUMENT', `${place} is not JSON: ${reason}.`, {
+  return invalid(`${place} is not JSON: ${reason}.`, {
     details: { path },
   });
 }

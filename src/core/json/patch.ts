@@ -1,4 +1,4 @@
-import { WaymarkError } from '../error.ts';
+import { invalid, type WaymarkError } from '../error.ts';
 import {
   isJsonArray,
   isJsonObject,
@@ -66,7 +66,7 @@ class WorkingCopy {
   }
 
   valueOf({ value }: { readonly value: Json }): Json {
-    if (value === undefined) throw failed('its value is missing');
+    if (value === undefined) throw invalid('its value is missing');
     return this.#handling.toValue(value, 'its value');
   }
 
@@ -86,7 +86,7 @@ class WorkingCopy {
   read(steps: readonly string[]): Json {
     let value = this.root;
     for (const step of steps) value = childOf(value, step);
-    if (value === undefined) throw failed('there is nothing at that path');
+    if (value === undefined) throw invalid('there is nothing at that path');
     return value;
   }
 
@@ -98,14 +98,13 @@ class WorkingCopy {
 
   finish(): Json {
     this.settle();
-    if (this.root === undefined)
-      throw new WaymarkError('INVALID_ARGUMENT', 'The patch leaves no document.');
+    if (this.root === undefined) throw invalid('The patch leaves no document.');
     return this.root;
   }
 
   #own(value: Json | undefined, replace: (copy: Json) => void): Container {
     if (typeof value !== 'object' || value === null)
-      throw failed('there is no object or array to change');
+      throw invalid('there is no object or array to change');
     if (this.#owned.has(value)) return value as Container;
     const copy: Container = isJsonArray(value)
       ? [...value]
@@ -117,7 +116,7 @@ class WorkingCopy {
 }
 
 function applyOperation(working: WorkingCopy, operation: JsonPatchOperation): void {
-  if (typeof operation !== 'object' || operation === null) throw failed('it must be an object');
+  if (typeof operation !== 'object' || operation === null) throw invalid('it must be an object');
   const path = steps(operation.path);
   switch (operation.op) {
     case 'add':
@@ -140,11 +139,11 @@ function applyOperation(working: WorkingCopy, operation: JsonPatchOperation): vo
     }
     case 'test':
       if (!jsonEqual(working.read(path), working.valueOf(operation))) {
-        throw failed('the value there is another one');
+        throw invalid('the value there is another one');
       }
       break;
     default:
-      throw failed('there is no such operation');
+      throw invalid('there is no such operation');
   }
 }
 
@@ -161,7 +160,7 @@ function add(working: WorkingCopy, path: readonly string[], value: Json): void {
   }
   const index = step === '-' ? container.length : indexOf(step);
   if (index === undefined || index > container.length) {
-    throw failed('the index is outside the array');
+    throw invalid('the index is outside the array');
   }
   container.splice(index, 0, value);
 }
@@ -186,7 +185,7 @@ function replace(working: WorkingCopy, path: readonly string[], value: Json): vo
 
 function move(working: WorkingCopy, from: readonly string[], to: readonly string[]): void {
   const within = from.every((step, at) => step === to[at]);
-  if (within && from.length < to.length) throw failed('a value cannot be moved into itself');
+  if (within && from.length < to.length) throw invalid('a value cannot be moved into itself');
   const value = working.read(from);
   if (within && from.length === to.length) return;
   remove(working, from);
@@ -217,22 +216,17 @@ function lastOf(path: readonly string[]): string {
 
 function steps(pointer: unknown): readonly string[] {
   const path = typeof pointer === 'string' ? parsePointer(pointer) : undefined;
-  if (!path) throw failed('a path must be a JSON Pointer such as "/items/0"');
+  if (!path) throw invalid('a path must be a JSON Pointer such as "/items/0"');
   return path;
-}
-
-function failed(reason: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', reason);
 }
 
 function badOperation(cause: unknown, operation: JsonPatchOperation, index: number): WaymarkError {
   const { op, path } = Object(operation) as Partial<JsonPatchOperation>;
   const reason = cause instanceof Error ? cause.message : '';
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
-    `Operation ${index} of the patch (${op} ${path}) cannot be applied: ${reason}.`,
-    { details: { index, op: String(op), path: String(path) }, cause },
-  );
+  return invalid(`Operation ${index} of the patch (${op} ${path}) cannot be applied: ${reason}.`, {
+    details: { index, op: String(op), path: String(path) },
+    cause,
+  });
 }
 
 interface Known {

@@ -1,5 +1,5 @@
 import { create, isDraft, type Patches, rawReturn } from 'mutative';
-import { WaymarkError } from '../error.ts';
+import { invalid } from '../error.ts';
 import { diffAt, diffValues } from './diff.ts';
 import { carryHashes } from './hash.ts';
 import { getOwn, isJsonArray, isJsonObject, type Json, toJson, tryJson } from './json.ts';
@@ -122,10 +122,7 @@ function drafted(base: Json | undefined, recipe: (draft: unknown) => unknown): D
       () => {},
       () => {},
     );
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      'A recipe must be synchronous: do the waiting before it.',
-    );
+    throw invalid('A recipe must be synchronous: do the waiting before it.');
   };
   if (typeof base !== 'object' || base === null) return { changed: run(base), recorded: [] };
   const options = { enablePatches: { pathAsArray: true } } as const;

@@ -8,7 +8,7 @@ import {
   schemaMapKeyword,
   Validator,
 } from '@cfworker/json-schema';
-import { WaymarkError } from '../error.ts';
+import { invalid, type WaymarkError } from '../error.ts';
 import {
   isJsonArray,
   isJsonObject,
@@ -46,7 +46,7 @@ export function jsonSchemaIssues(
     return toIssues(validator.validate(instance).errors);
   } catch (cause) {
     // A fault that the check of its form does not see, such as a $ref that leads back to itself.
-    throw new WaymarkError('INVALID_ARGUMENT', `The JSON Schema of ${what} cannot be applied.`, {
+    throw invalid(`The JSON Schema of ${what} cannot be applied.`, {
       cause,
     });
   }
@@ -207,7 +207,7 @@ function checkReferences(schema: Json): void {
 
 export function malformed(path: string, reason: string): WaymarkError {
   const place = path === '' ? '' : ` at ${path}`;
-  return new WaymarkError('INVALID_ARGUMENT', `The JSON Schema is not valid${place}: ${reason}.`, {
+  return invalid(`The JSON Schema is not valid${place}: ${reason}.`, {
     details: { path },
   });
 }

@@ -1,6 +1,6 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 import { config, type GenericSchema } from 'valibot';
-import { isWaymarkError, WaymarkError } from '../error.ts';
+import { invalid, isWaymarkError, type WaymarkError } from '../error.ts';
 import { isLarge, type Json, toJson } from '../json/json.ts';
 import { toPointer } from '../json/pointer.ts';
 import { requireOptional } from '../platform.ts';
@@ -60,10 +60,7 @@ export function parseSync<S extends Schema>(
   const result = parse(schema, value, what);
   if (!(result instanceof Promise)) return result;
   result.catch(() => {});
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
-    `The schema of ${what} is asynchronous; use one without asynchronous checks here.`,
-  );
+  throw invalid(`The schema of ${what} is asynchronous; use one without asynchronous checks here.`);
 }
 
 /** The JSON Schema (draft 7) of what a schema takes or gives; INVALID_ARGUMENT if there is none. */
@@ -108,8 +105,7 @@ function convert(schema: Schema, direction: Direction): JsonSchema {
   } catch (cause) {
     if (isWaymarkError(cause)) throw cause;
     const reason = cause instanceof Error ? `: ${cause.message.replace(/\.+$/, '')}` : '';
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `This ${standard.vendor} schema cannot be turned into JSON Schema${reason}. Use types that JSON has, or pass a JSON Schema.`,
       { cause },
     );
@@ -129,8 +125,7 @@ function refuseFields(schema: JsonSchema): void {
     if ((typeof field !== 'object' && typeof field !== 'function') || field === null) continue;
     if (!('~standard' in field)) continue;
     const { vendor } = field['~standard'] as Props;
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `This is an object of schemas ("${name}"), and not a schema. Wrap it in ${objectsOf[vendor] ?? 'an object schema'}.`,
     );
   }
@@ -143,15 +138,13 @@ function convertStandard(schema: Schema, standard: Props, direction: Direction):
     return jsonSchema[direction]({ target: 'draft-07', ...libraryOptions });
   }
   if (vendor !== 'valibot') {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `Schemas of ${vendor} cannot be turned into JSON Schema. Pass a JSON Schema instead.`,
     );
   }
   const valibot = requireOptional('@valibot/to-json-schema') as ValibotConverter | undefined;
   if (!valibot) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       'Turning a valibot schema into JSON Schema needs the package @valibot/to-json-schema: install it, or pass a JSON Schema.',
     );
   }
@@ -211,13 +204,9 @@ function misfit(
     .slice(0, 5)
     .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
   const more = count > 5 ? ` (and ${count - 5} more)` : '';
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
-    `${what} does not fit its schema. ${listed.join('; ')}${more}`,
-    {
-      details: { issues: kept },
-    },
-  );
+  return invalid(`${what} does not fit its schema. ${listed.join('; ')}${more}`, {
+    details: { issues: kept },
+  });
 }
 
 function cut(text: string): string {
@@ -225,8 +214,7 @@ function cut(text: string): string {
 }
 
 function noSchema(): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     'A schema must be a Standard Schema (zod, valibot, arktype) or a JSON Schema object.',
   );
 }

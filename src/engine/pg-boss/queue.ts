@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Db, JobWithMetadata, PgBoss } from 'pg-boss';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, type WaymarkError } from '../../core/error.ts';
 import type { PgBossEngineOptions } from './options.ts';
 
 /** The queue of runs to execute. */
@@ -129,8 +129,7 @@ async function createPool({ pool, connectionString, max = 4 }: PgBossEngineOptio
 }
 
 function missing(name: string, cause: unknown): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `The pg-boss engine needs the package "${name}". Install it: npm install ${name}`,
     { cause },
   );

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import type { Agent } from '../../agent/spec/agent.ts';
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { invalid, isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { type Input, input } from '../../protocol/turn.ts';
@@ -71,8 +71,7 @@ export function createSchedules(
       } catch (cause) {
         // Database errors have a code; any other error is about the arguments.
         if (!(cause instanceof Error) || 'code' in cause) throw cause;
-        throw new WaymarkError(
-          'INVALID_ARGUMENT',
+        throw invalid(
           `The schedule "${key}" cannot be set: ${cause.message}. \`cron\` takes five fields such as "0 7 * * 1-5", \`timeZone\` a name such as "Europe/Lisbon", \`key\` letters, digits, "-", "_" and ".".`,
           { cause },
         );

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { invalid } from '../../core/error.ts';
 import type { SpanAttributes } from '../../core/trace.ts';
 import { genAi } from '../../core/trace-names.ts';
 import type { Message } from '../../protocol/message.ts';
@@ -62,8 +62,7 @@ export function checkCost(cost: Cost, what: string): void {
   const amounts: readonly unknown[] =
     typeof cost === 'object' && cost !== null ? Object.values(cost) : [undefined];
   if (amounts.every((micros) => Number.isSafeInteger(micros) && Number(micros) >= 0)) return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     `${what} is not an amount of money. Pass integer micro-units by currency, such as { USD: 1500 } for $0.0015.`,
   );
 }

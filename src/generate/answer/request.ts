@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import { lastToolRound, openToolRequests, type Summary } from '../../protocol/messages.ts';
@@ -62,10 +62,7 @@ function framed(
   const conversation = prompt === undefined ? selected : [...selected, userMessage(prompt)];
   const base = before.concat(withAfter(conversation, after));
   if (base.length === 0 && options.system === undefined) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      'There is nothing to answer: pass `prompt` or `messages`.',
-    );
+    throw invalid('There is nothing to answer: pass `prompt` or `messages`.');
   }
   return withDocs(withSystem(base, options, scope), docs);
 }
@@ -74,12 +71,11 @@ function framed(
 export function checkConversation({ messages = [], prompt, resume }: GenerateOptions): void {
   if (resume) {
     if (prompt === undefined) return;
-    throw new WaymarkError('INVALID_ARGUMENT', 'Pass `prompt` or `resume`, not both.');
+    throw invalid('Pass `prompt` or `resume`, not both.');
   }
   const [open] = openToolRequests(messages);
   if (!open) return;
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     `The conversation ends with an open request of tool "${open.toolRequest.name}". Pass \`resume\`, or close it with \`closeToolRequests\` first.`,
   );
 }

@@ -1,5 +1,5 @@
 import { toBase64 } from '../../core/base64.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { invalid, type WaymarkError } from '../../core/error.ts';
 import { defined, type Json, type JsonObject } from '../../core/json/json.ts';
 import type { MediaPart, Part } from '../../protocol/message.ts';
 import { providerMetadataKey } from '../../protocol/messages.ts';
@@ -147,10 +147,7 @@ function parseUrl(url: string): URL {
 }
 
 function badUrl(url: string): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
-    `A media part needs a data: URL or an absolute URL, not "${url.slice(0, 80)}".`,
-  );
+  return invalid(`A media part needs a data: URL or an absolute URL, not "${url.slice(0, 80)}".`);
 }
 
 const types: Readonly<Record<string, string>> = {

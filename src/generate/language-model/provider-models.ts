@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition } from '../../core/error.ts';
 import { requireOptional } from '../../core/platform.ts';
 import type { Model } from '../model.ts';
 import { fromLanguageModel, isLanguageModel } from './language-model.ts';
@@ -77,8 +77,7 @@ async function createModel(provider: Provider, name: string, modelId: string): P
   const create = loadPackage(provider.package, name)[provider.create];
   const languageModel: unknown = typeof create === 'function' ? create(modelId) : undefined;
   if (isLanguageModel(languageModel)) return fromLanguageModel(languageModel);
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     `The installed version of ${provider.package} cannot create the model "${name}". Update the package.`,
   );
 }
@@ -87,8 +86,7 @@ function loadPackage(specifier: string, name: string): Record<string, unknown> {
   // Not by `import()`: bundlers look for the package, and the Workers runtime accepts no module whose name is computed.
   const loaded = requireOptional(specifier);
   if (typeof loaded === 'object' && loaded !== null) return { ...loaded };
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     `Model "${name}" needs the package ${specifier}, which cannot be loaded. Install it: npm install ${specifier}. In a bundle, import the package and pass the model instead of its name.`,
   );
 }

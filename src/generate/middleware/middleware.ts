@@ -1,5 +1,5 @@
 import { closest, likely } from '../../core/closest.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { invalid, type WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
@@ -159,8 +159,7 @@ function unknownTool(
   const meant = likely(name, names);
   const existing = closest(name, names).slice(0, 10).join(', ');
   const hint = meant === undefined ? `It has ${existing || 'none'}.` : `Did you mean "${meant}"?`;
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     `The ${whose} of ${owner} names the tool "${name}", which ${owner} does not have. ${hint} For tools that are not always there, pass a function instead of names.`,
   );
 }

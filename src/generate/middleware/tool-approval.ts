@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { invalid } from '../../core/error.ts';
 import { checkOptions } from '../../core/options.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
 import type { Tool } from '../tool/tool.ts';
@@ -39,8 +39,7 @@ export function toolApproval(
 function checkRule(rule: ApprovalRule): void {
   const isList = Array.isArray(rule) && rule.every((name) => typeof name === 'string');
   if (isList || typeof rule === 'function') return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     "toolApproval() takes names of tools, such as toolApproval(['refund']), or a function of each request.",
   );
 }

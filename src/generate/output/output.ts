@@ -1,4 +1,4 @@
-import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
+import { invalid, isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import { defined, isJsonArray, isJsonObject, type Json } from '../../core/json/json.ts';
 import { checkOptions, kindOf, type OptionNames } from '../../core/options.ts';
 import { type JsonSchema, parse, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
@@ -180,10 +180,7 @@ export function outputOptionsOf(output: NonNullable<OutputSetting>): OutputOptio
     return { schema: output as Schema };
   }
   if (typeof output !== 'object') {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      `\`output\` must be a schema or { schema, format }, and is ${kindOf(output)}.`,
-    );
+    throw invalid(`\`output\` must be a schema or { schema, format }, and is ${kindOf(output)}.`);
   }
   const isJsonSchema = !('schema' in output) && schemaKeywords.some((word) => word in output);
   if (isJsonSchema) return { schema: output as JsonSchema };
@@ -238,8 +235,7 @@ export function resolveOutput(given: OutputSetting): ResolvedOutput {
   const name = options.format ?? formatFor(jsonSchema);
   const format = formats[name];
   if (!format) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `There is no output format "${name}"; there is ${Object.keys(formats).join(', ')}.`,
     );
   }

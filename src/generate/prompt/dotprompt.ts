@@ -1,6 +1,6 @@
 import type { Dotprompt } from 'dotprompt';
 import * as v from 'valibot';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
 import { defined, isPlainObject, type JsonObject } from '../../core/json/json.ts';
 import { readTextFiles, type TextFile } from '../../core/platform.ts';
 import type { JsonSchema, Schema } from '../../core/schema/schema.ts';
@@ -84,10 +84,7 @@ export function createDotpromptEngine(findSchema: (name: string) => JsonSchema):
       const { template, raw } = dotprompt.parse(source);
       // On an error it only prints, and uses the whole file as the template.
       if (raw === undefined && /^---\s*\n/.test(source)) {
-        throw new WaymarkError(
-          'INVALID_ARGUMENT',
-          `The front matter of ${what} is not valid YAML.`,
-        );
+        throw invalid(`The front matter of ${what} is not valid YAML.`);
       }
       return { front: raw ?? {}, template };
     },
@@ -102,8 +99,7 @@ async function loadPackage(): Promise<Package> {
   try {
     return await import('dotprompt');
   } catch (cause) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       'Prompt files and texts with {{placeholders}} need the package "dotprompt". Install it (npm install dotprompt), or use a function as template.',
       { cause },
     );
@@ -162,11 +158,10 @@ function badTemplate(source: string, cause: unknown): WaymarkError {
   if (cause instanceof WaymarkError) return cause;
   const reason = cause instanceof Error ? cause.message : String(cause);
   const shown = source.length > 80 ? `${source.slice(0, 80)}…` : source;
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
-    `The template ${JSON.stringify(shown)} cannot be rendered: ${reason}`,
-    { cause, publicMessage: 'The prompt of this agent cannot be rendered.' },
-  );
+  return invalid(`The template ${JSON.stringify(shown)} cannot be rendered: ${reason}`, {
+    cause,
+    publicMessage: 'The prompt of this agent cannot be rendered.',
+  });
 }
 
 const schemaLike = v.union([v.string(), jsonObject]);
@@ -233,7 +228,7 @@ async function fromPromptFile(
     } catch (cause) {
       if (cause instanceof WaymarkError) throw cause;
       const reason = cause instanceof Error ? `: ${cause.message}` : '';
-      throw new WaymarkError('INVALID_ARGUMENT', `A schema in ${what} cannot be read${reason}`, {
+      throw invalid(`A schema in ${what} cannot be read${reason}`, {
         cause,
       });
     }

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { invalid } from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import { untrustedSchema } from '../../core/schema/untrusted-schema.ts';
 import type { CallerToolInfo } from '../../protocol/turn.ts';
@@ -31,7 +31,7 @@ export function callerTools(given: readonly CallerToolInfo[] | undefined): reado
   checkSize(given);
   const names = new Set<string>();
   return given.map((info) => {
-    if (names.has(info.name)) throw bad(`There are two tools "${info.name}" in this call.`);
+    if (names.has(info.name)) throw invalid(`There are two tools "${info.name}" in this call.`);
     names.add(info.name);
     return toTool(info);
   });
@@ -46,10 +46,12 @@ export function checkCallerTools(
   if (given.length === 0) return;
   const taken = given.find(({ name }) => own.has(name));
   if (taken !== undefined) {
-    throw bad(`The agent already has a tool "${taken.name}". Rename the tool of this call.`);
+    throw invalid(`The agent already has a tool "${taken.name}". Rename the tool of this call.`);
   }
   if (toolChoice === 'none') {
-    throw bad("The agent's `toolChoice` is 'none': its model calls no tools. Leave out `tools`.");
+    throw invalid(
+      "The agent's `toolChoice` is 'none': its model calls no tools. Leave out `tools`.",
+    );
   }
 }
 
@@ -62,7 +64,7 @@ function toTool({ name, description = '', inputSchema }: CallerToolInfo): Tool {
     ...made,
     checkResumed: (_, interrupted) => {
       if (!isExecutedByCaller(interrupted)) return;
-      throw bad(`Tool "${name}" is executed by the caller. Answer the call with \`respond\`.`);
+      throw invalid(`Tool "${name}" is executed by the caller. Answer the call with \`respond\`.`);
     },
   };
 }
@@ -70,14 +72,10 @@ function toTool({ name, description = '', inputSchema }: CallerToolInfo): Tool {
 function checkSize(given: readonly CallerToolInfo[]): void {
   const { count, length } = callerToolLimits;
   if (given.length > count) {
-    throw bad(`This call has ${given.length} tools, of at most ${count}.`);
+    throw invalid(`This call has ${given.length} tools, of at most ${count}.`);
   }
   const size = JSON.stringify(given).length;
   if (size > length) {
-    throw bad(`The tools of this call have ${size} characters as JSON, of at most ${length}.`);
+    throw invalid(`The tools of this call have ${size} characters as JSON, of at most ${length}.`);
   }
-}
-
-function bad(message: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', message);
 }

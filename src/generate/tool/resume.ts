@@ -1,4 +1,4 @@
-import { type Status, WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid, type Status, WaymarkError } from '../../core/error.ts';
 import {
   defined,
   isJsonObject,
@@ -161,8 +161,7 @@ function nameOf({ name, ref }: Pick<ToolRequest, 'name' | 'ref'>): string {
 }
 
 function bad(problem: string): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     `${problem}. \`resume\` takes one answer for each interrupted request of the latest model message.`,
   );
 }
@@ -182,8 +181,7 @@ function unasked(
 }
 
 function answered(named: Pick<ToolRequest, 'name' | 'ref'>): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `The interrupt of ${nameOf(named)} has already been answered. Fork the session to try another answer.`,
   );
 }

@@ -1,5 +1,5 @@
 import type { ActionContext } from '../../core/action.ts';
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { invalid, isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { type DatesAsText, datesAsText } from '../../core/json/dates.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';
@@ -63,8 +63,7 @@ export function deadlineMetadata(
   if (expiresIn === undefined && expiresAt === undefined) return {};
   const time = expiresAt?.getTime() ?? clock.now() + Number(expiresIn);
   if (!(Math.abs(time) <= latestTime) || (expiresIn !== undefined && !(expiresIn > 0))) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       'The deadline of an interrupt must be a positive number of milliseconds (`expiresIn`) or a valid date (`expiresAt`).',
     );
   }

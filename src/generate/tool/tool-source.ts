@@ -1,6 +1,6 @@
 import type { ActionContext } from '../../core/action.ts';
 import { raceSignal } from '../../core/async/signal.ts';
-import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
+import { invalid, isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import { kindOf } from '../../core/options.ts';
 import type { Tool } from './tool.ts';
 
@@ -97,14 +97,13 @@ export function resolveTools(
 /** Refuses entries of `tools` that are no tools, such as those of another library; `whose` names the agent or call. */
 export function checkToolRefs(refs: unknown, whose: string): void {
   if (!Array.isArray(refs)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `The \`tools\` of ${whose} must be a list, such as [weather]. Each tool has its name in its definition.`,
     );
   }
   for (const [at, ref] of refs.entries()) {
     if (typeof ref === 'string' || isToolSource(ref) || isTool(ref)) continue;
-    throw new WaymarkError('INVALID_ARGUMENT', `\`tools[${at}]\` of ${whose} ${whyNoTool(ref)}`);
+    throw invalid(`\`tools[${at}]\` of ${whose} ${whyNoTool(ref)}`);
   }
 }
 
@@ -178,7 +177,7 @@ function collision(name: string, owners: readonly (string | undefined)[]): Wayma
   const whose = owners.some((owner) => owner !== undefined)
     ? `: from ${named.join(' and ')}. Rename one of them, or leave it out.`
     : '.';
-  return new WaymarkError('INVALID_ARGUMENT', `Two tools are called "${name}"${whose}`);
+  return invalid(`Two tools are called "${name}"${whose}`);
 }
 
 /** Closes sources; all of them, also if one fails. */

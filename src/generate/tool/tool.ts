@@ -1,4 +1,4 @@
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { invalid, isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { type DatesAsText, toJsonResult } from '../../core/json/dates.ts';
 import { defined, type Json, type JsonObject } from '../../core/json/json.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
@@ -196,23 +196,20 @@ function stateOf(name: string, schema: Schema): ToolState<unknown> {
 
 function checkFunction(name: string, fn: unknown): void {
   if (typeof fn === 'function') return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     `Tool "${name}" has no function. Pass it as the second argument: defineTool({ name, description, input }, async (input) => …).`,
   );
 }
 
 function noDescription(name: string): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     `Tool "${name}" needs a \`description\`, a text that tells the model when to use it.`,
   );
 }
 
 function checkName(name: string): void {
   if (/^[\w-]{1,64}$/.test(name)) return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     `"${name}" cannot be the name of a tool: providers take letters, digits, "_" and "-", at most 64.`,
   );
 }

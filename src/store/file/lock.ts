@@ -1,6 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, type WaymarkError } from '../../core/error.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import { backoff, systemClock } from '../../core/time.ts';
 import { storeFault } from '../rules/errors.ts';
@@ -132,10 +132,7 @@ function cannotLock(): WaymarkError {
 }
 
 function closed(): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
-    'The file store has been closed. Open another one.',
-  );
+  return failedPrecondition('The file store has been closed. Open another one.');
 }
 
 function heldTooLong(timeout: number): WaymarkError {

@@ -1,4 +1,4 @@
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { invalid, isWaymarkError } from '../../core/error.ts';
 import { toSessionExport } from '../../session/export-session.ts';
 import type {
   Fault,
@@ -175,8 +175,7 @@ async function verify(
 function toCursor(cursor: string | undefined): string | undefined {
   const parts = cursor?.split('/') ?? [];
   if (cursor === undefined || (parts.length === 4 && parts[0] === sessionsFolder)) return cursor;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     `The cursor ${JSON.stringify(cursor)} is not one that verify of a file store has reported.`,
   );
 }

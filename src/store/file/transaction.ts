@@ -1,4 +1,4 @@
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, isWaymarkError, type WaymarkError } from '../../core/error.ts';
 import { checkFormat, checkLine, format, formatOf, parseLine, toLine } from './checked-line.ts';
 import { convert } from './convert/convert.ts';
 import type { Directory } from './directory.ts';
@@ -128,15 +128,13 @@ function checkUnused(disk: Disk): void {
   const other = disk.list('.').find(isOther);
   // Read after the list: a process that creates the store at this moment writes the format first.
   if (other === undefined || readFormat(disk) !== undefined) return;
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     `The folder "${disk.root}" is not empty and not a store: it holds "${other}" and no "${formatFile}". Give the store an empty folder of its own.`,
   );
 }
 
 function cannotConvert(found: number): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `This file store has format ${found} and must be converted to format ${format}, but its directory cannot be written. Open it once with write access.`,
     { details: { format: found, supported: format } },
   );

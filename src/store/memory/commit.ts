@@ -1,3 +1,4 @@
+import { invalid } from '../../core/error.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Usage } from '../../protocol/turn.ts';
 import { emptyState, fromPlainState, hashState } from '../../session/session-state.ts';
@@ -9,7 +10,7 @@ import {
   savedPendingTtl,
 } from '../contract/store.ts';
 import { type CommitDecision, CommittedTurn, decideCommit } from '../rules/decide-commit.ts';
-import { invalid, taken } from '../rules/errors.ts';
+import { taken } from '../rules/errors.ts';
 import { checkSaved } from '../rules/saved-snapshot.ts';
 import { spentInTurn } from '../rules/spend.ts';
 import { displace, endRun, noCrashes } from './claim.ts';

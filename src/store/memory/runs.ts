@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
 import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
 import {
@@ -133,10 +133,7 @@ function detach(
   events: readonly RunEvent[] | undefined,
 ): Snapshot {
   if (away?.within !== undefined) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
-      'This store has no shared transactions. Use the Postgres store.',
-    );
+    throw failedPrecondition('This store has no shared transactions. Use the Postgres store.');
   }
   const run = currentRun(tables, ref);
   const now = tables.clock.now();
@@ -161,8 +158,7 @@ function release(
 ): void {
   const run = currentRun(tables, ref);
   if (run.row !== undefined) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       'A detached run ends with a commit or an abort: its pending snapshot needs a terminal status.',
     );
   }
@@ -179,8 +175,7 @@ function release(
 function handOver(tables: Tables, ref: RunRef): void {
   const run = currentRun(tables, ref);
   if (run.request.mode === 'attached') {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       'An attached run cannot be handed over: only its caller can continue it.',
     );
   }

@@ -1,5 +1,5 @@
 import type { Client, Pool, PoolClient } from 'pg';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, type WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time.ts';
 import type { Driver, Hint } from '../sql/database/driver.ts';
 import { statement } from '../sql/database/query.ts';
@@ -162,7 +162,7 @@ function hearErrors(client: PoolClient): void {
 }
 
 function closed(): WaymarkError {
-  return new WaymarkError('FAILED_PRECONDITION', 'The store has been closed.');
+  return failedPrecondition('The store has been closed.');
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Client, Pool } from 'pg';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid } from '../../core/error.ts';
 import { createIds } from '../../core/id.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time.ts';
@@ -81,8 +81,7 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
 function checkSource({ connectionString, pool }: Source): void {
   if (pool !== undefined || (typeof connectionString === 'string' && connectionString !== ''))
     return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     'The Postgres store needs a `connectionString` or a `pool`. Is the environment variable with the connection string set?',
   );
 }
@@ -90,8 +89,7 @@ function checkSource({ connectionString, pool }: Source): void {
 // It is part of the names of prepared statements, which Postgres cuts at 63 bytes.
 export function checkSchema(schema: string): void {
   if (/^[a-z_][a-z0-9_]{0,29}$/i.test(schema)) return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     `"${schema}" is not a schema name. Expected 1 to 30 letters, digits and underscores.`,
   );
 }
@@ -112,10 +110,11 @@ export async function loadPg(): Promise<typeof import('pg')> {
   try {
     return await import('pg');
   } catch (cause) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       'The Postgres store needs the package "pg". Install it: npm install pg',
-      { cause },
+      {
+        cause,
+      },
     );
   }
 }

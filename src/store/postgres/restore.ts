@@ -3,7 +3,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { createGunzip } from 'node:zlib';
 import type { Client } from 'pg';
 import * as v from 'valibot';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
 import { type BackupReport, notThere } from '../backup.ts';
 import { code } from '../sql/values/codes.ts';
 import { lockKey, qualify, quoteName } from './dialect.ts';
@@ -121,8 +121,7 @@ function readFormat(line: string, source: string): number {
   if (!found.success) throw noBackup(source);
   const { format } = found.output;
   if (format <= newest) return format;
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     `The backup "${source}" has format ${format}, this version of waymark knows ${newest}. Update waymark.`,
   );
 }
@@ -185,8 +184,7 @@ function toBackupError(error: unknown, source: string): unknown {
 }
 
 function noBackup(path: string, cause?: unknown): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     `"${path}" is not a backup of a Postgres store that an earlier version of waymark wrote. Restore a dump of pg_dump with pg_restore.`,
     { cause },
   );

@@ -1,4 +1,4 @@
-import { isWaymarkError, type Status, WaymarkError } from '../../core/error.ts';
+import { invalid, isWaymarkError, type Status, WaymarkError } from '../../core/error.ts';
 import {
   checkId,
   checkLookup,
@@ -131,10 +131,7 @@ function place(value: FilePlace): void {
 
 function hash(given: unknown): void {
   if (typeof given === 'string' && /^[0-9a-f]{64}$/.test(given)) return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
-    'The hash of a file must be a SHA-256 in lower-case hex.',
-  );
+  throw invalid('The hash of a file must be a SHA-256 in lower-case hex.');
 }
 
 const ownCalls: Calls<Omit<Store, Capability>> = {

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { invalid, WaymarkError } from '../../core/error.ts';
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { FinishReason } from '../../protocol/turn.ts';
 import type { Totals } from '../../protocol/usage.ts';
@@ -224,8 +224,7 @@ function requestTaken<Run>(
       { details: { request: { runId, sessionId } } },
     );
   }
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     `This request id was used before with another input, for run "${runId}". Use a new id for a new request.`,
     { details: { snapshotId: runId } },
   );

@@ -1,3 +1,4 @@
+import { failedPrecondition, invalid } from '../../core/error.ts';
 import { checkSnapshotId } from '../../protocol/ids.ts';
 import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
 import {
@@ -8,7 +9,7 @@ import {
 } from '../contract/store.ts';
 import type { SnapshotFact } from './decide-claim.ts';
 import { untaken } from './decide-steer.ts';
-import { invalid, precondition, taken } from './errors.ts';
+import { taken } from './errors.ts';
 
 /** The facts that a commit depends on. The store reads them under the lock, or the condition, that it writes under. */
 export interface CommitFacts<Key> {
@@ -123,7 +124,7 @@ function check<Key>(facts: CommitFacts<Key>, write: CommitWrite): void {
   if (mustTake && inbox > (write.steered ?? 0)) throw untaken(inbox);
   if (parentId === undefined) return;
   if (parent?.inSession === true && parent.status === 'succeeded') return;
-  throw precondition(
+  throw failedPrecondition(
     `Snapshot "${parentId}" is not a succeeded snapshot of session "${facts.sessionId}", so nothing can continue from it.`,
   );
 }

@@ -1,7 +1,6 @@
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid, isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, jsonEqual } from '../../core/json/json.ts';
 import { inboxLimits, type SteeringMessage } from '../contract/store.ts';
-import { invalid } from './errors.ts';
 
 /** Decides about a message for a run: add it to the inbox, or nothing because it is there already. */
 export function decideSteer(
@@ -37,8 +36,7 @@ export function leftInbox(
 
 /** The error of a turn that would end while its inbox has messages that it has not taken. */
 export function untaken(inbox: number): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     'The inbox of the run has messages that the turn has not taken. Read the inbox before ending the turn.',
     { details: { inbox } },
   );

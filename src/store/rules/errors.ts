@@ -1,4 +1,5 @@
 import {
+  failedPrecondition,
   isWaymarkError,
   type Status,
   WaymarkError,
@@ -64,14 +65,13 @@ export function sessionExists(sessionId: string): WaymarkError {
 }
 
 export function notSucceeded(snapshotId: string, status: string): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `Snapshot "${snapshotId}" is ${status}. A session can continue only from a succeeded snapshot.`,
   );
 }
 
 export function stillRunning(snapshotId: string): WaymarkError {
-  return precondition(
+  return failedPrecondition(
     `Snapshot "${snapshotId}" is still being worked on. Wait until its run has ended.`,
   );
 }
@@ -86,14 +86,6 @@ export function toReadError(error: unknown): unknown {
     `A stored row cannot be read: the database was damaged or changed by hand (${error.message}). Restore it from a backup.`,
     { cause: error },
   );
-}
-
-export function invalid(message: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', message);
-}
-
-export function precondition(message: string): WaymarkError {
-  return new WaymarkError('FAILED_PRECONDITION', message);
 }
 
 /**

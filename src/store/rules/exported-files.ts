@@ -1,5 +1,5 @@
 import { fromBase64, toBinary } from '../../core/base64.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, WaymarkError } from '../../core/error.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { Artifact } from '../../protocol/state.ts';
@@ -58,8 +58,7 @@ async function storeFiles(
   const hashes = hashesIn(document);
   if (hashes.length === 0) return;
   if (files === undefined) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       'The session has files, and this store cannot keep files. Import it into another one, such as sqliteStore.',
     );
   }

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, WaymarkError } from '../../core/error.ts';
 import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { SessionState } from '../../session/session-state.ts';
 
@@ -63,8 +63,7 @@ export function checkFiles(
 }
 
 export function missingFile(hash: string): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `The state names the file ${hash}, which is not in this store. Save it with session.saveFile() in the turn that adds it.`,
     { details: { file: hash } },
   );

@@ -1,6 +1,6 @@
+import { invalid } from '../../core/error.ts';
 import type { Page } from '../../protocol/session.ts';
 import type { ListOptions } from '../contract/store.ts';
-import { invalid } from './errors.ts';
 
 /** The place of the last item of a page: a number, and a text where numbers may be equal. */
 type Key = readonly [number, string];

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { invalid } from '../../core/error.ts';
 import { endsTurn, type SnapshotEvent, type SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { FinishReason } from '../../protocol/turn.ts';
 import type { RetentionPolicy } from '../contract/store.ts';
@@ -209,8 +209,4 @@ function isSpent<Id extends string | number>(
   if (head === undefined) return true;
   if (keepLabelled && head.label !== undefined) return false;
   return head.finishReason !== 'interrupted' && isOld(head.updatedAt, olderThan, now);
-}
-
-function invalid(message: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', message);
 }

@@ -1,7 +1,7 @@
+import { invalid } from '../../core/error.ts';
 import { checkScope, checkSessionId, checkSnapshotId } from '../../protocol/ids.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Scope } from '../contract/store.ts';
-import { invalid } from './errors.ts';
 
 /** Refuses a snapshot that cannot be saved under an id: see {@link SnapshotStore.saveSnapshot}. `known` is the one that is stored. */
 export function checkSaved(

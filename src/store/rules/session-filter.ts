@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { invalid } from '../../core/error.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
@@ -34,10 +34,7 @@ const maxQueryLength = 1_000;
 /** Refuses a query that is no text, or too long to be one. */
 export function checkQuery(query: unknown): void {
   if (query === undefined || (typeof query === 'string' && query.length <= maxQueryLength)) return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
-    `The query must be a text of at most ${maxQueryLength} characters.`,
-  );
+  throw invalid(`The query must be a text of at most ${maxQueryLength} characters.`);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { invalid, WaymarkError } from '../../core/error.ts';
 import { jsonLength } from '../../core/json/hash.ts';
 import { type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 
@@ -46,15 +46,12 @@ export function checkCustomSize(custom: Json, most: number): void {
 
 function checkText(text: unknown, what: string, most: number): string {
   if (typeof text !== 'string') {
-    throw new WaymarkError('INVALID_ARGUMENT', `The ${what} must be a text.`);
+    throw invalid(`The ${what} must be a text.`);
   }
   if (text.length > most) throw tooLong(what, text.length, most, 'characters');
   return text;
 }
 
 function tooLong(what: string, length: number, most: number, unit: string): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
-    `The ${what} has ${length} ${unit}, of at most ${most}.`,
-  );
+  return invalid(`The ${what} has ${length} ${unit}, of at most ${most}.`);
 }

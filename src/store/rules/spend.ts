@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { invalid } from '../../core/error.ts';
 import type { Usage } from '../../protocol/turn.ts';
 import { type Totals, totalTokens } from '../../protocol/usage.ts';
 import type {
@@ -219,10 +219,7 @@ export function dayText(day: number): string {
 export function parseDay(text: string): number {
   const time = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
   if (!Number.isNaN(time)) return Math.floor(time / dayLength);
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
-    `"${text.slice(0, 40)}" is not a day. Write it as 2026-11-16.`,
-  );
+  throw invalid(`"${text.slice(0, 40)}" is not a day. Write it as 2026-11-16.`);
 }
 
 /** The usage of a run whose last checkpoint is a snapshot within its only turn. */

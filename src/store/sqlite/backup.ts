@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { backup, DatabaseSync } from 'node:sqlite';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, WaymarkError } from '../../core/error.ts';
 import { type BackupReport, checkFree, notThere } from '../backup.ts';
 import { code } from '../sql/values/codes.ts';
 import { toStoreError } from './errors.ts';
@@ -75,7 +75,7 @@ function checkStore(db: DatabaseSync, path: string): void {
     `SELECT COUNT(*) AS count FROM sqlite_schema WHERE type = 'table' AND name IN ('meta', 'snapshots')`,
   );
   if (tables.get()?.count === 2) return;
-  throw new WaymarkError('FAILED_PRECONDITION', `The database "${path}" holds no Waymark store.`);
+  throw failedPrecondition(`The database "${path}" holds no Waymark store.`);
 }
 
 function checkWhole(db: DatabaseSync, path: string): void {

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, type WaymarkError } from '../../core/error.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import { backoff, type Clock, systemClock } from '../../core/time.ts';
 import { toReadError } from '../rules/errors.ts';
@@ -259,12 +259,9 @@ function markOf(db: Connection, hint: Hint): string | undefined {
 }
 
 function oneThread(): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
-    'This store has no shared transactions. Use the Postgres store.',
-  );
+  return failedPrecondition('This store has no shared transactions. Use the Postgres store.');
 }
 
 function closed(): WaymarkError {
-  return new WaymarkError('FAILED_PRECONDITION', 'The store has been closed.');
+  return failedPrecondition('The store has been closed.');
 }

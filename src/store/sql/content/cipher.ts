@@ -1,5 +1,5 @@
 import { createHash, createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
-import { WaymarkError } from '../../../core/error.ts';
+import { invalid, type WaymarkError } from '../../../core/error.ts';
 import { packedMark } from '../../../core/json/packed-text.ts';
 import { storeFault } from '../../rules/errors.ts';
 import type { SqlValue } from '../database/query.ts';
@@ -182,8 +182,7 @@ function fromText(text: string): Uint8Array {
 
 const plainHashLength = 32;
 function badKey(): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
+  return invalid(
     'An encryption key must be 32 bytes: a Uint8Array, or text in base64 or hexadecimal. Make one with crypto.randomBytes(32).',
   );
 }

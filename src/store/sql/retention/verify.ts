@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../../core/error.ts';
+import { invalid } from '../../../core/error.ts';
 import type { Fault, MaintenanceProgress, VerifyOptions } from '../../contract/store.ts';
 import { createFaults, createSteps } from '../../rules/maintenance-steps.ts';
 import { openJson, problemIn, problemOf } from '../content/open-json.ts';
@@ -253,8 +253,7 @@ function fromCursor(cursor: string | undefined): Cursor {
   const [, sessions, branches] = /^(\d{1,16})\.(\d{1,16})$/.exec(cursor) ?? [];
   if (sessions === undefined || branches === undefined) {
     const shown = JSON.stringify(cursor.slice(0, 40));
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `The cursor ${shown} is not one that verify reported. Pass the last one that onProgress got from this store.`,
     );
   }

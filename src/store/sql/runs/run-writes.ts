@@ -1,3 +1,4 @@
+import { failedPrecondition } from '../../../core/error.ts';
 import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import {
@@ -9,7 +10,7 @@ import {
   type RunSignal,
   waitingTtl,
 } from '../../contract/store.ts';
-import { isBusy, notHeld, precondition } from '../../rules/errors.ts';
+import { isBusy, notHeld } from '../../rules/errors.ts';
 import { dropCheckpoint } from '../content/gc-queue.ts';
 import { homeOf, requestPlace } from '../content/places.ts';
 import { first, one, type Plan, run, statement } from '../database/query.ts';
@@ -102,7 +103,7 @@ export function* release(
 ): Plan<void> {
   const held = yield* openRun(ref);
   if (held.own_snapshot !== null) {
-    throw precondition(
+    throw failedPrecondition(
       'A detached run ends with a commit or an abort: its pending snapshot needs a terminal status.',
     );
   }
@@ -124,7 +125,9 @@ const updateHandedOver = statement('run_hand_over', 'UPDATE @runs SET ttl = 0 WH
 export function* handOver(ref: RunRef): Plan<void> {
   const held = yield* openRun(ref);
   if (held.mode === code.attached) {
-    throw precondition('An attached run cannot be handed over: only its caller can continue it.');
+    throw failedPrecondition(
+      'An attached run cannot be handed over: only its caller can continue it.',
+    );
   }
   yield* run(updateHandedOver, held.session);
 }

@@ -1,3 +1,4 @@
+import { invalid } from '../../../core/error.ts';
 import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import {
@@ -7,7 +8,6 @@ import {
   type SessionState,
 } from '../../../session/session-state.ts';
 import { type Scope, savedPendingTtl } from '../../contract/store.ts';
-import { invalid } from '../../rules/errors.ts';
 import { checkSaved } from '../../rules/saved-snapshot.ts';
 import { noteSnapshot } from '../content/gc-queue.ts';
 import { sealed } from '../content/open-json.ts';
