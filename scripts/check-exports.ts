@@ -32,7 +32,21 @@ function reexportsOf(file: string): readonly Named[] {
 /** Where a name of a file is declared, which may be a file that it re-exports from. */
 function declarationOf(file: string, name: string): string {
   const passedOn = reexportsOf(file).find((each) => each.name === name);
-  return passedOn?.source ?? `${relative(root, file)}#${name}`;
+  if (passedOn !== undefined) return passedOn.source;
+  const whole = wholeFilesOf(file).find((each) => declares(each, name));
+  return whole === undefined ? `${relative(root, file)}#${name}` : declarationOf(whole, name);
+}
+
+/** The files that a file re-exports as a whole: `export type * from './d.ts'`. */
+function wholeFilesOf(file: string): readonly string[] {
+  const text = readFileSync(file, 'utf8');
+  return Array.from(text.matchAll(/^export (?:type )?\* from '(\.[^']*)';/gm), ([, from = '']) =>
+    join(dirname(file), from),
+  );
+}
+
+function declares(file: string, name: string): boolean {
+  return new RegExp(`^export \\w+ ${name}\\b`, 'm').test(readFileSync(file, 'utf8'));
 }
 
 const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')) as {

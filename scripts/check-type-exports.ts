@@ -37,6 +37,8 @@ interface Declared {
 interface Module {
   /** Names that are imported or passed on, with the file and name they come from. */
   readonly from: ReadonlyMap<string, readonly [string, string]>;
+  /** The files whose names are all passed on: `export type * from './d.ts'`. */
+  readonly whole: readonly string[];
   /** The text of each declaration; that of an exported one begins with `export`. */
   readonly declared: ReadonlyMap<string, string>;
 }
@@ -60,9 +62,13 @@ function parse(file: string): Module {
     for (const each of names.split(',').map((name) => name.trim().replace(/^type /, ''))) {
       if (each === '') continue;
       const [outer = '', inner = outer] = each.split(' as ');
-      from.set(inner, [resolve(dirname(file), path.replace(/\.(js|ts)$/, '.d.ts')), outer]);
+      from.set(inner, [declarationsOf(file, path), outer]);
     }
   }
+  const whole = Array.from(
+    text.matchAll(/^export (?:type )?\* from '(\.[^']*)';/gm),
+    ([, path = '']) => declarationsOf(file, path),
+  );
   const declared = new Map<string, string>();
   const heads = [
     ...text.matchAll(
@@ -74,16 +80,22 @@ function parse(file: string): Module {
     const body = text.slice(head.index, heads[at + 1]?.index ?? text.length);
     declared.set(name, `${declared.get(name) ?? ''}${body}`);
   });
-  return { from, declared };
+  return { from, whole, declared };
+}
+
+/** The file with the declarations that an import or export in another file names. */
+function declarationsOf(file: string, path: string): string {
+  return resolve(dirname(file), path.replace(/\.(js|ts)$/, '.d.ts'));
 }
 
 /** Where a name of a file is declared. */
 function resolveName(file: string, name: string): readonly [string, string] | undefined {
   if (!existsSync(file)) return undefined;
-  const { from, declared } = moduleOf(file);
+  const { from, whole, declared } = moduleOf(file);
   if (declared.has(name)) return [file, name];
   const origin = from.get(name);
-  return origin && resolveName(...origin);
+  if (origin !== undefined) return resolveName(...origin);
+  return whole.map((each) => resolveName(each, name)).find((found) => found !== undefined);
 }
 
 function declarationAt(file: string, name: string): Declared {

@@ -8,7 +8,7 @@ import type { TimelineSupport } from './timeline-support.ts';
 
 /**
  * A store: {@link SnapshotStore} is the minimum, and every other property is an optional capability. An app looks at them once,
- * when an agent is defined. The interfaces have one file each in this folder; this one lists their names.
+ * when an agent is defined. The interfaces have one file each in this folder; this one exports them all.
  *
  * In every call, an id that is not a string is `INVALID_ARGUMENT`. The store sets all times from its own clock (Postgres: the
  * database's), so that machines whose clocks differ agree on what has expired.
@@ -39,47 +39,11 @@ export interface Store extends SnapshotStore {
 export type { Lookup } from '../../protocol/ids.ts';
 export type { MessageOptions, MessagePage } from '../../protocol/message-page.ts';
 export type { RunMode } from '../../protocol/run.ts';
-export type { EventCursor, EventSupport, RunEvent } from './event-support.ts';
-export type { FileHolder, FilePlace, FileSupport, OpenFile, StoredFile } from './file-support.ts';
-export type {
-  Fault,
-  MaintenanceOptions,
-  MaintenanceProgress,
-  MaintenanceSupport,
-  PruneReport,
-  RetentionPolicy,
-  VerifyOptions,
-} from './maintenance-support.ts';
-export {
-  type Checkpointed,
-  type Claim,
-  type ClaimRequest,
-  type DeadRunRecord,
-  handedOverHint,
-  inboxLimits,
-  type LoadedState,
-  type ParentRef,
-  type PartialWrite,
-  type QueueHandoff,
-  type RequestMark,
-  type RequestOutcome,
-  type RequestRecord,
-  type RunCrash,
-  type RunRecord,
-  type RunRef,
-  type RunRequest,
-  type RunSignal,
-  type RunUsage,
-  requestTtl,
-  type Spent,
-  type StateBase,
-  type StateWrite,
-  type SteeringMessage,
-  type SuspectLimit,
-  type TakenRun,
-  type Transaction,
-  waitingTtl,
-} from './run.ts';
+export type * from './event-support.ts';
+export type * from './file-support.ts';
+export type * from './maintenance-support.ts';
+export type * from './run.ts';
+export { handedOverHint, inboxLimits, requestTtl, waitingTtl } from './run.ts';
 export {
   type AbortSupport,
   type Committed,
@@ -88,23 +52,5 @@ export {
   type RunSupport,
 } from './run-support.ts';
 export { type Scope, type SnapshotStore, savedPendingTtl } from './snapshot-store.ts';
-export type {
-  Spend,
-  SpendAmount,
-  SpendBound,
-  SpendCount,
-  SpendEntry,
-  SpendFilter,
-  SpendGroup,
-  SpendReservation,
-  SpendSum,
-  SpendSupport,
-} from './spend-support.ts';
-export type {
-  ExpectHead,
-  ListOptions,
-  SessionChange,
-  SessionFilter,
-  SnapshotListing,
-  TimelineSupport,
-} from './timeline-support.ts';
+export type * from './spend-support.ts';
+export type * from './timeline-support.ts';
