@@ -1,5 +1,4 @@
 import { hasStatus, type Status, WaymarkError } from '../../core/error.ts';
-import { defined } from '../../core/json/json.ts';
 import { type Clock, timeoutSignal } from '../../core/time.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import {
@@ -21,6 +20,7 @@ import type {
   StateBase,
 } from '../../store/contract/store.ts';
 import { headMoved } from '../../store/rules/errors.ts';
+import { writtenSnapshot } from '../../store/rules/saved-snapshot.ts';
 import type { AgentStore } from '../spec/spec.ts';
 import type { TurnBase, TurnStore } from '../spec/turn-store.ts';
 import type { AgentHost, CachedState } from './host.ts';
@@ -293,24 +293,11 @@ function checkAnswer(lookup: Lookup, { snapshotId, sessionId }: Snapshot): void 
 }
 
 function snapshotOf({ sessionId }: TurnBase, write: CommitWrite, now: string): Snapshot {
-  const index = typeof write.base?.ref === 'number' ? write.base.ref + 1 : 0;
-  const { finishReason, error, edit, usage, parentId } = write;
-  return defined({
-    snapshotId: write.snapshotId,
-    sessionId,
-    parentId,
-    index,
-    turnIndex: write.turnIndex,
-    event: write.event,
-    status: write.status,
-    finishReason,
-    error,
-    edit,
-    usage,
-    createdAt: now,
-    updatedAt: now,
-    stateHash: write.stateHash,
-    orphaned: false,
+  const { base, parentId } = write;
+  const index = typeof base?.ref === 'number' ? base.ref + 1 : 0;
+  const times = { createdAt: now, updatedAt: now };
+  return {
+    ...writtenSnapshot(write, { sessionId, parentId, index, ...times, orphaned: false }),
     state: toPlainState(write.state, { sessionId }),
-  });
+  };
 }

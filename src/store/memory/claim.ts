@@ -1,3 +1,4 @@
+import { defined } from '../../core/json/json.ts';
 import type { Totals } from '../../protocol/usage.ts';
 import type {
   Claim,
@@ -14,7 +15,7 @@ import { isExpired } from '../rules/holder.ts';
 import { pickRuns } from '../rules/suspects.ts';
 import { endEvents } from './events.ts';
 import { claimFacts, holderFact, startFact } from './facts.ts';
-import { toRunRecord } from './reading.ts';
+import { iso, toRunRecord } from './reading.ts';
 import { addRequests, forgetOldRequests } from './requests.ts';
 import { addSnapshot, createSessionRow } from './rows.ts';
 import {
@@ -131,14 +132,7 @@ export function toRunRequest({
   version,
   keepInbox,
 }: RunRequest): RunRequest {
-  return {
-    mode,
-    ...(init === undefined ? {} : { init }),
-    inputs,
-    ...(context === undefined ? {} : { context }),
-    ...(version === undefined ? {} : { version }),
-    ...(keepInbox === true ? { keepInbox } : {}),
-  };
+  return defined({ mode, init, inputs, context, version, keepInbox: keepInbox || undefined });
 }
 
 /** The totals of the last failed or aborted turn that started from a snapshot: they include it, and those before it. */
@@ -193,7 +187,7 @@ function crashOf(run: RunRow, { worker, waitingAs }: Request, now: number): RunC
   if (!isExpired(run, now) || ttl === 0 || run.worker === worker || run.worker === waitingAs) {
     return undefined;
   }
-  return { attempt, lastSeenAt: new Date(heartbeatAt).toISOString() };
+  return { attempt, lastSeenAt: iso(heartbeatAt) };
 }
 
 function isWaiting({ id, worker }: RunRow, { runIds, waitingAs }: Request): boolean {
@@ -213,13 +207,13 @@ function take(
   run.heartbeatAt = tables.clock.now();
   tables.emitter.emit(run.id);
   const { base, checkpoint } = run;
-  return {
+  return defined({
     run: toRunRecord(run, run.heartbeatAt),
     claim: claimOf(run),
-    ...(base === undefined ? {} : { base: { snapshotId: base.id, state: base.state, ref: base } }),
-    ...(checkpoint === undefined ? {} : { checkpoint: checkpoint.state }),
-    ...(checkpoint?.used === undefined ? {} : { used: checkpoint.used }),
-  };
+    base: base && { snapshotId: base.id, state: base.state, ref: base },
+    checkpoint: checkpoint?.state,
+    used: checkpoint?.used,
+  });
 }
 
 function claimOf({ id, attempt, session, start, base }: RunRow): Claim {

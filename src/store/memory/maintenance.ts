@@ -1,4 +1,5 @@
 import { isWaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { Link } from '../../session/compact-history.ts';
 import { type ExportRow, toSessionExport } from '../../session/export-session.ts';
@@ -136,8 +137,7 @@ function insertSnapshot(
     updatedAt: Date.parse(snapshot.updatedAt),
     state,
     stateHash,
-    ...(label === undefined ? {} : { label }),
-    ...(totals === undefined ? {} : { totals }),
+    ...defined({ label, totals }),
   });
   if (row.index < 0) return;
   session.listed.push(row);

@@ -1,3 +1,4 @@
+import { defined } from '../../core/json/json.ts';
 import { type MessageOptions, positionsOf } from '../../protocol/message-page.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import { endsTurn, type Snapshot, type SnapshotStatus } from '../../protocol/snapshot.ts';
@@ -81,10 +82,11 @@ export function toMetadata(
 ): Snapshot {
   const run = runOf(row);
   const heartbeatAt = run?.heartbeatAt ?? row.heartbeatAt;
-  return {
+  const hasHeartbeat = row.status === 'pending' && heartbeatAt !== undefined;
+  return defined({
     snapshotId: row.id,
     sessionId: row.session.id,
-    ...(row.parent === undefined ? {} : { parentId: row.parent.id }),
+    parentId: row.parent?.id,
     index: row.index,
     turnIndex: row.turnIndex,
     event: row.event,
@@ -92,13 +94,11 @@ export function toMetadata(
     ...turnFieldsOf(row),
     createdAt: iso(row.createdAt),
     updatedAt: iso(row.updatedAt),
-    ...(row.status !== 'pending' || heartbeatAt === undefined
-      ? {}
-      : { heartbeatAt: iso(heartbeatAt) }),
+    heartbeatAt: hasHeartbeat ? iso(heartbeatAt) : undefined,
     stateHash: reachedBy(row).stateHash,
-    ...(row.label === undefined ? {} : { label: row.label }),
+    label: row.label,
     orphaned: isOrphaned(row, path),
-  };
+  });
 }
 
 /** How the reserved id of a run that has no row yet reads. */
@@ -107,7 +107,7 @@ function toPending(run: RunRow, now: number): Snapshot {
   return {
     snapshotId: run.id,
     sessionId: run.session.id,
-    ...(parent === undefined ? {} : { parentId: parent.id }),
+    ...(parent && { parentId: parent.id }),
     index: -1,
     turnIndex: run.turnIndex,
     event: 'turnEnd',
@@ -223,38 +223,38 @@ export function loadState(tables: Tables, scope: Scope, lookup: Lookup): LoadedS
 }
 
 export function toSessionInfo(session: SessionRow, now: number): SessionInfo {
-  const run = holder(session, now);
-  return {
+  const { title, metadata, head, forkedFrom, startedBy } = session;
+  return defined({
     sessionId: session.id,
     agent: session.scope.agent,
-    ...(session.title === undefined ? {} : { title: session.title }),
-    ...(session.metadata === undefined ? {} : { metadata: session.metadata }),
-    ...(session.head === undefined ? {} : { headId: session.head.id }),
-    turnCount: session.head === undefined ? 0 : session.head.turnIndex + 1,
+    title,
+    metadata,
+    headId: head?.id,
+    turnCount: head === undefined ? 0 : head.turnIndex + 1,
     createdAt: iso(session.createdAt),
     updatedAt: iso(session.updatedAt),
-    ...(run === undefined ? {} : { running: run.id }),
-    ...(session.forkedFrom === undefined ? {} : { forkedFrom: session.forkedFrom }),
-    ...(session.startedBy === undefined ? {} : { startedBy: session.startedBy }),
-  };
+    running: holder(session, now)?.id,
+    forkedFrom,
+    startedBy,
+  });
 }
 
 export function toRunRecord(run: RunRow, now: number): RunRecord {
-  return {
+  return defined({
     ...run.request,
     runId: run.id,
     attempt: run.attempt,
     scope: run.session.scope,
     sessionId: run.session.id,
     worker: run.worker,
-    ...(run.base === undefined ? {} : { parentId: run.base.id }),
+    parentId: run.base?.id,
     createdAt: iso(run.createdAt),
     heartbeatAt: iso(run.heartbeatAt),
     expired: isExpired(run, now),
     stopping: run.stopping,
     inputsDone: run.checkpoint?.inputsDone ?? 0,
     midTurn: run.checkpoint?.midTurn ?? false,
-    ...(run.inbox.length > 0 && { steered: true as const }),
-    ...(run.crashes.length === 0 ? {} : { crashes: run.crashes }),
-  };
+    steered: run.inbox.length > 0 || undefined,
+    crashes: run.crashes.length > 0 ? run.crashes : undefined,
+  });
 }

@@ -1,4 +1,4 @@
-import { toJson } from '../../core/json/json.ts';
+import { defined, toJson } from '../../core/json/json.ts';
 import {
   type RequestMark,
   type RequestOutcome,
@@ -53,7 +53,7 @@ export function readRequest(tables: Tables, key: string): RequestRecord | undefi
   const found = findRequest(tables, key);
   if (found === undefined) return undefined;
   const { runId, session, receipt } = found;
-  return { runId, sessionId: session.id, ...(receipt === undefined ? {} : { receipt }) };
+  return defined({ runId, sessionId: session.id, receipt });
 }
 
 // Moved to the end, so that the oldest stay at the beginning.

@@ -1,3 +1,4 @@
+import { defined } from '../../core/json/json.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Scope } from '../contract/store.ts';
@@ -47,14 +48,11 @@ export function addSnapshot(
 type DefaultField = 'index' | 'createdAt' | 'updatedAt';
 
 /** The optional fields of a snapshot that it has from its turn, and that are read as they were written. */
-const turnFields = ['finishReason', 'error', 'edit', 'usage'] as const;
+type TurnField = 'finishReason' | 'error' | 'edit' | 'usage';
 
-export function turnFieldsOf(
-  row: { readonly [Field in (typeof turnFields)[number]]?: Snapshot[Field] | undefined },
-): Pick<SnapshotRow, (typeof turnFields)[number]> {
-  const fields: Record<string, unknown> = {};
-  for (const field of turnFields) if (row[field] !== undefined) fields[field] = row[field];
-  return fields;
+export function turnFieldsOf(snapshot: Pick<Snapshot, TurnField>): Pick<SnapshotRow, TurnField> {
+  const { finishReason, error, edit, usage } = snapshot;
+  return defined({ finishReason, error, edit, usage });
 }
 
 /** The snapshots of a session: those that are listed, and an unlisted head. */

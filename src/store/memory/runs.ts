@@ -1,5 +1,5 @@
 import { failedPrecondition } from '../../core/error.ts';
-import { toJson } from '../../core/json/json.ts';
+import { defined, toJson } from '../../core/json/json.ts';
 import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
 import {
   type AbortSupport,
@@ -27,7 +27,7 @@ import {
 } from './claim.ts';
 import { commit } from './commit.ts';
 import { appendTo } from './events.ts';
-import { loadState, statusOf, toMetadata, toRunRecord } from './reading.ts';
+import { iso, loadState, statusOf, toMetadata, toRunRecord } from './reading.ts';
 import { endRequests, readRequest, replaceReceipt } from './requests.ts';
 import { dropSessionRows, isBlank } from './rows.ts';
 import { addSpend } from './spend.ts';
@@ -243,14 +243,13 @@ function dropDead(tables: Tables, scope: Scope, runId: string): boolean {
 }
 
 function toRecord({ snapshots }: Tables, row: DeadRow): DeadRunRecord {
-  const error = snapshots.get(row.runId)?.error;
-  return {
+  return defined({
     ...row.request,
     runId: row.runId,
     scope: row.session.scope,
     sessionId: row.session.id,
     inputsDone: row.inputsDone,
-    since: new Date(row.since).toISOString(),
-    ...(error === undefined ? {} : { error }),
-  };
+    since: iso(row.since),
+    error: snapshots.get(row.runId)?.error,
+  });
 }

@@ -1,3 +1,4 @@
+import { defined } from '../../core/json/json.ts';
 import type { Page } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Scope, SessionFilter, TimelineSupport } from '../contract/store.ts';
@@ -156,8 +157,7 @@ function fork(
     // The copy was not edited.
     event: event === 'edit' ? 'turnEnd' : event,
     status: 'succeeded',
-    ...(finishReason === undefined ? {} : { finishReason }),
-    ...(totals === undefined ? {} : { totals }),
+    ...defined({ finishReason, totals }),
     createdAt: session.createdAt,
     updatedAt: session.createdAt,
     state,

@@ -3,6 +3,7 @@ import type { Snapshot } from '../../../protocol/snapshot.ts';
 import type { Committed, CommitWrite, RunRef } from '../../contract/store.ts';
 import { type CommitDecision, CommittedTurn, decideCommit } from '../../rules/decide-commit.ts';
 import { storeFault } from '../../rules/errors.ts';
+import { writtenSnapshot } from '../../rules/saved-snapshot.ts';
 import { dropCheckpoint, dropSnapshot, type Pointers } from '../content/gc-queue.ts';
 import { sealed } from '../content/open-json.ts';
 import { homeOf, sessionPlace } from '../content/places.ts';
@@ -22,9 +23,9 @@ import { planState, type StatePosition, type StoredState } from '../history/plan
 import { type StateContext, type StateRows, stateRows } from '../history/state-rows.ts';
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
 import { locateByRowId, locationOfRow, metadataOf, stateOf } from '../snapshots/locate.ts';
-import { outcomeOf, placeValues, snapshotOf } from '../snapshots/snapshot-row.ts';
+import { outcomeOf, placeValues } from '../snapshots/snapshot-row.ts';
 import { addSpend } from '../spend.ts';
-import { uuidBytes } from '../values/bytes.ts';
+import { iso, uuidBytes } from '../values/bytes.ts';
 import { toStatus } from '../values/codes.ts';
 import {
   type CommitRow,
@@ -202,12 +203,12 @@ function* writeCommit(
     written: { snapshotId: write.snapshotId, state: write.state, ref: location },
     rowId,
     describe: (orphaned) =>
-      snapshotOf(write, {
-        createdAt: times.created_at,
-        now: times.updated_at,
+      writtenSnapshot(write, {
+        createdAt: iso(times.created_at),
+        updatedAt: iso(times.updated_at),
         sessionId: row.session_id,
         parentId: parentIdOf(read, decision.parent, write),
-        index: decision.index,
+        index: decision.index ?? -1,
         orphaned,
       }),
   };

@@ -1,4 +1,5 @@
 import type { ErrorBody } from '../../../core/error.ts';
+import { defined } from '../../../core/json/json.ts';
 import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { DeadRunRecord, RunRequest, Scope } from '../../contract/store.ts';
 import type { Cipher } from '../content/cipher.ts';
@@ -58,7 +59,9 @@ export function* dropDead(scope: Scope, runId: string): Plan<boolean> {
 function toRecord(row: DeadRow, cipher: Cipher): DeadRunRecord {
   const home = homeOf(row);
   const request = openJson(row.request, requestPlace(home, row.run), cipher);
-  return {
+  const place = snapshotPlace('error', home, row.run);
+  const error = row.error === null ? undefined : openJson(row.error, place, cipher);
+  return defined({
     ...(request as Omit<RunRequest, 'mode'>),
     mode: fromMode(row.mode),
     runId: uuidText(row.run),
@@ -66,8 +69,6 @@ function toRecord(row: DeadRow, cipher: Cipher): DeadRunRecord {
     sessionId: row.session_id,
     inputsDone: row.inputs_done,
     since: iso(row.since),
-    ...(row.error === null
-      ? {}
-      : { error: openJson(row.error, snapshotPlace('error', home, row.run), cipher) as ErrorBody }),
-  };
+    error: error as ErrorBody | undefined,
+  });
 }

@@ -164,13 +164,9 @@ export function* endRequests(
 export function* readRequest(key: string, cipher: Cipher): Plan<RequestRecord | undefined> {
   const row = yield* first(selectRecord, fromHex(key));
   if (row === undefined) return undefined;
-  return {
-    runId: uuidText(row.run),
-    sessionId: row.session_id,
-    ...(row.receipt === null
-      ? {}
-      : { receipt: openJson(row.receipt, receiptPlace(key, row.run), cipher) as Json }),
-  };
+  const known = { runId: uuidText(row.run), sessionId: row.session_id };
+  if (row.receipt === null) return known;
+  return { ...known, receipt: openJson(row.receipt, receiptPlace(key, row.run), cipher) as Json };
 }
 
 /** Forgets the requests whose time is over. Gives whether there were any. */

@@ -1,3 +1,4 @@
+import { defined } from '../../../core/json/json.ts';
 import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { RunCrash, RunRecord, RunRequest, Scope } from '../../contract/store.ts';
 import type { Cipher } from '../content/cipher.ts';
@@ -77,28 +78,25 @@ export function* runsOf(sessions: readonly number[]): Plan<readonly RunRow[]> {
 }
 
 export function toRecord(row: RunRow, cipher: Cipher): RunRecord {
-  const request = openJson(row.request, requestPlace(homeOf(row), row.id), cipher) as Omit<
-    RunRequest,
-    'mode'
-  >;
-  return {
-    ...request,
+  const request = openJson(row.request, requestPlace(homeOf(row), row.id), cipher);
+  return defined({
+    ...(request as Omit<RunRequest, 'mode'>),
     mode: fromMode(row.mode),
     runId: uuidText(row.id),
     attempt: row.attempt,
     scope: toScope(row.owner, row.agent),
     sessionId: row.session_id,
     worker: row.worker,
-    ...(row.base_id === null ? {} : { parentId: uuidText(row.base_id) }),
+    parentId: row.base_id === null ? undefined : uuidText(row.base_id),
     createdAt: iso(row.created_at),
     heartbeatAt: iso(row.heartbeat),
     expired: isStale(row.heartbeat, row.ttl, row.now),
     stopping: row.stopping === 1,
     inputsDone: row.inputs_done,
     midTurn: row.mid_turn === 1,
-    ...(row.is_steered === 1 && { steered: true as const }),
-    ...(row.crashed === null ? {} : { crashes: toCrashes(row.crashed) }),
-  };
+    steered: row.is_steered === 1 || undefined,
+    crashes: row.crashed === null ? undefined : toCrashes(row.crashed),
+  });
 }
 
 function toCrashes(text: string): readonly RunCrash[] {

@@ -1,3 +1,4 @@
+import { defined } from '../../../core/json/json.ts';
 import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { SessionState } from '../../../session/session-state.ts';
 import type { RunSupport, RunUsage, StateBase, TakenRun } from '../../contract/store.ts';
@@ -143,7 +144,7 @@ function* readRun(row: TakenRow, context: StateContext): Plan<Taken> {
   const failedTotals = yield* totalsOfFailed(from, where);
   const checkpoint =
     row.checkpoint === null ? undefined : isCommitted ? base?.state : onBase(base, reached?.state);
-  return {
+  return defined({
     run: record,
     claim: toClaim(record, {
       start: from,
@@ -153,13 +154,11 @@ function* readRun(row: TakenRow, context: StateContext): Plan<Taken> {
       nextIndex: row.next_index,
       failedTotals,
     }),
-    ...(base === undefined ? {} : { base: toBase(base, runId) }),
-    ...(checkpoint === undefined ? {} : { checkpoint }),
-    ...(used === undefined ? {} : { used }),
-    ...(reached === undefined || checkpoint === undefined
-      ? {}
-      : { from: { ...toBase(reached, runId), state: checkpoint } }),
-  };
+    base: base && toBase(base, runId),
+    checkpoint,
+    used,
+    from: reached && checkpoint && { ...toBase(reached, runId), state: checkpoint },
+  });
 }
 
 function headOf({ head, head_id, head_idx }: TakenRow) {
@@ -175,7 +174,7 @@ function toBase({ snapshotId, state, ref }: ReadBase, runId: string): StateBase 
 function usedAt(read: ReadBase | undefined, isCommitted: boolean): RunUsage | undefined {
   if (read === undefined || read.row.usage === null) return undefined;
   const totals = isCommitted ? undefined : fromTotals(read.row.totals);
-  return { ...fromRunUsage(read.row.usage), ...(totals === undefined ? {} : { totals }) };
+  return defined({ ...fromRunUsage(read.row.usage), totals });
 }
 
 /** The checkpoint's state, sharing its history with the base's, so that what is new since costs what is new. */

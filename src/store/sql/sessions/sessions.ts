@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../core/json/json.ts';
+import { defined, type JsonObject } from '../../../core/json/json.ts';
 import type { Page, SessionInfo } from '../../../protocol/session.ts';
 import type { ListOptions, Scope, SessionChange, SessionFilter } from '../../contract/store.ts';
 import { notFound } from '../../rules/errors.ts';
@@ -46,42 +46,44 @@ export interface SessionRow extends HolderRow {
 
 /** A session without its state. */
 export function toSessionInfo(row: SessionRow, cipher: Cipher): SessionInfo {
-  const running = isHeld(row) && row.run_id !== null ? uuidText(row.run_id) : undefined;
-  const startedBy = startedByOf(row);
-  return {
+  return defined({
     sessionId: row.id,
     agent: row.agent,
-    ...(row.title === null ? {} : { title: contentOf(row, 'title', cipher) as string }),
-    ...(row.metadata === null
-      ? {}
-      : { metadata: contentOf(row, 'metadata', cipher) as JsonObject }),
-    ...(row.head_id === null ? {} : { headId: uuidText(row.head_id) }),
+    title: titleOf(row, cipher),
+    metadata: metadataOf(row, cipher),
+    headId: row.head_id === null ? undefined : uuidText(row.head_id),
     turnCount: row.head_turn === null ? 0 : row.head_turn + 1,
     createdAt: iso(row.created_at),
     updatedAt: iso(row.updated_at),
-    ...(running === undefined ? {} : { running }),
-    ...(row.forked_from === null
-      ? {}
-      : {
-          forkedFrom: parseStored(row.forked_from, () => 'sessions.forked_from') as NonNullable<
-            SessionInfo['forkedFrom']
-          >,
-        }),
-    ...(startedBy === undefined ? {} : { startedBy }),
-  };
+    running: isHeld(row) && row.run_id !== null ? uuidText(row.run_id) : undefined,
+    forkedFrom: forkedFromOf(row),
+    startedBy: startedByOf(row),
+  });
 }
 
-/** A session's title or metadata. */
+function titleOf(row: SessionRow, cipher: Cipher): string | undefined {
+  return contentOf(row, 'title', cipher) as string | undefined;
+}
+
+function metadataOf(row: SessionRow, cipher: Cipher): JsonObject | undefined {
+  return contentOf(row, 'metadata', cipher) as JsonObject | undefined;
+}
+
 function contentOf(row: SessionRow, column: 'title' | 'metadata', cipher: Cipher): unknown {
+  if (row[column] === null) return undefined;
   const home = { owner: row.owner, agent: row.agent, sessionId: row.id };
   return openJson(row[column], sessionPlace(column, home), cipher);
+}
+
+function forkedFromOf({ forked_from: text }: SessionRow): SessionInfo['forkedFrom'] {
+  if (text === null) return undefined;
+  return parseStored(text, () => 'sessions.forked_from') as SessionInfo['forkedFrom'];
 }
 
 function startedByOf(row: SessionRow): SessionInfo['startedBy'] {
   const { started_by_agent: agent, started_by_session: sessionId } = row;
   if (agent === null || sessionId === null) return undefined;
-  const snapshotId = row.started_by_snapshot;
-  return { agent, sessionId, ...(snapshotId === null ? {} : { snapshotId }) };
+  return defined({ agent, sessionId, snapshotId: row.started_by_snapshot ?? undefined });
 }
 
 const selectSession = statement<SessionRow>(
@@ -219,12 +221,11 @@ function* filtered(
 }
 
 function factsOf({ head_finish, head_updated, last_status, last_updated, labelled }: FactsRow) {
-  const finishReason = fromFinish(head_finish);
   return {
     head:
       head_updated === null
         ? undefined
-        : { updatedAt: head_updated, ...(finishReason !== undefined && { finishReason }) },
+        : defined({ updatedAt: head_updated, finishReason: fromFinish(head_finish) }),
     last:
       last_status === null || last_updated === null
         ? undefined
@@ -240,9 +241,7 @@ function matches(
   cipher: Cipher,
 ): boolean {
   if (query === '' || withText.has(row.row_id)) return true;
-  const title = row.title === null ? undefined : String(contentOf(row, 'title', cipher));
-  const metadata =
-    row.metadata === null ? undefined : (contentOf(row, 'metadata', cipher) as JsonObject);
+  const [title, metadata] = [titleOf(row, cipher), metadataOf(row, cipher)];
   return matchesQuery(query, { id: row.id, title, metadata, text: () => '' });
 }
 

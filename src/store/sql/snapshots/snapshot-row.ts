@@ -1,4 +1,5 @@
 import type { ErrorBody } from '../../../core/error.ts';
+import { defined } from '../../../core/json/json.ts';
 import type { EditNote, Snapshot, SnapshotStatus } from '../../../protocol/snapshot.ts';
 import { emptyState, hashState } from '../../../session/session-state.ts';
 import type { CommitWrite } from '../../contract/store.ts';
@@ -62,31 +63,28 @@ export function toSnapshot(
   cipher: Cipher,
 ): Snapshot {
   const home = homeOf(row);
-  const finishReason = fromFinish(row.finish);
-  const usage = fromUsage(row.usage);
   const contentOf = (value: SqlValue, column: 'error' | 'label'): unknown =>
     openJson(value, snapshotPlace(column, home, row.id), cipher);
   const heartbeat = row.run_heartbeat ?? (row.ttl === null ? undefined : row.updated_at);
-  return {
+  const hasHeartbeat = row.status === code.pending && heartbeat !== undefined;
+  return defined({
     snapshotId: uuidText(row.id),
     sessionId: row.session_id,
-    ...(row.parent_id === null ? {} : { parentId: uuidText(row.parent_id) }),
+    parentId: row.parent_id === null ? undefined : uuidText(row.parent_id),
     index: row.idx ?? -1,
     turnIndex: row.turn,
     event: fromEvent(row.event),
     status: statusOf(row, now),
-    ...(finishReason === undefined ? {} : { finishReason }),
+    finishReason: fromFinish(row.finish),
     ...noteOf(row, (value) => contentOf(value, 'error')),
-    ...(usage === undefined ? {} : { usage }),
+    usage: fromUsage(row.usage),
     createdAt: iso(row.created_at),
     updatedAt: iso(row.updated_at),
-    ...(row.status !== code.pending || heartbeat === undefined
-      ? {}
-      : { heartbeatAt: iso(heartbeat) }),
+    heartbeatAt: hasHeartbeat ? iso(heartbeat) : undefined,
     stateHash: stateHash ?? openHash(row, row, cipher),
-    ...(row.label === null ? {} : { label: contentOf(row.label, 'label') as string }),
+    label: row.label === null ? undefined : (contentOf(row.label, 'label') as string),
     orphaned,
-  };
+  });
 }
 
 /** The content of the column `error`: for an edit, who made it. */
@@ -190,36 +188,4 @@ export function placeValues({
   artifacts: number | null,
 ] {
   return [view.branch, view.to, viewRowId, length, custom?.rowId ?? null, artifacts?.rowId ?? null];
-}
-
-/** Metadata of a written snapshot that is not part of the write. */
-export interface Written {
-  readonly createdAt: number;
-  readonly now: number;
-  readonly sessionId: string;
-  readonly parentId: string | undefined;
-  readonly index: number | null;
-  readonly orphaned: boolean;
-}
-
-/** The metadata of what was written, without reading it back. */
-export function snapshotOf(write: CommitWrite, known: Written): Snapshot {
-  const { finishReason, error, edit, usage } = write;
-  return {
-    snapshotId: write.snapshotId,
-    sessionId: known.sessionId,
-    ...(known.parentId === undefined ? {} : { parentId: known.parentId }),
-    index: known.index ?? -1,
-    turnIndex: write.turnIndex,
-    event: write.event,
-    status: write.status,
-    ...(finishReason === undefined ? {} : { finishReason }),
-    ...(error === undefined ? {} : { error }),
-    ...(edit === undefined ? {} : { edit }),
-    ...(usage === undefined ? {} : { usage }),
-    createdAt: iso(known.createdAt),
-    updatedAt: iso(known.now),
-    stateHash: write.stateHash,
-    orphaned: known.orphaned,
-  };
 }

@@ -1,3 +1,4 @@
+import { defined } from '../../../core/json/json.ts';
 import type { SnapshotEvent, SnapshotStatus } from '../../../protocol/snapshot.ts';
 import type { FinishReason, Usage } from '../../../protocol/turn.ts';
 import type { Totals } from '../../../protocol/usage.ts';
@@ -103,10 +104,7 @@ function listOf(usage: Usage): (number | null)[] {
 
 function extrasOf({ cacheWriteTokens, cost }: Usage): UsageExtras | null {
   if (cacheWriteTokens === undefined && cost === undefined) return null;
-  return {
-    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
-    ...(cost && { cost }),
-  };
+  return defined({ cacheWriteTokens, cost });
 }
 
 function shortened(list: StoredUsage): StoredUsage {
