@@ -8,22 +8,18 @@ import { dropCheckpoint, dropSnapshot, type Pointers } from '../content/gc-queue
 import { sealed } from '../content/open-json.ts';
 import { homeOf, sessionPlace } from '../content/places.ts';
 import type { Driver } from '../database/driver.ts';
-import {
-  first,
-  insertion,
-  one,
-  type Plan,
-  Refused,
-  run,
-  type SqlValue,
-  statement,
-} from '../database/query.ts';
+import { first, insertion, one, type Plan, Refused, run, statement } from '../database/query.ts';
 import { locationAt } from '../history/location.ts';
 import { planState, type StatePosition, type StoredState } from '../history/plan-state.ts';
 import { type StateContext, type StateRows, stateRows } from '../history/state-rows.ts';
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
 import { locateByRowId, locationOfRow, metadataOf, stateOf } from '../snapshots/locate.ts';
-import { outcomeOf, placeValues } from '../snapshots/snapshot-row.ts';
+import {
+  outcomeColumns,
+  outcomeValues,
+  placeValues,
+  stateColumns,
+} from '../snapshots/snapshot-row.ts';
 import { addSpend } from '../spend.ts';
 import { iso, uuidBytes } from '../values/bytes.ts';
 import { toStatus } from '../values/codes.ts';
@@ -52,8 +48,7 @@ interface SnapshotTimes {
 export const insertSnapshot = insertion<SnapshotTimes>(
   'commit_snapshot',
   (d) => `
-    INSERT INTO @snapshots(id, session, parent, idx, created_at, updated_at, turn, event, status, finish,
-      state_hash, usage, totals, error, branch, branch_length, view, length, custom, artifacts)
+    INSERT INTO @snapshots(id, session, parent, idx, created_at, updated_at, ${outcomeColumns}, ${stateColumns})
     VALUES($1, $2, $3, $4, COALESCE((SELECT r.created_at FROM @runs r WHERE r.session = $5), ${d.now}), ${d.now},
       $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
   'created_at',
@@ -254,11 +249,9 @@ function* writeRow(
   { row, parent, index, createdAt }: Decision,
   context: StateContext,
 ): Plan<{ readonly rowId: number; readonly times: SnapshotTimes }> {
-  const outcome = outcomeOf(write, homeOf(held), context);
-  const { turn, event, status, finish, hash, usage, totals, error } = outcome;
-  const values: readonly SqlValue[] = [turn, event, status, finish, hash, usage, totals, error];
+  const values = [...outcomeValues(write, homeOf(held), context), ...placeValues(placed)];
   if (row !== null) {
-    const times = yield* one(updateSnapshot, row, ...values, ...placeValues(placed), parent);
+    const times = yield* one(updateSnapshot, row, ...values, parent);
     return { rowId: row, times };
   }
   const made = yield* one(
@@ -269,7 +262,6 @@ function* writeRow(
     index,
     createdAt === 'claim' ? held.session : null,
     ...values,
-    ...placeValues(placed),
   );
   const times = { created_at: createdAt === 'claim' ? created_at : now, updated_at: now, ...made };
   return { rowId: made.row_id, times };

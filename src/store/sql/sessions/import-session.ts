@@ -6,18 +6,21 @@ import { sealed } from '../content/open-json.ts';
 import { type Home, homeIn, sessionPlace, snapshotPlace } from '../content/places.ts';
 import { one, type Plan, run, statement } from '../database/query.ts';
 import { locationAt } from '../history/location.ts';
-import { planState } from '../history/plan-state.ts';
+import { planState, type StatePosition } from '../history/plan-state.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
 import { createSession, isUsed } from '../runs/claim.ts';
-import { placeValues, sealNote } from '../snapshots/snapshot-row.ts';
+import {
+  outcomeColumns,
+  outcomeValues,
+  placeValues,
+  stateColumns,
+} from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
-import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.ts';
 import { findSession, toSessionInfo } from './sessions.ts';
 
 const insertSnapshot = statement<{ row_id: number }>(
   'import_snapshot',
-  `INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, finish, branch, branch_length, view,
-     length, custom, artifacts, state_hash, created_at, updated_at, usage, totals, error, label)
+  `INSERT INTO @snapshots(id, session, parent, idx, ${outcomeColumns}, ${stateColumns}, created_at, updated_at, label)
    VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
    RETURNING row_id`,
 );
@@ -45,12 +48,8 @@ export function* importSession(
   let branchEnd: number | null = null;
   for (const row of snapshots) {
     const parent = bases.get(row.snapshot.parentId ?? '');
-    const inserted: Inserted = yield* insertRow(
-      { session: rowId, branchEnd, home },
-      row,
-      parent,
-      context,
-    );
+    const place = { session: rowId, branchEnd, home };
+    const inserted: Inserted = yield* insertRow(place, row, parent, context);
     bases.set(row.snapshot.snapshotId, inserted);
     if (row.snapshot.status === 'succeeded') branchEnd = inserted.rowId;
   }
@@ -82,16 +81,16 @@ function* isTaken({ snapshots }: ImportedSession): Plan<boolean> {
   return false;
 }
 
+interface ImportPlace extends Pick<StatePosition, 'session' | 'branchEnd'> {
+  readonly home: Home;
+}
+
 interface Inserted extends StateBase {
   readonly rowId: number;
 }
 
 function* insertRow(
-  {
-    session,
-    branchEnd,
-    home,
-  }: { readonly session: number; readonly branchEnd: number | null; home: Home },
+  { session, branchEnd, home }: ImportPlace,
   { snapshot, totals, state }: ImportRow,
   parent: Inserted | undefined,
   context: StateContext,
@@ -106,28 +105,18 @@ function* insertRow(
     mayGoOn: snapshot.status === 'succeeded',
   };
   const placed = yield* planState(write, stateRows(write, context), spot, context);
-  const { label } = snapshot;
-  const { cipher } = context;
-  const placeOf = (column: Parameters<typeof snapshotPlace>[0]): string =>
-    snapshotPlace(column, home, snapshot.snapshotId);
+  const labelPlace = snapshotPlace('label', home, snapshot.snapshotId);
   const { row_id: rowId } = yield* one(
     insertSnapshot,
     uuidBytes(snapshot.snapshotId),
     session,
     parent?.rowId ?? null,
     snapshot.index < 0 ? null : snapshot.index,
-    snapshot.turnIndex,
-    toEvent(snapshot.event),
-    toStatus(snapshot.status),
-    toFinish(snapshot.finishReason),
+    ...outcomeValues({ ...snapshot, totals }, home, context),
     ...placeValues(placed),
-    cipher.sealHash(snapshot.stateHash, placeOf('state_hash')),
     Date.parse(snapshot.createdAt),
     Date.parse(snapshot.updatedAt),
-    toUsage(snapshot.usage),
-    toTotals(totals),
-    sealNote(snapshot, placeOf('error'), cipher),
-    sealed(label ?? null, placeOf('label'), cipher),
+    sealed(snapshot.label ?? null, labelPlace, context.cipher),
   );
   const ref = locationAt(rowId, { isListed: true, parent: null }, placed, context.database);
   return { rowId, snapshotId: snapshot.snapshotId, state, ref };

@@ -1,8 +1,8 @@
 import type { ErrorBody } from '../../../core/error.ts';
 import { defined } from '../../../core/json/json.ts';
 import type { EditNote, Snapshot, SnapshotStatus } from '../../../protocol/snapshot.ts';
+import type { Totals } from '../../../protocol/usage.ts';
 import { emptyState, hashState } from '../../../session/session-state.ts';
-import type { CommitWrite } from '../../contract/store.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson, sealed } from '../content/open-json.ts';
 import { type Home, type HomeRow, homeOf, snapshotPlace } from '../content/places.ts';
@@ -16,6 +16,7 @@ import {
   fromFinish,
   fromStatus,
   fromUsage,
+  type StoredStatus,
   toEvent,
   toFinish,
   toStatus,
@@ -135,30 +136,35 @@ export function isStale(heartbeat: number, ttl: number, now: number): boolean {
   return now - heartbeat >= ttl;
 }
 
-/** The columns that a commit fills: what happened. */
-export interface Outcome {
-  readonly turn: number;
-  readonly event: number;
-  readonly status: number;
-  readonly finish: number | null;
-  readonly hash: Uint8Array;
-  readonly usage: string | null;
-  readonly totals: string | null;
-  readonly error: SqlValue;
+/** The columns that say what happened. */
+export const outcomeColumns = 'turn, event, status, finish, state_hash, usage, totals, error';
+
+/** What happened, as it is written. */
+interface Outcome
+  extends Pick<Snapshot, 'snapshotId' | 'turnIndex' | 'event' | 'finishReason' | 'stateHash'>,
+    Pick<Snapshot, 'usage' | 'error' | 'edit'> {
+  readonly status: StoredStatus;
+  readonly toolCalls?: number;
+  readonly totals?: Totals | undefined;
 }
 
-/** The values of the columns that say what happened. */
-export function outcomeOf(write: CommitWrite, home: Home, { cipher }: StateContext): Outcome {
-  return {
-    turn: write.turnIndex,
-    event: toEvent(write.event),
-    status: toStatus(write.status),
-    finish: toFinish(write.finishReason),
-    hash: cipher.sealHash(write.stateHash, snapshotPlace('state_hash', home, write.snapshotId)),
-    usage: toUsage(write.usage, write.toolCalls),
-    totals: toTotals(write.totals),
-    error: sealNote(write, snapshotPlace('error', home, write.snapshotId), cipher),
-  };
+/** The values of {@link outcomeColumns}. */
+export function outcomeValues(
+  write: Outcome,
+  home: Home,
+  { cipher }: StateContext,
+): readonly SqlValue[] {
+  const { snapshotId } = write;
+  return [
+    write.turnIndex,
+    toEvent(write.event),
+    toStatus(write.status),
+    toFinish(write.finishReason),
+    cipher.sealHash(write.stateHash, snapshotPlace('state_hash', home, snapshotId)),
+    toUsage(write.usage, write.toolCalls),
+    toTotals(write.totals),
+    sealNote(write, snapshotPlace('error', home, snapshotId), cipher),
+  ];
 }
 
 /**
@@ -173,19 +179,10 @@ export function sealNote(
 }
 
 /** The columns that say where a state lies. */
-export function placeValues({
-  view,
-  viewRowId,
-  length,
-  custom,
-  artifacts,
-}: StoredState): readonly [
-  branch: number,
-  to: number,
-  view: number | null,
-  length: number,
-  custom: number | null,
-  artifacts: number | null,
-] {
+export const stateColumns = 'branch, branch_length, view, length, custom, artifacts';
+
+/** The values of {@link stateColumns}. */
+export function placeValues(state: StoredState): readonly SqlValue[] {
+  const { view, viewRowId, length, custom, artifacts } = state;
   return [view.branch, view.to, viewRowId, length, custom?.rowId ?? null, artifacts?.rowId ?? null];
 }
