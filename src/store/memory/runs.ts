@@ -1,4 +1,3 @@
-import { failedPrecondition } from '../../core/error.ts';
 import { defined, toJson } from '../../core/json/json.ts';
 import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
 import {
@@ -15,6 +14,7 @@ import {
   waitingTtl,
 } from '../contract/store.ts';
 import { decideSteer } from '../rules/decide-steer.ts';
+import { handedOverAttached, noSharedTransactions, releasedDetached } from '../rules/errors.ts';
 import { decideAbort } from '../rules/holder.ts';
 import {
   claim,
@@ -132,9 +132,7 @@ function detach(
   away: QueueHandoff | undefined,
   events: readonly RunEvent[] | undefined,
 ): Snapshot {
-  if (away?.within !== undefined) {
-    throw failedPrecondition('This store has no shared transactions. Use the Postgres store.');
-  }
+  if (away?.within !== undefined) throw noSharedTransactions();
   const run = currentRun(tables, ref);
   const now = tables.clock.now();
   if (events !== undefined) appendTo(tables, run, events);
@@ -157,11 +155,7 @@ function release(
   requests: RequestOutcome | undefined,
 ): void {
   const run = currentRun(tables, ref);
-  if (run.row !== undefined) {
-    throw failedPrecondition(
-      'A detached run ends with a commit or an abort: its pending snapshot needs a terminal status.',
-    );
-  }
+  if (run.row !== undefined) throw releasedDetached();
   if (events !== undefined) appendTo(tables, run, events);
   endRequests(tables, run, requests);
   const { session } = run;
@@ -174,11 +168,7 @@ function release(
 
 function handOver(tables: Tables, ref: RunRef): void {
   const run = currentRun(tables, ref);
-  if (run.request.mode === 'attached') {
-    throw failedPrecondition(
-      'An attached run cannot be handed over: only its caller can continue it.',
-    );
-  }
+  if (run.request.mode === 'attached') throw handedOverAttached();
   // The claim stays expired, even if its old worker still sends heartbeats.
   run.ttl = 0;
   tables.emitter.emit(run.id);

@@ -1,6 +1,6 @@
 import type { Client, Pool, PoolClient } from 'pg';
-import { failedPrecondition, type WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time.ts';
+import { storeClosed } from '../rules/errors.ts';
 import type { Driver, Hint } from '../sql/database/driver.ts';
 import { statement } from '../sql/database/query.ts';
 import { accessTo, give, ignore, take } from './access.ts';
@@ -45,7 +45,7 @@ export function postgresDriver(options: PostgresOptions): Driver {
   const sender = newId();
 
   const opened = (): Promise<Pool> => {
-    if (isClosed) return Promise.reject(closed());
+    if (isClosed) return Promise.reject(storeClosed());
     opening ??= open().catch((error: unknown) => {
       opening = undefined;
       throw toStoreError(error);
@@ -107,7 +107,7 @@ export function postgresDriver(options: PostgresOptions): Driver {
   let aside: MaintenanceConnection | undefined;
   const openedAside = async (): Promise<MaintenanceConnection> => {
     const pool = await opened();
-    aside ??= new MaintenanceConnection(pool, closed);
+    aside ??= new MaintenanceConnection(pool);
     return aside;
   };
 
@@ -159,10 +159,6 @@ function hearErrorsOf(pool: Pool): void {
 
 function hearErrors(client: PoolClient): void {
   client.on('error', ignore);
-}
-
-function closed(): WaymarkError {
-  return failedPrecondition('The store has been closed.');
 }
 
 /**

@@ -32,30 +32,13 @@ const faults: Readonly<Record<string, readonly [Status, string]>> = {
   XX002: ['DATA_LOSS', 'An index of the database is damaged. Reindex it, or restore a backup.'],
 };
 
-// The codes of node and pg for a broken connection; there is no SQLSTATE then.
-const networkCodes = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EHOSTUNREACH',
-  'EAI_AGAIN',
-  'ENOENT',
-]);
+// The codes of node and pg; there is no SQLSTATE then. Without a connection, nothing was asked.
+const noConnection = ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'EAI_AGAIN', 'ENOENT'];
+const networkCodes = new Set([...noConnection, 'ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 const networkTexts =
   /connection terminated|connection error|client has encountered|timeout exceeded when trying to connect|connection ended/i;
 
-// There was no connection, so nothing was asked.
-const unaskedCodes = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EHOSTUNREACH',
-  'EAI_AGAIN',
-  'ENOENT',
-  '57P03',
-  '53300',
-]);
+const unaskedCodes = new Set([...noConnection, '57P03', '53300']);
 const unaskedTexts = /timeout exceeded when trying to connect/i;
 
 function isUnasked(error: unknown): boolean {

@@ -1,4 +1,5 @@
 import type { Client, Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
+import { storeClosed } from '../rules/errors.ts';
 import { ignore } from './access.ts';
 
 /** Milliseconds after which it is closed when nothing uses it. */
@@ -19,16 +20,14 @@ export type PoolParts = Pool & {
  */
 export class MaintenanceConnection {
   readonly #pool: PoolParts;
-  readonly #closed: () => Error;
   #client: Made | undefined;
   /** Settled when all users who came before are done. */
   #turn: Promise<unknown> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(pool: Pool, closed: () => Error) {
+  constructor(pool: Pool) {
     this.#pool = pool as PoolParts;
-    this.#closed = closed;
   }
 
   /** The connection, until it is released. */
@@ -39,7 +38,7 @@ export class MaintenanceConnection {
     await before;
     clearTimeout(this.#timer);
     try {
-      if (this.#isClosed) throw this.#closed();
+      if (this.#isClosed) throw storeClosed();
       this.#client ??= await this.#open();
     } catch (error) {
       end();

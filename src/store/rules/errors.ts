@@ -88,6 +88,26 @@ export function toReadError(error: unknown): unknown {
   );
 }
 
+export function noSharedTransactions(): WaymarkError {
+  return failedPrecondition('This store has no shared transactions. Use the Postgres store.');
+}
+
+export function releasedDetached(): WaymarkError {
+  return failedPrecondition(
+    'A detached run ends with a commit or an abort: its pending snapshot needs a terminal status.',
+  );
+}
+
+export function handedOverAttached(): WaymarkError {
+  return failedPrecondition(
+    'An attached run cannot be handed over: only its caller can continue it.',
+  );
+}
+
+export function storeClosed(): WaymarkError {
+  return failedPrecondition('The store has been closed.');
+}
+
 /**
  * An error of a store whose message names paths, hosts or what a driver said. It is visible in process; remote clients
  * get a general message for the status.

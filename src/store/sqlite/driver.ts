@@ -1,7 +1,6 @@
-import { failedPrecondition, type WaymarkError } from '../../core/error.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import { backoff, type Clock, systemClock } from '../../core/time.ts';
-import { toReadError } from '../rules/errors.ts';
+import { noSharedTransactions, storeClosed, toReadError } from '../rules/errors.ts';
 import type { Driver, Hint } from '../sql/database/driver.ts';
 import type { Plan } from '../sql/database/query.ts';
 import { limitHeartbeats, limiting } from '../sql/runs/run-writes.ts';
@@ -56,12 +55,12 @@ export function sqliteDriver(options: SqliteOptions): Driver {
   const opened = async (): Promise<Connection> => {
     opening ??= open();
     await opening;
-    if (connection === undefined) throw closed();
+    if (connection === undefined) throw storeClosed();
     return connection;
   };
 
   const open = async (): Promise<void> => {
-    if (isClosed) throw closed();
+    if (isClosed) throw storeClosed();
     let made: Connection | undefined;
     try {
       made = new Connection(options.path, options);
@@ -155,7 +154,7 @@ export function sqliteDriver(options: SqliteOptions): Driver {
       }
     },
     write: async (plan, { durable = true, within, hints = [] } = {}) => {
-      if (within !== undefined) throw oneThread();
+      if (within !== undefined) throw noSharedTransactions();
       const level = durability === 'full' && durable ? 'FULL' : 'NORMAL';
       const result = await limiting(
         () => transaction('BEGIN IMMEDIATE', plan, level),
@@ -256,12 +255,4 @@ function markOf(db: Connection, hint: Hint): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function oneThread(): WaymarkError {
-  return failedPrecondition('This store has no shared transactions. Use the Postgres store.');
-}
-
-function closed(): WaymarkError {
-  return failedPrecondition('The store has been closed.');
 }

@@ -1,4 +1,3 @@
-import { failedPrecondition } from '../../../core/error.ts';
 import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import {
@@ -10,7 +9,7 @@ import {
   type RunSignal,
   waitingTtl,
 } from '../../contract/store.ts';
-import { isBusy, notHeld } from '../../rules/errors.ts';
+import { handedOverAttached, isBusy, notHeld, releasedDetached } from '../../rules/errors.ts';
 import { dropCheckpoint } from '../content/gc-queue.ts';
 import { homeOf, requestPlace } from '../content/places.ts';
 import { first, one, type Plan, run, statement } from '../database/query.ts';
@@ -102,11 +101,7 @@ export function* release(
   context: StateContext,
 ): Plan<void> {
   const held = yield* openRun(ref);
-  if (held.own_snapshot !== null) {
-    throw failedPrecondition(
-      'A detached run ends with a commit or an abort: its pending snapshot needs a terminal status.',
-    );
-  }
+  if (held.own_snapshot !== null) throw releasedDetached();
   if (events !== undefined) yield* appendEvents(held, events, context);
   yield* endRequests(held.id, requests, context.cipher);
   yield* dropCheckpoint(held.checkpoint);
@@ -124,11 +119,7 @@ const updateHandedOver = statement('run_hand_over', 'UPDATE @runs SET ttl = 0 WH
 /** Releases a run. The claim stays expired, even if its old worker still sends heartbeats. */
 export function* handOver(ref: RunRef): Plan<void> {
   const held = yield* openRun(ref);
-  if (held.mode === code.attached) {
-    throw failedPrecondition(
-      'An attached run cannot be handed over: only its caller can continue it.',
-    );
-  }
+  if (held.mode === code.attached) throw handedOverAttached();
   yield* run(updateHandedOver, held.session);
 }
 
