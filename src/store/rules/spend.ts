@@ -14,20 +14,7 @@ import type {
 /** Milliseconds of a day. */
 export const dayLength = 86_400_000;
 
-/** Counters of a stored row. */
-export interface SpendCounts {
-  readonly calls: number;
-  readonly input: number;
-  readonly output: number;
-  readonly total: number;
-  readonly reasoning: number;
-  readonly cache_read: number;
-  readonly cache_write: number;
-  /** Micro-units of the row's currency. */
-  readonly micros: number;
-}
-
-/** The counters of a row, in the order of their columns. */
+/** The counters of a row, in the order of their columns; `micros` are micro-units of the row's currency. */
 export const spendCounters = [
   'calls',
   'input',
@@ -37,7 +24,10 @@ export const spendCounters = [
   'cache_read',
   'cache_write',
   'micros',
-] as const satisfies readonly (keyof SpendCounts)[];
+] as const;
+
+/** Counters of a stored row. */
+export type SpendCounts = Readonly<Record<(typeof spendCounters)[number], number>>;
 
 /** The fields that distinguish the rows of a spend, besides owner, session and day. */
 interface SpendKey {
@@ -66,19 +56,11 @@ export function spendRows({ entries }: Spend): readonly SpendRow[] {
   });
 }
 
-const nothing: SpendCounts = {
-  calls: 0,
-  input: 0,
-  output: 0,
-  total: 0,
-  reasoning: 0,
-  cache_read: 0,
-  cache_write: 0,
-  micros: 0,
-};
+const nothing = countsOf({});
 
-function countsOf(usage: Usage): Omit<SpendCounts, 'calls'> {
+function countsOf(usage: Usage): SpendCounts {
   return {
+    calls: 0,
     input: usage.inputTokens ?? 0,
     output: usage.outputTokens ?? 0,
     total: totalTokens(usage),
