@@ -60,11 +60,9 @@ export function openedDriver(driver: Driver, cipher: Cipher): OpenedDriver {
     tell: (hints, reach) => own.tell(hints, reach),
     listen: (hint, listener) => own.listen(hint, listener),
     close: () => own.close(),
+    ...(own.forMaintenance && { forMaintenance: over(own.forMaintenance) }),
   });
-  const { forMaintenance } = driver;
-  const opened = over(driver);
-  if (forMaintenance === undefined) return opened;
-  return Object.defineProperty(opened, 'forMaintenance', { value: over(forMaintenance) });
+  return over(driver);
 }
 
 const selectMeta = statement<{ id: string; sealed: SqlValue; used: number }>(

@@ -49,19 +49,9 @@ const countSnapshots = statement<{ count: number }>(
   (d) =>
     `SELECT COUNT(*) AS count FROM @snapshots WHERE session ${d.integers('$1')} AND id IS NOT NULL`,
 );
-// There is no index for this: the journal holds what runs now, and what ended a moment ago.
-const deleteJournal = statement(
-  'erase_journal',
-  (d) => `DELETE FROM @journal WHERE session ${d.integers('$1')}`,
-);
-// Nor for this: few runs are given up.
-const deleteDead = statement(
-  'erase_dead_runs',
-  (d) => `DELETE FROM @dead_runs WHERE session ${d.integers('$1')}`,
-);
-const deleteRequests = statement(
-  'erase_requests',
-  (d) => `DELETE FROM @requests WHERE session ${d.integers('$1')}`,
+// The first two have no index for this: the journal holds what runs now, and what ended a moment ago; few runs are given up.
+const deletions = ['journal', 'dead_runs', 'requests'].map((table) =>
+  statement(`erase_${table}`, (d) => `DELETE FROM @${table} WHERE session ${d.integers('$1')}`),
 );
 const deleteRuns = statement<{ id: Uint8Array }>(
   'erase_runs',
@@ -133,9 +123,7 @@ function* eraseRows(rows: readonly ErasedRow[]): Plan<Erased> {
   if (rows.length === 0) return { sessions: 0, snapshots: 0, hints: [] };
   const rowIds = rows.map(({ row_id: rowId }) => rowId);
   const sessions = JSON.stringify(rowIds);
-  yield* run(deleteJournal, sessions);
-  yield* run(deleteDead, sessions);
-  yield* run(deleteRequests, sessions);
+  for (const deletion of deletions) yield* run(deletion, sessions);
   const { count: snapshots } = yield* one(countSnapshots, sessions);
   const hints: Hint[] = [];
   for (const { id } of yield* all(deleteRuns, sessions)) {

@@ -104,7 +104,8 @@ function* end(found: AbortRow, context: StateContext): Plan<void> {
   if (own === null) yield* expireRun(session, context);
   else {
     yield* takeReached(own, found);
-    yield* hangOnStart(found);
+    // Nothing continues from a snapshot within the turn of the run.
+    if (found.base !== found.start) yield* run(updateParent, own, found.start);
     yield* endRun(found, context);
   }
   yield* run(updateAborted, id, attempt, takenHash(found, context.cipher));
@@ -125,19 +126,3 @@ const updateParent = statement(
      SELECT CASE WHEN g.idx IS NULL THEN g.parent ELSE g.row_id END FROM @snapshots g WHERE g.row_id = $2)
    WHERE row_id = $1`,
 );
-
-/**
- * A detached run that comes to nothing: its snapshot hangs on what the run was claimed from, not on a snapshot within its
- * turn, which nothing continues from.
- */
-function* hangOnStart({
-  own_snapshot: own,
-  start,
-  base,
-}: {
-  readonly own_snapshot: number | null;
-  readonly start: number | null;
-  readonly base: number | null;
-}): Plan<void> {
-  if (own !== null && base !== start) yield* run(updateParent, own, start);
-}

@@ -28,35 +28,21 @@ const list = (d: Dialect): string => `
   LEFT JOIN @runs r ON r.own_snapshot = s.row_id AND r.session = z.row_id
   LEFT JOIN @snapshots t ON t.row_id = COALESCE(r.checkpoint, r.base)
   WHERE s.idx`;
-const active = (rows: string): string => `SELECT * FROM (${rows}) x WHERE x.orphaned = 0`;
-
-const selectAll = statement<ListedRow>(
-  'snapshot_list',
-  (d) => `${list(d)} > $4 ORDER BY s.idx LIMIT $5`,
-);
-const selectActive = statement<ListedRow>(
-  'snapshot_list_active',
-  (d) => `${active(`${list(d)} > $4`)} ORDER BY x.idx LIMIT $5`,
-);
-const selectNewest = statement<ListedRow>(
-  'snapshot_list_newest',
-  (d) => `${list(d)} < $4 ORDER BY s.idx DESC LIMIT $5`,
-);
-const selectNewestActive = statement<ListedRow>(
-  'snapshot_list_newest_active',
-  (d) => `${active(`${list(d)} < $4`)} ORDER BY x.idx DESC LIMIT $5`,
-);
-
-/** The statement of a list, and its place in front of the first row. */
-function listing({ includeOrphaned = false, newestFirst = false }: SnapshotListing) {
-  if (newestFirst) {
-    return { select: includeOrphaned ? selectNewest : selectNewestActive, start: afterLast };
-  }
-  return { select: includeOrphaned ? selectAll : selectActive, start: -1 };
-}
-
-/** Behind every index: the largest value of the column in Postgres. */
-const afterLast = 2_147_483_647;
+/** The statements of the lists from a place on, in one direction: of all snapshots, and of those on the active path. */
+const selecting = (name: string, comparison: '<' | '>', order: string) => ({
+  all: statement<ListedRow>(
+    name,
+    (d) => `${list(d)} ${comparison} $4 ORDER BY s.idx ${order} LIMIT $5`,
+  ),
+  active: statement<ListedRow>(
+    `${name}_active`,
+    (d) => `
+      SELECT * FROM (${list(d)} ${comparison} $4) x WHERE x.orphaned = 0 ORDER BY x.idx ${order} LIMIT $5`,
+  ),
+});
+const oldestFirst = { ...selecting('snapshot_list', '>', ''), start: -1 };
+// It starts behind every index: at the largest value of the column in Postgres.
+const newestFirst = { ...selecting('snapshot_list_newest', '<', 'DESC'), start: 2_147_483_647 };
 
 /** A page of a session's snapshots without their states, by index; one query. */
 export function* listSnapshots(
@@ -66,8 +52,9 @@ export function* listSnapshots(
   { cipher }: StateContext,
 ): Plan<Page<Snapshot>> {
   checkLimit(limit);
-  const { select, start } = listing(which);
-  const [after] = parseCursor(cursor) ?? [start];
+  const listing = which.newestFirst === true ? newestFirst : oldestFirst;
+  const select = which.includeOrphaned === true ? listing.all : listing.active;
+  const [after] = parseCursor(cursor) ?? [listing.start];
   const rows = yield* all(select, ...scopeKey(scope), sessionKey(sessionId), after, limit + 1);
   const page = firstPage(rows, ({ idx }) => [idx ?? 0, ''], limit);
   const items = page.items.map((row) => {
