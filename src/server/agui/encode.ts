@@ -23,8 +23,10 @@ export class AguiEncoder {
   readonly #lane: Lane;
   readonly #subagents = new Map<string, Lane>();
   #out: AguiEvent[] = [];
-  #turnId = 'turn';
-  #isTakenOver = false;
+  /** The snapshot of the running turn, once it has started. */
+  turnId = 'turn';
+  /** Whether another worker has taken over the turn: its messages are then told as a whole, when it ends. */
+  isTakenOver = false;
   #step: { readonly name: string; readonly message: string } | undefined;
   #steps = 0;
   #artifacts = 0;
@@ -32,11 +34,6 @@ export class AguiEncoder {
   constructor(place: RunPlace) {
     this.#place = place;
     this.#lane = new Lane((event) => this.#out.push(event), { answered: place.answered });
-  }
-
-  /** The snapshot of the running turn, once it has started. */
-  get turnId(): string {
-    return this.#turnId;
   }
 
   take(): readonly AguiEvent[] {
@@ -55,22 +52,17 @@ export class AguiEncoder {
       }
       return;
     }
-    if (turnStart?.snapshotId !== undefined) this.#turnId = turnStart.snapshotId;
+    if (turnStart?.snapshotId !== undefined) this.turnId = turnStart.snapshotId;
     if (modelChunk) this.#says(modelChunk);
     if (steered) this.#steered(steered);
     if (status !== undefined) this.#push({ type: 'CUSTOM', name: 'status', value: status });
     if (customPatch) this.#state(customPatch);
   }
 
-  /** Whether another worker has taken over the turn: its messages are then told as a whole, when it ends. */
-  get isTakenOver(): boolean {
-    return this.#isTakenOver;
-  }
-
   /** Another worker has taken over the turn. Which of its messages stand, only the store knows. */
   takeOver(): void {
     this.#closeAll({ error: 'Another worker has taken over the run.' });
-    this.#isTakenOver = true;
+    this.isTakenOver = true;
   }
 
   /** The end of the run. `interrupts` are those of the agent's own tools. */
@@ -78,8 +70,8 @@ export class AguiEncoder {
     const { error, finishReason = 'unknown', snapshotId, message, usage } = output;
     const pending = interruptsOf(message).filter(isClientTool);
     // A call that an earlier run of the thread made, and that only waits for its result now.
-    if (!this.#isTakenOver) {
-      for (const { request } of pending) this.#lane.request(request, `${this.#turnId}:calls`);
+    if (!this.isTakenOver) {
+      for (const { request } of pending) this.#lane.request(request, `${this.turnId}:calls`);
     }
     this.#closeAll(endingOf(output));
     if (error) {
@@ -118,8 +110,8 @@ export class AguiEncoder {
   }
 
   #says({ role, index = 0, content }: NonNullable<Chunk['modelChunk']>): void {
-    if (this.#isTakenOver) return;
-    const message = `${this.#turnId}:${index}`;
+    if (this.isTakenOver) return;
+    const message = `${this.turnId}:${index}`;
     if (role !== 'tool') this.#enterStep(message);
     for (const part of content) {
       if ('toolResponse' in part && part.metadata?.partial !== true) this.#returned(part);
@@ -129,9 +121,9 @@ export class AguiEncoder {
 
   /** A message that was added to the running turn, under the id that it has in the thread. */
   #steered(message: Message): void {
-    if (this.#isTakenOver) return;
+    if (this.isTakenOver) return;
     this.#leaveStep();
-    const messageId = userMessageId(message, `${this.#turnId}:steered`);
+    const messageId = userMessageId(message, `${this.turnId}:steered`);
     this.#push({ type: 'TEXT_MESSAGE_START', messageId, role: 'user' });
     for (const part of message.content) {
       const { metadata: _, ...value } = part;
@@ -166,10 +158,10 @@ export class AguiEncoder {
   }
 
   #inside(agent: string, agentRef: string, { modelChunk, status }: Chunk): void {
-    if (this.#isTakenOver) return;
+    if (this.isTakenOver) return;
     const lane = this.#laneOf(agent, agentRef);
     const { index = 0, content = [] } = modelChunk ?? {};
-    for (const part of content) lane.part(part, `${this.#turnId}:${agentRef}:${index}`);
+    for (const part of content) lane.part(part, `${this.turnId}:${agentRef}:${index}`);
     if (status === undefined) return;
     this.#push({ type: 'CUSTOM', name: 'status', value: status, subagentRunId: agentRef });
   }
@@ -197,7 +189,7 @@ export class AguiEncoder {
   #artifact(artifact: Artifact): void {
     const place = artifact.name === undefined ? this.#artifacts++ : 0;
     const { id, activityType, content } = activityOf(artifact, place);
-    const of = artifact.name === undefined ? `${this.#turnId}:${id}` : id;
+    const of = artifact.name === undefined ? `${this.turnId}:${id}` : id;
     this.#push({ type: 'ACTIVITY_SNAPSHOT', messageId: of, activityType, content, replace: true });
   }
 

@@ -5,7 +5,7 @@ import { defined, isJsonObject, type Json } from '../../core/json/json.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import { short } from '../http/answer.ts';
 
-const text = v.optional(v.nullable(v.string()));
+const text = v.nullish(v.string());
 
 /** A part of a user's message or of a tool's result. `binary` is the form of 0.x clients. */
 const contentPart = v.looseObject({
@@ -21,8 +21,8 @@ const contentPart = v.looseObject({
 const aguiMessage = v.looseObject({
   id: v.string(),
   role: v.string(),
-  content: v.optional(
-    v.nullable(v.union([v.string(), v.array(contentPart), v.record(v.string(), v.unknown())])),
+  content: v.nullish(
+    v.union([v.string(), v.array(contentPart), v.record(v.string(), v.unknown())]),
   ),
   toolCallId: text,
   error: text,
@@ -51,11 +51,9 @@ export const runRequest = v.object({
   /** Absent: a client from before 1.0. */
   protocolVersion: text,
   messages: v.array(aguiMessage),
-  tools: v.optional(v.nullable(v.array(aguiTool))),
-  context: v.optional(
-    v.nullable(v.array(v.looseObject({ description: text, value: v.optional(v.unknown()) }))),
-  ),
-  resume: v.optional(v.nullable(v.array(resumeEntry))),
+  tools: v.nullish(v.array(aguiTool)),
+  context: v.nullish(v.array(v.looseObject({ description: text, value: v.optional(v.unknown()) }))),
+  resume: v.nullish(v.array(resumeEntry)),
 });
 
 export type RunRequest = v.InferOutput<typeof runRequest>;

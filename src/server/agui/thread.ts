@@ -80,15 +80,14 @@ export interface Prelude {
   readonly custom: Json | undefined;
 }
 
-export function opening(place: RunPlace, { messages, custom }: Prelude): readonly AguiEvent[] {
+export function opening(place: RunPlace, prelude: Prelude): readonly AguiEvent[] {
   const { threadId, runId, isCurrent } = place;
+  const version = { protocolVersion: isCurrent ? protocolVersion : undefined };
+  return [{ type: 'RUN_STARTED', threadId, runId, ...version }, ...snapshots(prelude)];
+}
+
+function snapshots({ messages, custom }: Prelude): readonly AguiEvent[] {
   return [
-    {
-      type: 'RUN_STARTED',
-      threadId,
-      runId,
-      protocolVersion: isCurrent ? protocolVersion : undefined,
-    },
     ...(messages ? [{ type: 'MESSAGES_SNAPSHOT', messages }] : []),
     ...(custom === undefined ? [] : [{ type: 'STATE_SNAPSHOT', snapshot: custom }]),
   ];
@@ -159,8 +158,5 @@ async function storedThread(
   const { messages } = toHistory(state?.messages ?? [], snapshotId);
   const artifacts = (state?.artifacts ?? []).map(activityOf);
   const custom = state?.custom as Json | undefined;
-  return [
-    { type: 'MESSAGES_SNAPSHOT', messages: [...messages, ...artifacts] },
-    ...(custom === undefined ? [] : [{ type: 'STATE_SNAPSHOT', snapshot: custom }]),
-  ];
+  return snapshots({ messages: [...messages, ...artifacts], custom });
 }

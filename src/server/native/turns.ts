@@ -11,7 +11,6 @@ import {
   acceptedFeed,
   type StreamFormat,
   type StreamSlot,
-  sseEvent,
   sseFormat,
   sseJson,
   wantsEvents,
@@ -123,10 +122,10 @@ export function artifactForm(url: string): (chunk: Chunk) => Chunk {
 function encode(event: FeedEvent, shown: (chunk: Chunk) => Chunk): string {
   switch (event.type) {
     case 'chunk':
-      return sseEvent({ event: 'chunk', id: event.id, data: JSON.stringify(shown(event.chunk)) });
+      return sseJson(shown(event.chunk), 'chunk', event.id);
     case 'reset': {
       const { type: _, id, ...reset } = event;
-      return sseEvent({ event: 'reset', id, data: JSON.stringify(reset) });
+      return sseJson(reset, 'reset', id);
     }
     case 'output':
       return sseJson(event.output, 'output');

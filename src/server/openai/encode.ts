@@ -62,7 +62,8 @@ export class ResponseEncoder {
   readonly #options: EncoderOptions;
   #out: ResponseEvent[] = [];
   #sequence = 0;
-  #snapshotId: string | undefined;
+  /** The snapshot that the turn leaves, once it has started. */
+  snapshotId: string | undefined;
   /** Items of the answer as it stands. */
   #items: Item[] = [];
   /** The index of each item's message in the turn. */
@@ -80,10 +81,6 @@ export class ResponseEncoder {
 
   constructor(options: EncoderOptions) {
     this.#options = options;
-  }
-
-  get snapshotId(): string | undefined {
-    return this.#snapshotId;
   }
 
   /** `attempt` counts the processes that have worked on the turn. */
@@ -168,8 +165,8 @@ export class ResponseEncoder {
   }
 
   #start(snapshotId: string | undefined): void {
-    if (this.#snapshotId !== undefined) return;
-    this.#snapshotId = snapshotId ?? this.#options.newId();
+    if (this.snapshotId !== undefined) return;
+    this.snapshotId = snapshotId ?? this.#options.newId();
     for (const type of ['response.created', 'response.in_progress']) {
       this.#push(type, { response: this.#response({ status: 'in_progress' }) });
     }
@@ -177,7 +174,7 @@ export class ResponseEncoder {
 
   #response(progress: Omit<ResponseProgress, 'output'>): ResponseObject {
     const { model, echo } = this.#options;
-    const subject = { snapshotId: this.#snapshotId ?? '', model, echo };
+    const subject = { snapshotId: this.snapshotId ?? '', model, echo };
     return toResponse(subject, { ...progress, output: [...this.#items] });
   }
 
@@ -236,7 +233,7 @@ export class ResponseEncoder {
   }
 
   #call(interrupt: Interrupt): void {
-    const stored = this.#options.isStored ? this.#snapshotId : undefined;
+    const stored = this.#options.isStored ? this.snapshotId : undefined;
     const callId = toCallId(stored, interrupt);
     this.#pushCall(callItem(this.#nextId('fc'), callId, interrupt));
   }
@@ -267,7 +264,7 @@ export class ResponseEncoder {
   #nextId(kind: 'msg' | 'rs' | 'fc'): string {
     const place = this.#items.length;
     const again = this.#attempt > 1 ? `-${this.#attempt}` : '';
-    return toItemId(kind, this.#snapshotId ?? '', `${place}${again}`);
+    return toItemId(kind, this.snapshotId ?? '', `${place}${again}`);
   }
 
   #push(type: string, fields: object): void {
@@ -286,7 +283,6 @@ const numbersPerAttempt = 1_000_000;
 
 // The protocol has no event for a cancelled response.
 const terminal: Readonly<Record<string, string>> = {
-  completed: 'response.completed',
   failed: 'response.failed',
   incomplete: 'response.incomplete',
   cancelled: 'response.incomplete',

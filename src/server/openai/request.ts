@@ -4,10 +4,11 @@ import {
   interruptsAtEnd,
   toResume,
 } from '../../api/interrupts.ts';
-import { defined, type Json, type JsonObject, toJson } from '../../core/json/json.ts';
+import { defined, type JsonObject, toJson, tryJson } from '../../core/json/json.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
 import type { CallerToolInfo, Init, Input } from '../../protocol/turn.ts';
 import { short } from '../http/answer.ts';
+import { jsonIn } from '../http/body.ts';
 import { answerBy, askedBy } from '../http/question.ts';
 import { hasStore, toolsOf } from '../http/served-app.ts';
 import type { OpenCall } from '../http/server-context.ts';
@@ -144,21 +145,12 @@ function answerTo(
   if (tool === undefined) return interrupt.respond(output);
   const { kind, schema } = askedBy(interrupt, tool);
   const isText = kind === 'output' && schema === undefined;
-  const answer = answerBy(interrupt, tool, isText ? output : parsed(output));
+  const answer = answerBy(interrupt, tool, isText ? output : (tryJson(jsonIn(output)) ?? output));
   if (answer) return answer;
   throw badRequest(
     `The tool ${short(interrupt.toolName)} runs on the server and waits for your approval. Answer ${short(callId)} with the output {"approved":true}, or {"approved":false,"reason":"…"}.`,
     { param: 'input', code: 'invalid_function_call_output' },
   );
-}
-
-/** JSON where the text is JSON, else the text. */
-function parsed(text: string): Json {
-  try {
-    return toJson(JSON.parse(text), 'The output of a function call');
-  } catch {
-    return text;
-  }
 }
 
 function notAsked(callId: string): Error {

@@ -71,18 +71,15 @@ export type ResponseObject = Readonly<Record<string, unknown>> & {
 };
 
 export function finalStatus(finishReason: FinishReason | undefined): ResponseStatus {
-  switch (finishReason) {
-    case 'failed':
-      return 'failed';
-    case 'aborted':
-      return 'cancelled';
-    case 'length':
-    case 'blocked':
-      return 'incomplete';
-    default:
-      return 'completed';
-  }
+  return (finishReason && finalStatuses[finishReason]) ?? 'completed';
 }
+
+const finalStatuses: Partial<Record<FinishReason, ResponseStatus>> = {
+  failed: 'failed',
+  aborted: 'cancelled',
+  length: 'incomplete',
+  blocked: 'incomplete',
+};
 
 export function toResponse(
   { snapshotId, model, echo }: ResponseSubject,

@@ -139,18 +139,10 @@ function toStored({ agent }: ResponseCall, snapshot: Stored): ResponseObject {
 }
 
 function statusOf({ status, finishReason }: Stored): ResponseStatus {
-  switch (status) {
-    case 'pending':
-    // Its worker has died; another one takes over.
-    case 'expired':
-      return 'in_progress';
-    case 'succeeded':
-      return finalStatus(finishReason);
-    case 'failed':
-      return 'failed';
-    case 'aborted':
-      return 'cancelled';
-  }
+  if (status === 'succeeded') return finalStatus(finishReason);
+  if (status === 'aborted') return 'cancelled';
+  // The worker of one that has expired has died; another one takes over.
+  return status === 'failed' ? 'failed' : 'in_progress';
 }
 
 /** `POST /responses`: a turn of an agent. */

@@ -9,9 +9,7 @@ const item = v.looseObject({
   type: v.optional(v.string()),
   id: v.optional(v.nullable(v.string())),
   role: v.optional(v.string()),
-  content: v.optional(
-    v.nullable(v.union([v.string(), v.array(v.looseObject({ type: v.string() }))])),
-  ),
+  content: v.nullish(v.union([v.string(), v.array(v.looseObject({ type: v.string() }))])),
 });
 export type InputItem = v.InferOutput<typeof item>;
 

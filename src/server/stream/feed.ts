@@ -63,27 +63,17 @@ export async function* watchRun(
       case 'reset':
         yield event;
         break;
-      case 'end':
-        yield {
-          type: 'output',
-          output: (await given(agent, runId, owner, requestId)) ?? outputOfSnapshot(event.snapshot),
-        };
+      case 'end': {
+        const { spec } = internalsOf(agent);
+        const run = { spec, scope: scopeOf(spec, owner) };
+        const given = requestId && (await outputOfRun(run, runId, requestId));
+        yield { type: 'output', output: given || outputOfSnapshot(event.snapshot) };
         return;
+      }
     }
   }
   // Unknown, or deleted meanwhile.
   if (!reader.aborted) throw notFound('snapshot', runId);
-}
-
-async function given(
-  agent: Agent,
-  runId: string,
-  owner: string | undefined,
-  requestId: string | undefined,
-): Promise<Output | undefined> {
-  if (requestId === undefined) return undefined;
-  const { spec } = internalsOf(agent);
-  return await outputOfRun({ spec, scope: scopeOf(spec, owner) }, runId, requestId);
 }
 
 /** Throws the error that a feed begins with, so that it can still be answered with its status. */

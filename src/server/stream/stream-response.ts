@@ -176,23 +176,11 @@ export async function acceptedFeed(
   return startingWith(first, feed);
 }
 
-/** One event of a stream of server-sent events; `data` must hold no line break, as JSON never does. */
-export function sseEvent({
-  event,
-  id,
-  data,
-}: {
-  readonly event?: string | undefined;
-  readonly id?: string | undefined;
-  readonly data: string;
-}): string {
+/** A value as one event of a stream of server-sent events. */
+export function sseJson(value: object, event?: string, id?: string): string {
   const name = event === undefined ? '' : `event: ${event}\n`;
   const place = id === undefined ? '' : `id: ${id}\n`;
-  return `${name}${place}data: ${data}\n\n`;
-}
-
-export function sseJson(value: object, event?: string): string {
-  return sseEvent({ event, data: JSON.stringify(value) });
+  return `${name}${place}data: ${JSON.stringify(value)}\n\n`;
 }
 
 /** Server-sent events of a protocol. A comment, which readers skip, keeps a silent line open. */

@@ -54,20 +54,13 @@ export function stateOfChain({
   tip,
   isLeft,
 }: Omit<Chain, 'root'>): 'working' | 'waiting' | 'completed' | 'failed' | 'cancelled' {
-  switch (tip.status) {
-    case 'pending':
-    // Its worker has died; another one takes over.
-    case 'expired':
-      return 'working';
-    case 'succeeded':
-      if (isInterrupted(tip)) return isLeft ? 'cancelled' : 'waiting';
-      // It was stopped, and kept its partial answer.
-      return tip.finishReason === 'aborted' ? 'cancelled' : 'completed';
-    case 'failed':
-      return 'failed';
-    case 'aborted':
-      return 'cancelled';
-  }
+  const { status, finishReason } = tip;
+  if (status === 'failed') return 'failed';
+  // The worker of one that has expired has died; another one takes over.
+  if (status === 'pending' || status === 'expired') return 'working';
+  if (isInterrupted(tip)) return isLeft ? 'cancelled' : 'waiting';
+  // One that was stopped may have kept its partial answer.
+  return status === 'aborted' || finishReason === 'aborted' ? 'cancelled' : 'completed';
 }
 
 /** How many pages of a session are searched for the answer to an interrupt. */

@@ -66,9 +66,13 @@ export function beginTurn(
   };
   options.waitUntil?.(ended().catch(() => {}));
   const batches = cursorFeed(turn.cursor, { agent, ...ownerOf(caller), reader, watched });
-  const onFault = (error: unknown): void => logRequestFault(c, error);
-  const how = { reader, resumable: watched && resumable, onFault };
-  return turnEvents(turn.sent, batches, output, how);
+  return turnEvents(c, {
+    sent: turn.sent,
+    batches,
+    output,
+    reader,
+    resumable: watched && resumable,
+  });
 }
 
 /** The options of a call that begins a turn: what a client sent, and who it is. */
@@ -79,20 +83,15 @@ export function invokeOptions(
   return { ...defined({ ...init, owner: principal, context }), remote: true };
 }
 
+interface BegunTurn extends Required<Pick<TurnOptions, 'reader' | 'resumable'>> {
+  readonly sent: Promise<void>;
+  readonly batches: ReturnType<typeof cursorFeed>;
+  readonly output: Promise<Output>;
+}
+
 async function* turnEvents(
-  sent: Promise<void>,
-  batches: ReturnType<typeof cursorFeed>,
-  output: Promise<Output>,
-  {
-    reader,
-    resumable,
-    onFault,
-  }: {
-    readonly reader: AbortSignal;
-    readonly resumable: boolean;
-    /** Hears what an `error` event does not say. */
-    readonly onFault: (error: unknown) => void;
-  },
+  c: RequestContext,
+  { sent, batches, output, reader, resumable }: BegunTurn,
 ): AsyncGenerator<FeedBatch> {
   try {
     await sent;
@@ -102,7 +101,7 @@ async function* turnEvents(
     else if (!resumable) throw abortError(reader);
   } catch (error) {
     if (!reader.aborted) {
-      onFault(error);
+      logRequestFault(c, error);
       yield [{ type: 'error', error: toWireError(error) }];
     } else if (!resumable) yield [{ type: 'error', error: toWireError(abortError(reader)) }];
   }

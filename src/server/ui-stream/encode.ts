@@ -1,9 +1,9 @@
+import { interruptsOf } from '../../api/interrupts.ts';
 import { assertNever } from '../../core/error.ts';
 import type { Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
 import type { Chunk, FinishReason, ModelChunk, Output, Reset } from '../../protocol/turn.ts';
 import { toolCallId } from '../http/turns-of.ts';
 import type { FeedEvent } from '../stream/feed.ts';
-import { pendingRequests } from './input.ts';
 import { isDeclined, type UiChunk } from './shapes.ts';
 
 const uiFinishReason: Record<FinishReason, string> = {
@@ -149,7 +149,7 @@ export class UiEncoder {
     this.#start(output);
     const { message, finishReason = 'unknown', error, snapshotId, usage } = output;
     // Interrupted requests wait for the page to answer them.
-    for (const request of message ? pendingRequests([message]) : []) {
+    for (const { request } of interruptsOf(message)) {
       this.#request(request);
       const id = toolCallId(request.toolRequest);
       const descriptor = request.metadata?.interrupt;

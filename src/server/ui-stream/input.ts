@@ -1,8 +1,9 @@
 import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import { type InterruptAnswer, toResume } from '../../api/interrupts.ts';
 import { failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
 import { defined, toJson } from '../../core/json/json.ts';
-import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
-import { isInterrupted } from '../../protocol/messages.ts';
+import type { Part, ToolRequestPart } from '../../protocol/message.ts';
+import { pendingInterrupts } from '../../protocol/messages.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Init, Input, Resume } from '../../protocol/turn.ts';
 import { short } from '../http/answer.ts';
@@ -115,28 +116,17 @@ async function resumeOf(
 
 /** The answers of a UI message to the interrupts that a conversation ends with. */
 function answersTo(state: State | undefined, parts: readonly UiPart[]): Resume {
-  const pending = pendingRequests(state?.messages ?? []);
-  const respond: NonNullable<Resume['respond']> = [];
-  const restart: NonNullable<Resume['restart']> = [];
-  for (const request of pending) {
+  const answers = pendingInterrupts(state?.messages ?? []).flatMap((request) => {
     const part = parts.findLast(({ toolCallId: id }) => id === toolCallId(request.toolRequest));
-    const answer = part && answerOf(request, part);
-    if (answer && 'toolResponse' in answer) respond.push(answer);
-    else if (answer) restart.push(answer);
-  }
-  return defined({
-    respond: respond.length > 0 ? respond : undefined,
-    restart: restart.length > 0 ? restart : undefined,
+    return (part && answerOf(request, part)) ?? [];
   });
+  return toResume(answers);
 }
 
-function answerOf(
-  { toolRequest }: ToolRequestPart,
-  part: UiPart,
-): ToolResponsePart | ToolRequestPart | undefined {
+function answerOf({ toolRequest }: ToolRequestPart, part: UiPart): InterruptAnswer | undefined {
   const { name, ref } = toolRequest;
   const named = { name, ...defined({ ref }) };
-  const respond = (output: unknown): ToolResponsePart => ({
+  const respond = (output: unknown): InterruptAnswer => ({
     toolResponse: { ...named, output: toJson(output ?? null, 'The output of a tool') },
   });
   switch (part.state) {
@@ -153,12 +143,4 @@ function answerOf(
     default:
       return undefined;
   }
-}
-
-/** The interrupted requests that a conversation ends with. */
-export function pendingRequests(messages: readonly Message[]): readonly ToolRequestPart[] {
-  const content = messages.at(-1)?.content ?? [];
-  return content.filter(
-    (part): part is ToolRequestPart => 'toolRequest' in part && isInterrupted(part),
-  );
 }

@@ -7,7 +7,6 @@ import { createViewers, runAfterStop, stopRunning } from '../stream/run-after-st
 import {
   type StreamFormat,
   type StreamSlot,
-  sseEvent,
   sseFormat,
   sseJson,
   withStreamSlot,
@@ -52,8 +51,7 @@ export function mountUiStream(router: Router): void {
 
   router.post('/ui/:agent/:chat/stop', async (c) => {
     const sessionId = paramOf(c, 'chat');
-    const call = await openCall(c, 'abort', { sessionId });
-    return await stopRunning(call, sessionId);
+    return await stopRunning(await openCall(c, 'abort', { sessionId }), sessionId);
   });
 
   router.get('/ui/:agent/:chat/messages', async (c) => {
@@ -70,7 +68,7 @@ function uiFormat(continues: boolean): StreamFormat<FeedEvent> {
   const encode = (event: FeedEvent): string => {
     const frames = encoder.encode(event).map((chunk) => sseJson(chunk));
     const isFinal = event.type === 'output' || event.type === 'error';
-    return [...frames, ...(isFinal ? [sseEvent({ data: '[DONE]' })] : [])].join('');
+    return [...frames, ...(isFinal ? ['data: [DONE]\n\n'] : [])].join('');
   };
   return sseFormat(encode, { 'x-vercel-ai-ui-message-stream': 'v1' });
 }
