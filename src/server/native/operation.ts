@@ -139,7 +139,7 @@ function readFlag(value: string | undefined, name: string): boolean {
 }
 
 /** The longest page that can be asked for. */
-const maxItems = 200;
+export const maxItems = 200;
 
 const limit: QueryParameter<number | undefined> = {
   schema: { type: 'integer', minimum: 1, maximum: maxItems, default: 50 },

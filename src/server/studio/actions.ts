@@ -10,7 +10,7 @@ import type { Tool } from '../../generate/tool/tool.ts';
 import type { ToolSource, ToolSourceStatus } from '../../generate/tool/tool-source.ts';
 import { jsonObject, jsonValue } from '../../protocol/json-value.ts';
 import type { RerunOptions, RerunRequest, RerunResult } from '../../replay/rerun.ts';
-import { jsonResponse } from '../http/answer.ts';
+import { jsonResponse, short } from '../http/answer.ts';
 import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
 import { authorize, findAgent, type RequestContext, type Router } from '../http/server-context.ts';
@@ -96,8 +96,7 @@ async function callSource(
   const tools = await source.list({ context: {}, signal, report: () => {} });
   const tool = tools.find((each) => each.name === name);
   if (tool === undefined) {
-    const short = name.slice(0, 64);
-    throw new WaymarkError('NOT_FOUND', `"${source.name}" has no tool "${short}" now.`);
+    throw new WaymarkError('NOT_FOUND', `"${source.name}" has no tool ${short(name)} now.`);
   }
   return runToolOnce(tool, input, { ...options, extras: { session: absentSession(name) } });
 }
@@ -105,7 +104,7 @@ async function callSource(
 function findSource(sources: readonly ToolSource[], name: string): ToolSource {
   const found = sources.find((source) => source.name === name);
   if (found) return found;
-  const message = `There is no tool source "${name.slice(0, 64)}". Name an agent or a source.`;
+  const message = `There is no tool source ${short(name)}. Name an agent or a source.`;
   throw new WaymarkError('NOT_FOUND', message);
 }
 

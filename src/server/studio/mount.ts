@@ -1,7 +1,8 @@
-import { invalid, isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { jsonResponse, safetyHeaders } from '../http/answer.ts';
 import { requireLoopback } from '../http/origin.ts';
 import { authorize, type RequestContext, type Router } from '../http/server-context.ts';
+import { maxItems, page } from '../native/operation.ts';
 import { mountRerun, mountTools, type Rerun } from './actions.ts';
 import type { StudioFile } from './files.ts';
 import { mountOwners, studioCaller } from './owners.ts';
@@ -13,10 +14,7 @@ export type MountStudio = (router: Router) => void;
 interface Studio {
   readonly files: ReadonlyMap<string, StudioFile>;
   /** The views and actions of a single developer; absent where the server has several principals. */
-  readonly developer?: {
-    readonly spans: SpanRecorder;
-    readonly rerun: Rerun;
-  };
+  readonly developer?: { readonly spans: SpanRecorder; readonly rerun: Rerun };
 }
 
 // Nothing from elsewhere, nothing inline: what an agent says can load nothing and run nothing.
@@ -52,9 +50,8 @@ export function mountStudio(router: Router, { files, developer }: Studio): void 
   if (developer) {
     const { spans, rerun } = developer;
     mountOwners(router);
-    const checkedSession = async (
-      c: RequestContext,
-    ): Promise<readonly [sessionId: string, owner: string | undefined]> => {
+    type Session = readonly [sessionId: string, owner: string | undefined];
+    const checkedSession = async (c: RequestContext): Promise<Session> => {
       const sessionId = c.req.query('session') ?? '';
       const caller = studioCaller(c);
       await authorize(c, { caller, operation: 'getSession', sessionId });
@@ -94,7 +91,7 @@ function answerFile(c: RequestContext, name: string, { body, type, etag }: Studi
 /** `GET /studio/turns`: the recorded turns of all sessions, the latest first. */
 function mountTurns(router: Router, spans: Pick<SpanRecorder, 'turns'>): void {
   router.get('/studio/turns', async (c) => {
-    const limit = limitOf(c.req.query('limit'));
+    const limit = page.limit.read(c.req.query('limit'), 'limit') ?? maxItems;
     const found = spans.turns().filter(toFilter(c)).reverse();
     const items: RecordedTurn[] = [];
     const judged = new Map<string, boolean>();
@@ -109,14 +106,6 @@ function mountTurns(router: Router, spans: Pick<SpanRecorder, 'turns'>): void {
     }
     return jsonResponse({ items, isMore });
   });
-}
-
-const maxItems = 200;
-
-function limitOf(text = String(maxItems)): number {
-  const limit = Number(text);
-  if (Number.isInteger(limit) && limit >= 1 && limit <= maxItems) return limit;
-  throw invalid(`limit must be a whole number from 1 to ${maxItems}.`);
 }
 
 function toFilter(c: RequestContext): (turn: RecordedTurn) => boolean {

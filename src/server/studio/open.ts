@@ -2,7 +2,7 @@ import { appendFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/prom
 import { dirname, join } from 'node:path';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { settled } from '../../core/async/promises.ts';
-import { isWaymarkError } from '../../core/error.ts';
+import { hasStatus } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';
 import { addSpanSink } from '../../core/trace.ts';
@@ -44,10 +44,7 @@ export async function openStudio(
   const files = await readStudioFiles(from);
   // The spans of several principals must not mix.
   if (auth) {
-    return {
-      studio: (router) => mountStudio(router, { files }),
-      async close() {},
-    };
+    return { studio: (router) => mountStudio(router, { files }), async close() {} };
   }
   const opened =
     data === undefined || isEncrypted(app)
@@ -101,7 +98,7 @@ async function isGone(
     const page = await agent?.listSnapshots(sessionId, one);
     return page?.items.length === 0;
   } catch (error) {
-    return isWaymarkError(error) && error.status === 'NOT_FOUND';
+    return hasStatus(error, 'NOT_FOUND');
   }
 }
 

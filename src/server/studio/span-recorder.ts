@@ -161,12 +161,9 @@ export function createSpanRecorder({
       removeTraces(tracesOf(({ attributes }) => attributes[names.sessionId] === sessionId)),
     dropRestored(sessionIds) {
       const ids: ReadonlySet<unknown> = sessionIds;
-      removeTraces(
-        tracesOf(
-          ({ attributes, traceId }) =>
-            ids.has(attributes[names.sessionId]) && restoredTraces.has(traceId),
-        ),
-      );
+      const isMeant = ({ attributes, traceId }: KeptSpan['span']): boolean =>
+        ids.has(attributes[names.sessionId]) && restoredTraces.has(traceId);
+      removeTraces(tracesOf(isMeant));
     },
   };
 }
@@ -198,46 +195,30 @@ type SpanWithFacts = Omit<KeptSpan, 'content'>;
 
 /** The turns among spans, with what was done in them, in the order of the spans. */
 function recordedTurns(spans: readonly SpanWithFacts[]): readonly RecordedTurn[] {
-  const byId = new Map(spans.map((each) => [each.span.spanId, each.span]));
+  const byId = new Map(spans.map(({ span }) => [span.spanId, span]));
+  const parentOf = ({ parentId = '' }: SpanWithFacts['span']) => byId.get(parentId);
   const sums = new Map<string, Sum>();
-  for (const { span } of spans) {
-    if (!isTurn(span)) continue;
-    const sum = {
-      models: new Set<string>(),
-      modelCalls: 0,
-      toolCalls: 0,
-      tokens: 0,
-      cost: undefined,
-    };
-    sums.set(span.spanId, sum);
-  }
+  for (const { span } of spans) if (isTurn(span)) sums.set(span.spanId, new Sum());
   for (const each of spans) {
     // A sub-agent's work counts for the turns that it works for, too.
-    for (const sum of sumsAbove(each.span, byId, sums)) count(sum, each);
+    for (let at = parentOf(each.span); at; at = parentOf(at)) {
+      const sum = sums.get(at.spanId);
+      if (sum) count(sum, each);
+    }
   }
   return spans.flatMap((each) => {
     const sum = sums.get(each.span.spanId);
-    return sum ? [toTurn(each, sum, byId.get(each.span.parentId ?? ''))] : [];
+    return sum ? [toTurn(each, sum, parentOf(each.span))] : [];
   });
 }
 
-interface Sum {
-  readonly models: Set<string>;
-  modelCalls: number;
-  toolCalls: number;
-  tokens: number;
+/** What was done in a turn. */
+class Sum {
+  readonly models = new Set<string>();
+  modelCalls = 0;
+  toolCalls = 0;
+  tokens = 0;
   cost: Cost | undefined;
-}
-
-function* sumsAbove(
-  span: SpanWithFacts['span'],
-  byId: ReadonlyMap<string, SpanWithFacts['span']>,
-  sums: ReadonlyMap<string, Sum>,
-): Iterable<Sum> {
-  for (let at = byId.get(span.parentId ?? ''); at; at = byId.get(at.parentId ?? '')) {
-    const sum = sums.get(at.spanId);
-    if (sum) yield sum;
-  }
 }
 
 function count(sum: Sum, { span, facts }: SpanWithFacts): void {
