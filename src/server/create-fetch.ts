@@ -88,12 +88,15 @@ export function createRouter(serverContext: ServerContext, mountStudio?: MountSt
   prepareGenkit(router);
   for (const protocol of protocols) protocol.prepare?.(router);
   router.use((c, next) => {
-    checkRequest(c, serverContext, !isSafe(c.req.raw.method));
+    checkRequest(c, serverContext, !safeMethods.includes(c.req.raw.method));
     return next();
   });
   if (options.cors) router.use(corsOf(options.cors));
   mountHealth(router, serverContext);
-  router.use(checkOpen(serverContext));
+  router.use((_, next) => {
+    serverContext.lifetime.checkOpen();
+    return next();
+  });
   mountOpenApi(router, uiPaths);
   for (const protocol of protocols) protocol.mountPublic?.(router);
   mountStudio?.(router);
@@ -153,36 +156,22 @@ function isStudioLooking(c: RequestContext): boolean {
   return c.req.method === 'GET' && c.req.header('x-waymark-studio') !== undefined;
 }
 
-function checkOpen({ lifetime }: ServerContext): Middleware {
-  return (_, next) => {
-    lifetime.checkOpen();
-    return next();
-  };
-}
-
 // Authenticates the caller, and refuses one that calls too often.
 function identify(serverContext: ServerContext): Middleware {
   return async (c, next) => {
     const request = c.req.raw;
     const address = addressOf(serverContext.options, request, c.env);
     const identified = serverContext.identify(request, address);
-    const caller = identified instanceof Promise ? await identified : identified;
+    const caller: Caller = identified instanceof Promise ? await identified : identified;
     serverContext.pendingConnections?.know(c.env?.incoming?.socket);
-    c.set('caller', withStudioOwner(caller, c.get('studioOwner')));
+    const owner = c.get('studioOwner');
+    c.set('caller', owner === undefined ? caller : { principal: owner, ...caller });
     if (caller.principal !== undefined) c.get('logged').principal = caller.principal;
     return next();
   };
 }
 
-function withStudioOwner(caller: Caller, owner: string | undefined): Caller {
-  return owner === undefined || caller.principal !== undefined
-    ? caller
-    : { ...caller, principal: owner };
-}
-
-function isSafe(method: string): boolean {
-  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
-}
+const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
 
 function corsOf({
   origins,

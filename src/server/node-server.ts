@@ -150,50 +150,33 @@ function writeDirectly(
   source: FrameSource,
 ): FrameSink {
   outgoing.writeHead(200, headers);
-  return new ResponseSink(outgoing, source);
-}
-
-class ResponseSink implements FrameSink {
-  readonly #outgoing: ServerResponse;
-  readonly #isChunked: boolean;
-  #isFull = false;
-  #hasWritten = false;
-
-  constructor(outgoing: ServerResponse, source: FrameSource) {
-    this.#outgoing = outgoing;
-    this.#isChunked = outgoing.chunkedEncoding;
-    // Framed here, text with its length as one string: Node would hand four pieces to the socket for each write.
-    outgoing.chunkedEncoding = false;
-    outgoing.on('drain', () => {
-      this.#isFull = false;
-      source.pulled();
-    });
-    if (outgoing.destroyed) afterThisTurn(() => source.left());
-    // Send the headers at once, so that a client of a silent stream knows it is connected.
-    afterThisTurn(() => afterThisTurn(() => this.#flushHeaders()));
-  }
-
-  isFull(): boolean {
-    return this.#isFull;
-  }
-
-  write(text: string): void {
-    this.#hasWritten = true;
-    this.#isFull = !this.#outgoing.write(this.#isChunked ? httpChunk(text) : text);
-  }
-
-  close(): void {
-    if (this.#isChunked && this.#outgoing.writable) this.#outgoing.end(lastHttpChunk);
-    else this.#outgoing.end();
-  }
-
-  fail(): void {
-    this.#outgoing.destroy();
-  }
-
-  #flushHeaders(): void {
-    if (!this.#hasWritten && this.#outgoing.writable) this.#outgoing.flushHeaders();
-  }
+  const isChunked = outgoing.chunkedEncoding;
+  let isFull = false;
+  let hasWritten = false;
+  // Framed here, text with its length as one string: Node would hand four pieces to the socket for each write.
+  outgoing.chunkedEncoding = false;
+  outgoing.on('drain', () => {
+    isFull = false;
+    source.pulled();
+  });
+  if (outgoing.destroyed) afterThisTurn(() => source.left());
+  const flushHeaders = (): void => {
+    if (!hasWritten && outgoing.writable) outgoing.flushHeaders();
+  };
+  // Send the headers at once, so that a client of a silent stream knows it is connected.
+  afterThisTurn(() => afterThisTurn(flushHeaders));
+  return {
+    isFull: () => isFull,
+    write(text) {
+      hasWritten = true;
+      isFull = !outgoing.write(isChunked ? httpChunk(text) : text);
+    },
+    close() {
+      if (isChunked && outgoing.writable) outgoing.end(lastHttpChunk);
+      else outgoing.end();
+    },
+    fail: () => void outgoing.destroy(),
+  };
 }
 
 /** A text as a chunk of an HTTP/1.1 body. */

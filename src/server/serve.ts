@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { withCaller } from '../core/async/promises.ts';
+import { once, withCaller } from '../core/async/promises.ts';
 import { failedPrecondition, WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import { systemClock } from '../core/time.ts';
@@ -79,10 +79,8 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
   const { createNodeServer, openStudio, writeRuntimeFile } = await import('./node-server.ts');
   const { auth, studio, studioData: data } = options;
   const opened = studio ? await openStudio(studio, { ...shared, auth, data }) : undefined;
-  const serverContext = {
-    ...shared,
-    pendingConnections: createPendingConnections(shared.limits),
-  };
+  const pendingConnections = createPendingConnections(shared.limits);
+  const serverContext = { ...shared, pendingConnections };
   const server = createNodeServer(serverContext, opened?.studio);
   let bound: number;
   try {
@@ -98,8 +96,7 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
     : async () => {};
   shared.log('info', 'listening', { url });
 
-  let closing: Promise<void> | undefined;
-  const close = async (): Promise<void> => {
+  const close = once(async () => {
     await forget();
     // Still listening, so that a load balancer reads from `/readyz` that the server is draining.
     await serverContext.lifetime.end(grace);
@@ -112,16 +109,8 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
     await opened?.close();
     serverContext.unsubscribe();
     shared.log('info', 'closed', { url });
-  };
-  return {
-    url,
-    port: bound,
-    disconnect: serverContext.presence.disconnect,
-    close: () => {
-      closing ??= close();
-      return closing;
-    },
-  };
+  });
+  return { url, port: bound, disconnect: serverContext.presence.disconnect, close };
 }
 
 function listen(server: Server, port: number, host: string): Promise<number> {

@@ -45,7 +45,7 @@ export function a2aProtocol(options: A2aServerOptions = {}): ServerProtocol {
         const { app } = c.get('server');
         const base = publicUrl(c, options.url);
         const url = `${base}/a2a/${encodeURIComponent(agent.name)}`;
-        return jsonResponse(cardOf(agent, { url, options, hasPush: app.webhooks !== undefined }));
+        return jsonResponse(cardOf(agent, options, { url, hasPush: app.webhooks !== undefined }));
       };
       router.get(wellKnown, (c) => {
         const [first] = offeredAgents(c, options);
@@ -85,15 +85,8 @@ const modes = ['text/plain', 'application/json'];
 /** The card of an agent, which clients of both generations can read. */
 function cardOf(
   agent: Agent,
-  {
-    url,
-    hasPush,
-    options: { version = '1', card = {} },
-  }: {
-    readonly url: string;
-    readonly hasPush: boolean;
-    readonly options: A2aServerOptions;
-  },
+  { version = '1', card = {} }: A2aServerOptions,
+  { url, hasPush }: { readonly url: string; readonly hasPush: boolean },
 ): Fields {
   const { name } = agent;
   const description = agent.description ?? `The agent ${name}.`;
@@ -102,15 +95,10 @@ function cardOf(
     description,
     version,
     supportedInterfaces: [
-      ['JSONRPC', '1.0'],
-      ['HTTP+JSON', '1.0'],
-      ['JSONRPC', '0.3'],
-    ].map(([protocolBinding, protocolVersion]) => ({
-      url,
-      protocolBinding,
-      protocolVersion,
-      tenant: '',
-    })),
+      { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0', tenant: '' },
+      { url, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0', tenant: '' },
+      { url, protocolBinding: 'JSONRPC', protocolVersion: '0.3', tenant: '' },
+    ],
     capabilities: {
       streaming: true,
       pushNotifications: hasPush,

@@ -1,6 +1,6 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import { markReported } from '../../agent/spec/error-reports.ts';
-import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
+import { hasStatus, isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';
 import { isName } from '../../protocol/ids.ts';
@@ -71,10 +71,8 @@ function parseIdentity(returned: unknown): Identity | undefined {
   const { principal, context } = returned as Partial<Identity>;
   if (typeof principal === 'string' && isName(principal)) {
     if (context === undefined) return { principal };
-    return {
-      principal,
-      context: toJson(context, 'The context that `auth` returned') as JsonObject,
-    };
+    const what = 'The context that `auth` returned';
+    return { principal, context: toJson(context, what) as JsonObject };
   }
   const what =
     typeof returned !== 'object'
@@ -85,14 +83,6 @@ function parseIdentity(returned: unknown): Identity | undefined {
   throw new WaymarkError(
     'INTERNAL',
     `\`auth\` returned ${what}. Return { principal }, with the id of the caller, or undefined to refuse the request.`,
-  );
-}
-
-export async function checkAuthorized(authorize: Authorize, call: AuthorizeCall): Promise<void> {
-  if ((await authorize(call)) !== false) return;
-  throw new WaymarkError(
-    'PERMISSION_DENIED',
-    `You are not allowed to do this (${call.operation}).`,
   );
 }
 
@@ -208,10 +198,8 @@ function credentialOf({ headers }: Request): string | undefined {
 
 /** Whether `auth` did not let a request through, because it refused or failed; what may pass, such as UNAVAILABLE, is no answer. */
 function isRefusal(error: unknown): boolean {
-  return isWaymarkError(error) && refusals.has(error.status);
+  return hasStatus(error, 'UNAUTHENTICATED', 'PERMISSION_DENIED', 'INTERNAL');
 }
-
-const refusals: ReadonlySet<string> = new Set(['UNAUTHENTICATED', 'PERMISSION_DENIED', 'INTERNAL']);
 
 /** A stream, a WebSocket or a call that is waited for. */
 interface Visit {

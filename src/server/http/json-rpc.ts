@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { type ErrorBody, isWaymarkError, type Status } from '../../core/error.ts';
+import { type ErrorBody, hasStatus, type Status } from '../../core/error.ts';
 import { errorHeaders, httpStatusOf, jsonResponse, toWireError } from './answer.ts';
 import { readBody } from './body.ts';
 import { headerOf } from './connection.ts';
@@ -80,10 +80,8 @@ export function toRpcError(error: unknown, convert: ToRpcError): RpcError {
 }
 
 /** Refusals that clients and proxies handle by the HTTP status: wait, or authenticate. */
-const httpRefusals: readonly Status[] = ['RESOURCE_EXHAUSTED', 'UNAVAILABLE', 'UNAUTHENTICATED'];
-
 export function isHttpRefusal(error: unknown): boolean {
-  return isWaymarkError(error) && httpRefusals.includes(error.status);
+  return hasStatus(error, 'RESOURCE_EXHAUSTED', 'UNAVAILABLE', 'UNAUTHENTICATED');
 }
 
 /** Logs an error that is not an answer of the protocol. */
@@ -130,7 +128,7 @@ export async function readMessage(c: RequestContext, what: string): Promise<unkn
   try {
     return await readBody(c, v.unknown(), what);
   } catch (error) {
-    if (!isWaymarkError(error) || error.status !== 'INVALID_ARGUMENT') throw error;
+    if (!hasStatus(error, 'INVALID_ARGUMENT')) throw error;
     throw new RpcError(rpcCodes.parseError, error.message, { httpStatus: 400 });
   }
 }

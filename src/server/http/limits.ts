@@ -170,37 +170,27 @@ export function createRateLimit(
     return filled(bucket, now);
   };
 
-  const take = (caller: string, tokens: number, now: number): void => {
-    const bucket = buckets.get(caller);
-    if (bucket) Object.assign(bucket, { tokens: tokens - 1, at: now });
-    else {
-      buckets.set(caller, { tokens: tokens - 1, at: now });
-      forget(now);
-    }
-  };
-
-  const require = (tokens: number): void => {
-    if (tokens >= 1) return;
-    const retryAfter = Math.ceil((1 - tokens) / perMs / 1000);
-    throw new WaymarkError(
-      'RESOURCE_EXHAUSTED',
-      `More than ${perMinute} ${what} in a minute. Try again in ${retryAfter} s.`,
-      { details: { retryAfter } },
-    );
-  };
-
   return {
     check(caller) {
       this.look(caller);
       this.spend(caller);
     },
     look(caller) {
-      require(left(caller, clock.now()));
+      const tokens = left(caller, clock.now());
+      if (tokens >= 1) return;
+      const retryAfter = Math.ceil((1 - tokens) / perMs / 1000);
+      throw new WaymarkError(
+        'RESOURCE_EXHAUSTED',
+        `More than ${perMinute} ${what} in a minute. Try again in ${retryAfter} s.`,
+        { details: { retryAfter } },
+      );
     },
     spend(caller) {
       const now = clock.now();
       const tokens = left(caller, now);
-      if (tokens >= 1) take(caller, tokens, now);
+      if (tokens < 1) return;
+      buckets.set(caller, { tokens: tokens - 1, at: now });
+      forget(now);
     },
   };
 }

@@ -5,9 +5,7 @@ import { randomBytes } from '../../core/platform.ts';
 const minBytes = 32;
 
 export function randomSecret(): string {
-  return Array.from(randomBytes(new Uint8Array(32)), (byte) =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('');
+  return toBase64(randomBytes(new Uint8Array(32)));
 }
 
 /** Refuses secrets that protect nothing; `option` names where they come from. */
@@ -32,7 +30,5 @@ export function toBase64Url(text: string): string {
 /** The text of a base64url; throws if it is none. */
 export function fromBase64Url(encoded: string): string {
   const binary = atob(encoded.replaceAll('-', '+').replaceAll('_', '/'));
-  const bytes = new Uint8Array(binary.length);
-  for (let at = 0; at < binary.length; at++) bytes[at] = binary.charCodeAt(at);
-  return new TextDecoder().decode(bytes);
+  return new TextDecoder().decode(Uint8Array.from(binary, (each) => each.charCodeAt(0)));
 }

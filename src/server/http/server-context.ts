@@ -8,14 +8,7 @@ import { type Clock, waitAtMost } from '../../core/time.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { short } from './answer.ts';
-import {
-  type AuthorizeCall,
-  type Caller,
-  checkAuthorized,
-  type Identify,
-  ownerOf,
-  type Presence,
-} from './auth.ts';
+import { type AuthorizeCall, type Caller, type Identify, ownerOf, type Presence } from './auth.ts';
 import type { NodeBindings, PendingConnections } from './connection.ts';
 import type { HandlerOptions, ServerProtocol } from './handler-options.ts';
 import type { ServerLimits, Slots } from './limits.ts';
@@ -149,12 +142,12 @@ export async function checkCall(
   if (!authorize) return;
   const found =
     agent && snapshotId !== undefined ? await sessionOf(agent, snapshotId, caller) : undefined;
-  const judge = (session: string | undefined): Promise<void> =>
-    checkAuthorized(authorize, {
-      ...caller,
-      ...call,
-      ...defined({ agent: agent?.name, sessionId: session, snapshotId }),
-    });
+  const judge = async (session: string | undefined): Promise<void> => {
+    const subject = defined({ agent: agent?.name, sessionId: session, snapshotId });
+    if ((await authorize({ ...caller, ...call, ...subject })) !== false) return;
+    const message = `You are not allowed to do this (${call.operation}).`;
+    throw new WaymarkError('PERMISSION_DENIED', message);
+  };
   await judge(found ?? sessionId);
   // A call that names a session besides the snapshot of another one, such as the target of a fork, needs both.
   if (found !== undefined && sessionId !== undefined && found !== sessionId) await judge(sessionId);
@@ -177,8 +170,8 @@ type SessionOf = (agent: Agent, snapshotId: string, caller: Caller) => Promise<s
 /** How many answers are remembered: a snapshot never moves to another session. */
 const maxKnown = 10_000;
 
-// A state can be long, and is not needed.
-const lastMessageOnly = { messages: { last: 1 } };
+/** For a read that does not need the messages: there can be many. */
+export const lastMessageOnly = { messages: { last: 1 } };
 
 /** Reads the session of a snapshot from the agent's store, once for each snapshot. */
 export function createSessionOf(): SessionOf {

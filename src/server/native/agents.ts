@@ -2,7 +2,7 @@ import { internalsOf } from '../../agent/define/create-agent.ts';
 import { listAllWaiting } from '../../agent/define/waiting.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { UsageQuery } from '../../api/agent-api.ts';
-import { isWaymarkError } from '../../core/error.ts';
+import { hasStatus } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import { jsonResponse } from '../http/answer.ts';
 import { ownerOf } from '../http/auth.ts';
@@ -100,8 +100,7 @@ async function mayList(c: RequestContext, agent: Agent): Promise<boolean> {
     await openAgentCall(c, { agent, operation: 'listInterrupts' });
     return true;
   } catch (error) {
-    const refusals: readonly string[] = ['PERMISSION_DENIED', 'NOT_FOUND'];
-    if (isWaymarkError(error) && refusals.includes(error.status)) return false;
+    if (hasStatus(error, 'PERMISSION_DENIED', 'NOT_FOUND')) return false;
     throw error;
   }
 }

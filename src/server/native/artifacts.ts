@@ -7,11 +7,8 @@ import type { Lookup } from '../../protocol/ids.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { notFound } from '../http/answer.ts';
-import { openCall, paramOf, type RequestContext } from '../http/server-context.ts';
+import { lastMessageOnly, openCall, paramOf, type RequestContext } from '../http/server-context.ts';
 import type { NativeOperation } from './operation.ts';
-
-// The messages are not needed.
-const lastMessageOnly = { messages: { last: 1 } };
 
 const header = {
   Range: { description: 'One range of bytes.', schema: { type: 'string' } },

@@ -61,7 +61,7 @@ class SocketConnection implements FrameHandler {
   #caller: Caller | undefined;
   #line: AgentConnection | undefined;
   #opened: Promise<AgentConnection> | undefined;
-  #final = false;
+  isOver = false;
   readonly #inputs: WaitingInputs;
   readonly #shown: (chunk: Chunk) => Chunk;
   #leave: () => void = () => {};
@@ -100,10 +100,6 @@ class SocketConnection implements FrameHandler {
     });
   }
 
-  get isOver(): boolean {
-    return this.#final;
-  }
-
   fail(error: unknown): void {
     void this.#finish(error);
   }
@@ -113,7 +109,7 @@ class SocketConnection implements FrameHandler {
     const { authorization } = isJsonObject(first) ? first : {};
     const authorized = withAuthorization(request, authorization);
     const caller = await identify(authorized);
-    if (this.#final) return;
+    if (this.isOver) return;
     this.#caller = caller;
     this.#leave = this.#serverContext.presence.enter({
       caller,
@@ -135,7 +131,7 @@ class SocketConnection implements FrameHandler {
   left(): void {
     this.#stopTimer();
     this.#leave();
-    this.#final = true;
+    this.isOver = true;
     this.#reader.abort(new WaymarkError('CANCELLED', 'The reader has left.'));
     this.#reader.release();
     this.#serverContext.lifetime.closing.removeEventListener('abort', this.#endIdle);
@@ -195,7 +191,7 @@ class SocketConnection implements FrameHandler {
     this.#subject = { sessionId, snapshotId };
     this.#agent = agent;
     await this.#check('connect');
-    if (this.#final) throw this.#reader.signal.reason;
+    if (this.isOver) throw this.#reader.signal.reason;
     const line = internalsOf(agent).connect({
       ...invokeOptions(frame.init, caller),
       accept: agent.metadata.watchable,
@@ -240,7 +236,7 @@ class SocketConnection implements FrameHandler {
     });
     try {
       const elsewhere = await this.#sendAll(batches);
-      if (this.#final || this.#reader.signal.aborted) return;
+      if (this.isOver || this.#reader.signal.aborted) return;
       await this.#finish(undefined, elsewhere ?? (await line.output()));
     } catch (error) {
       await this.#finish(error);
@@ -254,7 +250,7 @@ class SocketConnection implements FrameHandler {
       const { value, done } = await batches.next();
       if (done) return value;
       for (const event of value) {
-        if (this.#final) return undefined;
+        if (this.isOver) return undefined;
         if (event.type === 'chunk') this.#see(event.chunk);
         if (event.type === 'chunk') {
           await this.#socket.send({ ...event, chunk: this.#shown(event.chunk) });
@@ -275,7 +271,7 @@ class SocketConnection implements FrameHandler {
   }
 
   #accept({ ref }: ClientFrame): void {
-    if (ref !== undefined && !this.#final) void this.#socket.send({ type: 'accepted', ref });
+    if (ref !== undefined && !this.isOver) void this.#socket.send({ type: 'accepted', ref });
   }
 
   // A frame with a ref is refused alone; without a connection there is nothing to continue.
@@ -285,8 +281,8 @@ class SocketConnection implements FrameHandler {
   }
 
   async #finish(error: unknown, output?: Output): Promise<void> {
-    if (this.#final) return;
-    this.#final = true;
+    if (this.isOver) return;
+    this.isOver = true;
     if (output) await this.#socket.send({ type: 'output', output: toPublicOutput(output) });
     else await this.#socket.send({ type: 'error', error: this.#toAnswer(error) });
     this.#socket.close(output ? closeCodes.done : closeCodes.refused, '');
@@ -304,13 +300,13 @@ class SocketConnection implements FrameHandler {
     else void this.#line.done.then(() => this.#inputs.release());
     // A state that only the client holds is lost with the client.
     const lost = this.#agent?.metadata.stateManagement === 'client';
-    const left = this.#final;
+    const left = this.isOver;
     if (lost || (left && this.#serverContext.options.onDisconnect === 'abort')) this.#line?.abort();
     else this.#line?.close();
     if (lost && !left) {
       void this.#finish(this.#reader.signal.reason);
     } else {
-      this.#final = true;
+      this.isOver = true;
       this.#socket.close(closeCodes.goingAway, 'The server is going away.');
     }
   }

@@ -12,16 +12,13 @@ import {
   steerRequest,
 } from '../../protocol/requests.ts';
 import { found, jsonResponse, notFound } from '../http/answer.ts';
-import { openCall, type RequestContext } from '../http/server-context.ts';
+import { lastMessageOnly, openCall, type RequestContext } from '../http/server-context.ts';
 import { requestIdOf, underRequestId } from '../stream/turn.ts';
 import { checkFields, checkSteerFields } from './known-fields.ts';
 import { flag, messagePage, type NativeOperation, operation, page, text } from './operation.ts';
 
 const session = { description: 'The session.', schema: 'Session' } as const;
 const snapshot = { description: 'The snapshot.', schema: 'Snapshot' } as const;
-
-// Whether a session is there; its messages are not needed.
-const lastMessageOnly = { messages: { last: 1 } };
 
 /**
  * Operations of sessions: list, read, label and delete them. Of their snapshots: list, read, label, compare, restore, fork and
@@ -89,11 +86,8 @@ export const sessionOperations = {
       // An empty page may be that of a session without snapshots, or of none.
       if (listed.items.length > 0) return listed;
       const { owner, signal } = options;
-      const session = await agent.getSession(sessionId, {
-        ...defined({ owner, signal }),
-        ...lastMessageOnly,
-      });
-      found(session, 'session', sessionId);
+      const how = { ...defined({ owner, signal }), ...lastMessageOnly };
+      found(await agent.getSession(sessionId, how), 'session', sessionId);
       return listed;
     },
   }),

@@ -190,7 +190,8 @@ const maxWaiting = 64;
 export class WaitingInputs {
   readonly #serverContext: ServerContext;
   readonly #lengths: number[] = [];
-  #release: () => void = () => {};
+  /** The work for all of them is over. */
+  release: () => void = () => {};
 
   constructor(serverContext: ServerContext) {
     this.#serverContext = serverContext;
@@ -217,19 +218,14 @@ export class WaitingInputs {
   /** The turn of the first input has ended. */
   remove(): void {
     this.#lengths.shift();
-    if (this.isEmpty) this.#release();
-  }
-
-  /** The work for all of them is over. */
-  release(): void {
-    this.#release();
+    if (this.isEmpty) this.release();
   }
 
   #begin(principal: string | undefined): void {
     const giveBack = this.#serverContext.turns.take(principal);
     const working = Promise.withResolvers<void>();
     void this.#serverContext.lifetime.track(working.promise);
-    this.#release = () => {
+    this.release = () => {
       giveBack();
       working.resolve();
     };
