@@ -1,5 +1,5 @@
-import { type ErrorBody, toErrorBody, WaymarkError } from '../../core/error.ts';
-import { isJsonObject } from '../../core/json/json.ts';
+import { type ErrorBody, invalid, toErrorBody, WaymarkError } from '../../core/error.ts';
+import { isJsonObject, type JsonObject } from '../../core/json/json.ts';
 import { type ErrorHttpStatus, httpStatus } from '../../protocol/http-status.ts';
 
 const encoder = new TextEncoder();
@@ -90,6 +90,18 @@ export function found<Value>(
 ): Value {
   if (value !== undefined) return value;
   throw notFound(what, id);
+}
+
+/** The `limit` of a list, as the query of a request says it; `details` are those of the error. */
+export function readLimit(
+  text: string | undefined,
+  most: number,
+  details?: JsonObject,
+): number | undefined {
+  if (text === undefined) return undefined;
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= most) return limit;
+  throw invalid(`limit must be a whole number from 1 to ${most}, not ${short(text)}.`, { details });
 }
 
 /** A text from outside, escaped and cut, to be put into a message. */

@@ -4,7 +4,7 @@ import { invalid } from '../../core/error.ts';
 import { defined, type Json } from '../../core/json/json.ts';
 import { checkMessagePage, type MessageOptions } from '../../protocol/message-page.ts';
 import type { Operation } from '../../protocol/routes.ts';
-import { jsonResponse, short } from '../http/answer.ts';
+import { jsonResponse, readLimit, short } from '../http/answer.ts';
 import { readBody } from '../http/body.ts';
 import type { Described, Parameter } from '../http/openapi.ts';
 import {
@@ -139,16 +139,11 @@ function readFlag(value: string | undefined, name: string): boolean {
 }
 
 /** The longest page that can be asked for. */
-export const maxItems = 200;
+const maxItems = 200;
 
 const limit: QueryParameter<number | undefined> = {
   schema: { type: 'integer', minimum: 1, maximum: maxItems, default: 50 },
-  read(given) {
-    if (given === undefined) return undefined;
-    const items = Number(given);
-    if (Number.isInteger(items) && items >= 1 && items <= maxItems) return items;
-    throw invalid(`limit must be a whole number from 1 to ${maxItems}, not ${short(given)}.`);
-  },
+  read: (given) => readLimit(given, maxItems),
 };
 
 /** `limit` and `cursor` of a list. */

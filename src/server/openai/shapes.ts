@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { short } from '../http/answer.ts';
+import { readLimit, short } from '../http/answer.ts';
 import type { RequestContext } from '../http/server-context.ts';
 import { badRequest, unknownId } from './errors.ts';
 import type { Item } from './items.ts';
@@ -101,7 +101,8 @@ export function pageOf(c: RequestContext, items: readonly Item[]): object {
   if (order !== 'asc' && order !== 'desc') {
     throw badRequest(`order must be asc or desc, not ${short(order)}.`, { param: 'order' });
   }
-  const limit = limitOf(c.req.query('limit') ?? '20');
+  const wrong = { code: 'invalid_value', param: 'limit' };
+  const limit = readLimit(c.req.query('limit'), 100, wrong) ?? 20;
   const sorted = order === 'asc' ? items : items.toReversed();
   const after = c.req.query('after');
   const from = after === undefined ? 0 : sorted.findIndex(({ id }) => id === after) + 1;
@@ -121,12 +122,4 @@ export function listOf(data: readonly Item[], isMore: boolean): object {
     last_id: last?.id ?? null,
     has_more: isMore,
   };
-}
-
-function limitOf(text: string): number {
-  const limit = Number(text);
-  if (Number.isInteger(limit) && limit >= 1 && limit <= 100) return limit;
-  throw badRequest(`limit must be a whole number from 1 to 100, not ${short(text)}.`, {
-    param: 'limit',
-  });
 }

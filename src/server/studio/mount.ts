@@ -1,8 +1,7 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
-import { jsonResponse, safetyHeaders } from '../http/answer.ts';
+import { jsonResponse, readLimit, safetyHeaders } from '../http/answer.ts';
 import { requireLoopback } from '../http/origin.ts';
 import { authorize, type RequestContext, type Router } from '../http/server-context.ts';
-import { maxItems, page } from '../native/operation.ts';
 import { mountRerun, mountTools, type Rerun } from './actions.ts';
 import type { StudioFile } from './files.ts';
 import { mountOwners, studioCaller } from './owners.ts';
@@ -91,7 +90,7 @@ function answerFile(c: RequestContext, name: string, { body, type, etag }: Studi
 /** `GET /studio/turns`: the recorded turns of all sessions, the latest first. */
 function mountTurns(router: Router, spans: Pick<SpanRecorder, 'turns'>): void {
   router.get('/studio/turns', async (c) => {
-    const limit = page.limit.read(c.req.query('limit'), 'limit') ?? maxItems;
+    const limit = readLimit(c.req.query('limit'), maxItems) ?? maxItems;
     const found = spans.turns().filter(toFilter(c)).reverse();
     const items: RecordedTurn[] = [];
     const judged = new Map<string, boolean>();
@@ -107,6 +106,8 @@ function mountTurns(router: Router, spans: Pick<SpanRecorder, 'turns'>): void {
     return jsonResponse({ items, isMore });
   });
 }
+
+const maxItems = 200;
 
 function toFilter(c: RequestContext): (turn: RecordedTurn) => boolean {
   const agent = c.req.query('agent');
