@@ -1,4 +1,5 @@
 import type * as OpenTelemetry from '@opentelemetry/api';
+import { getOrMake } from './get-or-make.ts';
 import { defined } from './json/json.ts';
 import { requireOptional } from './platform.ts';
 import { openTelemetry } from './trace-context.ts';
@@ -102,26 +103,21 @@ export function recordValue(name: keyof typeof histograms, value: number, labels
   const found = instruments();
   if (found === undefined) return;
   const { buckets, ...about } = histograms[name];
-  let histogram = found.histograms.get(name);
-  if (histogram === undefined) {
+  const histogram = getOrMake(found.histograms, name, () => {
     const advice = { explicitBucketBoundaries: [...buckets] };
-    histogram = found.meter.createHistogram(name, { ...about, advice });
-    found.histograms.set(name, histogram);
-  }
+    return found.meter.createHistogram(name, { ...about, advice });
+  });
   histogram.record(value, defined(labels));
 }
 
 export function count(name: keyof typeof counters, by: number, labels: Labels): void {
   const found = instruments();
   if (found === undefined) return;
-  let counter = found.counters.get(name);
-  if (counter === undefined) {
-    counter =
-      name === 'waymark.active_runs'
-        ? found.meter.createUpDownCounter(name, counters[name])
-        : found.meter.createCounter(name, counters[name]);
-    found.counters.set(name, counter);
-  }
+  const counter = getOrMake(found.counters, name, () =>
+    name === 'waymark.active_runs'
+      ? found.meter.createUpDownCounter(name, counters[name])
+      : found.meter.createCounter(name, counters[name]),
+  );
   counter.add(by, defined(labels));
 }
 

@@ -5,6 +5,7 @@ import type { Agent } from '../agent/spec/agent.ts';
 import { writeLog } from '../agent/spec/observability.ts';
 import type { AgentStore } from '../agent/spec/spec.ts';
 import { messageOf } from '../core/error.ts';
+import { getOrMake } from '../core/get-or-make.ts';
 import type { TakenRun } from '../store/contract/store.ts';
 import { takeDeadlines } from './deadlines.ts';
 import { givenUpError, SaveFailures } from './given-up.ts';
@@ -162,9 +163,7 @@ export function byStore(agents: readonly Agent[]): Map<AgentStore, string[]> {
   for (const agent of agents) {
     const store = internalsOf(agent).spec.store;
     if (store?.runs === undefined) continue;
-    const names = stores.get(store) ?? [];
-    names.push(agent.name);
-    stores.set(store, names);
+    getOrMake(stores, store, () => []).push(agent.name);
   }
   return stores;
 }

@@ -1,3 +1,4 @@
+import { getOrMake } from '../core/get-or-make.ts';
 import { contentHash, formerContentHash } from '../core/json/hash.ts';
 import type { Json, JsonObject } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
@@ -89,11 +90,8 @@ interface MessageTable {
 
 function messageTable(table: Table): MessageTable {
   const hashes = new Map<Message, string>();
-  const hashOf = (message: Message): string => {
-    const hash = hashes.get(message) ?? messageHash(message);
-    hashes.set(message, hash);
-    return hash;
-  };
+  const hashOf = (message: Message): string =>
+    getOrMake(hashes, message, () => messageHash(message));
   return {
     hashOf,
     put(message) {

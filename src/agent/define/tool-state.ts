@@ -1,4 +1,5 @@
 import { failedPrecondition, invalid, type WaymarkError } from '../../core/error.ts';
+import { getOrMake } from '../../core/get-or-make.ts';
 import { type JsonSchema, toJsonSchema } from '../../core/schema/schema.ts';
 import type { Tool } from '../../generate/tool/tool.ts';
 import { type Session, sessionKey } from '../../session/session.ts';
@@ -20,7 +21,7 @@ export function checkToolState(tool: Tool, agent: StateOwner): void {
       `Agent "${agent.name}" cannot use tool "${tool.name}", which works on another state: ${misfit}.`,
     );
   }
-  fitting.set(tool, (fitting.get(tool) ?? new WeakSet()).add(agent));
+  getOrMake(fitting, tool, () => new WeakSet()).add(agent);
 }
 
 function misfitOf({ state }: Tool, { stateSchema, initialState }: StateOwner): string | undefined {

@@ -1,4 +1,5 @@
 import { failedPrecondition, type WaymarkError } from '../../core/error.ts';
+import { getOrMake } from '../../core/get-or-make.ts';
 import { type DatesAsText, datesAsText, toJsonResult } from '../../core/json/dates.ts';
 import { sha256 } from '../../core/json/hash.ts';
 import type { Json } from '../../core/json/json.ts';
@@ -45,8 +46,7 @@ export class Steps {
     } catch (error) {
       // A failed step may be retried.
       this.#known.delete(id);
-      const failed = this.#failed.get(turn) ?? new Set();
-      this.#failed.set(turn, failed.add(key));
+      getOrMake(this.#failed, turn, () => new Set()).add(key);
       throw error;
     } finally {
       step.isDone = true;

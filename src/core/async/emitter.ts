@@ -1,3 +1,5 @@
+import { getOrMake } from '../get-or-make.ts';
+
 export interface Emitter<Args extends readonly unknown[] = []> {
   readonly size: number;
   /** Returns a function that unsubscribes. The same function may subscribe twice. */
@@ -57,8 +59,7 @@ export function createKeyedEmitter<Key = string>(
     keys: () => [...entries.values()].map(({ key }) => key),
     subscribe(key, listener) {
       const text = toText(key);
-      const entry = entries.get(text) ?? { key, listeners: new Set() };
-      entries.set(text, entry);
+      const entry = getOrMake(entries, text, () => ({ key, listeners: new Set() }));
       const own = (): void => listener();
       entry.listeners.add(own);
       return () => {

@@ -9,6 +9,7 @@ import {
   Validator,
 } from '@cfworker/json-schema';
 import { invalid, type WaymarkError } from '../error.ts';
+import { getOrMake } from '../get-or-make.ts';
 import {
   isJsonArray,
   isJsonObject,
@@ -60,14 +61,11 @@ export function parseJsonSchema(schema: JsonSchema): JsonObject {
 }
 
 function validatorOf(schema: JsonSchema, issues: keyof typeof validators): Validator {
-  let validator = validators[issues].get(schema);
-  if (!validator) {
+  return getOrMake(validators[issues], schema, () => {
     // The validator writes into the schema that it is given.
     const own: RawSchema = JSON.parse(JSON.stringify(parseJsonSchema(schema)));
-    validator = new Validator(own, draftOf(schema), issues === 'first');
-    validators[issues].set(schema, validator);
-  }
-  return validator;
+    return new Validator(own, draftOf(schema), issues === 'first');
+  });
 }
 
 // A misfit inside is reported again by every keyword around it.

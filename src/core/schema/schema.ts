@@ -1,6 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 import { config, type GenericSchema } from 'valibot';
 import { invalid, isWaymarkError, type WaymarkError } from '../error.ts';
+import { getOrMake } from '../get-or-make.ts';
 import { isLarge, type Json, toJson } from '../json/json.ts';
 import { toPointer } from '../json/pointer.ts';
 import { requireOptional } from '../platform.ts';
@@ -65,12 +66,7 @@ export function parseSync<S extends Schema>(
 
 /** The JSON Schema (draft 7) of what a schema takes or gives; INVALID_ARGUMENT if there is none. */
 export function toJsonSchema(schema: Schema, direction: Direction = 'input'): JsonSchema {
-  const cache = jsonSchemas[direction];
-  const known = cache.get(schema);
-  if (known) return known;
-  const converted = convert(schema, direction);
-  cache.set(schema, converted);
-  return converted;
+  return getOrMake(jsonSchemas[direction], schema, () => convert(schema, direction));
 }
 
 type Direction = 'input' | 'output';

@@ -1,3 +1,4 @@
+import { getOrMake } from '../../core/get-or-make.ts';
 import { contentHash, sha256 } from '../../core/json/hash.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Message } from '../../protocol/message.ts';
@@ -38,14 +39,7 @@ export function tokenBudget({
 }): HistorySelection {
   // Messages are immutable, so each is counted once.
   const counted = new WeakMap<Message, number>();
-  const tokensOf = (message: Message): number => {
-    let tokens = counted.get(message);
-    if (tokens === undefined) {
-      tokens = count(message);
-      counted.set(message, tokens);
-    }
-    return tokens;
-  };
+  const tokensOf = (message: Message): number => getOrMake(counted, message, () => count(message));
   return (messages) => messages.slice(startWithin(messages, maxTokens, tokensOf));
 }
 
@@ -179,24 +173,20 @@ const hashes = new WeakMap<Message, string>();
 
 /** The address of a summary of the first messages. Metadata is left out: the model does not get it. */
 function addressOf(messages: readonly Message[], end: number, version: string): string {
-  const parts = messages.slice(0, end).map((message) => {
-    let hash = hashes.get(message);
-    if (hash === undefined) {
+  const parts = messages.slice(0, end).map((message) =>
+    getOrMake(hashes, message, () => {
       const { role, content } = message;
-      hash = contentHash({ role, content } as unknown as Json);
-      hashes.set(message, hash);
-    }
-    return hash;
-  });
+      return contentHash({ role, content } as unknown as Json);
+    }),
+  );
   return sha256(JSON.stringify([version, ...parts]));
 }
 
 function remember(options: CompactOptions, hash: string, text: string): void {
-  const known = remembered.get(options) ?? new Map<string, string>();
+  const known = getOrMake(remembered, options, () => new Map());
   const [oldest] = known.keys();
   if (known.size >= maxRemembered && oldest !== undefined) known.delete(oldest);
   known.set(hash, text);
-  remembered.set(options, known);
 }
 
 /** The content of a summary: the summary before it, and the messages that followed. */

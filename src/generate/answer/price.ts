@@ -1,4 +1,5 @@
 import { invalid } from '../../core/error.ts';
+import { getOrMake } from '../../core/get-or-make.ts';
 import type { SpanAttributes } from '../../core/trace.ts';
 import { genAi } from '../../core/trace-names.ts';
 import type { Message } from '../../protocol/message.ts';
@@ -113,17 +114,15 @@ interface Size {
 const sizes = new WeakMap<Message, Size>();
 
 function sizeOf(message: Message): Size {
-  const known = sizes.get(message);
-  if (known !== undefined) return known;
-  const { role, content } = message;
-  const text = content.filter((part) => !('media' in part || 'resource' in part));
-  const files = text.flatMap((part) =>
-    'toolResponse' in part ? (part.toolResponse.content ?? []) : [],
-  );
-  const media = content.length - text.length + files.length;
-  const size = { tokens: tokensIn({ role, text }), media };
-  sizes.set(message, size);
-  return size;
+  return getOrMake(sizes, message, () => {
+    const { role, content } = message;
+    const text = content.filter((part) => !('media' in part || 'resource' in part));
+    const files = text.flatMap((part) =>
+      'toolResponse' in part ? (part.toolResponse.content ?? []) : [],
+    );
+    const media = content.length - text.length + files.length;
+    return { tokens: tokensIn({ role, text }), media };
+  });
 }
 
 const encoder = new TextEncoder();

@@ -1,5 +1,6 @@
 import { raceSignal, throwIfAborted } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { getOrMake } from '../../core/get-or-make.ts';
 import { defined } from '../../core/json/json.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import type {
@@ -33,19 +34,15 @@ const adapted = new WeakMap<LanguageModel, Model>();
 
 /** An AI SDK language model as a model of ours, driven through its `doStream`. */
 export function fromLanguageModel(languageModel: LanguageModel): Model {
-  let model = adapted.get(languageModel);
-  if (!model) {
-    model = {
-      name: `${languageModel.provider}/${languageModel.modelId}`,
-      provider: languageModel.provider,
-      modelId: languageModel.modelId,
-      constrainsOutput: true,
-      run: (request, call) => run(languageModel, request, call),
-      check: () => checkApiKey(languageModel),
-    };
-    adapted.set(languageModel, model);
-  }
-  return model;
+  const { provider, modelId } = languageModel;
+  return getOrMake(adapted, languageModel, () => ({
+    name: `${provider}/${modelId}`,
+    provider,
+    modelId,
+    constrainsOutput: true,
+    run: (request, call) => run(languageModel, request, call),
+    check: () => checkApiKey(languageModel),
+  }));
 }
 
 async function run(
@@ -157,12 +154,7 @@ const closed = new WeakMap<JsonSchema, JsonSchema>();
 
 /** A JSON Schema whose objects take no properties beyond those they name: providers that keep to a schema insist on it. */
 function closedSchema(schema: JsonSchema): JsonSchema {
-  let result = closed.get(schema);
-  if (!result) {
-    result = close(schema);
-    closed.set(schema, result);
-  }
-  return result;
+  return getOrMake(closed, schema, () => close(schema));
 }
 
 function close(schema: JsonSchema): JsonSchema {

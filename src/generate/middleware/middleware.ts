@@ -1,5 +1,6 @@
 import { closest, likely } from '../../core/closest.ts';
 import { invalid, type WaymarkError } from '../../core/error.ts';
+import { getOrMake } from '../../core/get-or-make.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
@@ -124,30 +125,20 @@ export function checkResolvedNames(
   for (const middleware of use) {
     for (const name of middleware.tools ?? []) {
       const origin = origins?.get(name);
-      if (origin !== undefined) entry(found, origin, () => new Set()).add(name);
+      if (origin !== undefined) getOrMake(found, origin, () => new Set()).add(name);
       // A source that has not answered may have it, and none of its tools can be called.
       if (tools.has(name) || missing.length > 0) continue;
       if (sources.some((source) => found.get(source)?.has(name))) continue;
       const error = unknownTool(middleware, name, [...tools.keys()], owner);
       if (perUser === undefined) throw error;
       if (report === undefined) continue;
-      const before = entry(reported, middleware, () => new WeakMap());
+      const before = getOrMake(reported, middleware, () => new WeakMap());
       // Each call may have a new selection.
-      const names = entry(before, perUser.base ?? perUser, () => new Set());
+      const names = getOrMake(before, perUser.base ?? perUser, () => new Set());
       if (!names.has(name)) report(error, name);
       names.add(name);
     }
   }
-}
-
-function entry<Key extends WeakKey, Value>(
-  map: WeakMap<Key, Value>,
-  key: Key,
-  create: () => Value,
-): Value {
-  const value = map.get(key) ?? create();
-  map.set(key, value);
-  return value;
 }
 
 function unknownTool(

@@ -1,6 +1,7 @@
 import type { Dotprompt } from 'dotprompt';
 import * as v from 'valibot';
 import { failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
+import { getOrMake } from '../../core/get-or-make.ts';
 import { defined, isPlainObject, type JsonObject } from '../../core/json/json.ts';
 import { readTextFiles, type TextFile } from '../../core/platform.ts';
 import type { JsonSchema, Schema } from '../../core/schema/schema.ts';
@@ -68,11 +69,7 @@ export function createDotpromptEngine(findSchema: (name: string) => JsonSchema):
       compiled.clear();
     },
     async render(source, scope) {
-      let template = compiled.get(source);
-      if (!template) {
-        template = compile(source);
-        compiled.set(source, template);
-      }
+      const template = getOrMake(compiled, source, () => compile(source));
       try {
         return await (await template)(scope);
       } catch (cause) {
