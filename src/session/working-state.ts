@@ -1,7 +1,7 @@
 import { failedPrecondition, invalid, WaymarkError } from '../core/error.ts';
 import { diffJson } from '../core/json/diff.ts';
-import { carryHashes, contentHash, jsonLength } from '../core/json/hash.ts';
-import { type Json, jsonEqual, toJson } from '../core/json/json.ts';
+import { carryHashes, contentHash } from '../core/json/hash.ts';
+import { type Json, jsonEqual, jsonLength, toJson } from '../core/json/json.ts';
 import { type JsonPatch, joinPatches } from '../core/json/patch.ts';
 import { produce } from '../core/json/produce.ts';
 import { checkVariadic } from '../core/options.ts';

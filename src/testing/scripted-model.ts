@@ -1,7 +1,6 @@
 import { abortError } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
-import { jsonLength } from '../core/json/hash.ts';
-import type { Json } from '../core/json/json.ts';
+import { type Json, jsonLength } from '../core/json/json.ts';
 import {
   checkKinds,
   checkNumbers,

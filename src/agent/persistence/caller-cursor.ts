@@ -1,6 +1,6 @@
 import { gather } from '../../core/async/groups.ts';
 import { failLater, settled, withCaller } from '../../core/async/promises.ts';
-import { jsonLength } from '../../core/json/hash.ts';
+import { jsonLength } from '../../core/json/json.ts';
 import { afterThisTurn, letOthersRun } from '../../core/platform.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { RunEvent } from '../../store/contract/store.ts';

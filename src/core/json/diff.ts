@@ -1,11 +1,13 @@
 import { commonEnds, commonItems } from '../diff.ts';
 import {
+  childOf,
   getOwn,
   isJsonArray,
   isJsonObject,
   type Json,
   type JsonObject,
   jsonEqual,
+  jsonLength,
   toJson,
 } from './json.ts';
 import { type JsonPatch, type JsonPatchOperation, markPatch } from './patch.ts';
@@ -28,21 +30,11 @@ export function diffValues(from: Json, to: Json): readonly JsonPatchOperation[] 
 
 /** The value at a JSON Pointer; `undefined` where the document has none. */
 export function valueAt(document: Json | undefined, pointer: string): Json | undefined {
-  let value = document;
-  for (const step of parsePointer(pointer) ?? []) {
-    if (isJsonArray(value)) value = value.at(Number(step));
-    else if (isJsonObject(value)) value = Object.hasOwn(value, step) ? value[step] : undefined;
-    else return undefined;
-  }
-  return value;
+  return (parsePointer(pointer) ?? []).reduce(childOf, document);
 }
 
 /** Adds the operations that make `to` out of `from` at a place of a document. */
-export function diffAt(out: JsonPatchOperation[], path: string, from: Json, to: Json): void {
-  diffInto(out, path, from, to);
-}
-
-function diffInto(out: JsonPatchOperation[], path: string, from: Json, to: Json): void {
+export function diffInto(out: JsonPatchOperation[], path: string, from: Json, to: Json): void {
   if (from === to) return;
   const before = out.length;
   if (isJsonArray(from) && isJsonArray(to)) diffArrays(out, path, from, to);
@@ -132,20 +124,7 @@ function isHeavier(operations: readonly JsonPatchOperation[], value: Json): bool
   let weight = 0;
   for (const operation of operations) {
     weight += 30 + operation.path.length;
-    if ('value' in operation) weight += weightOf(operation.value, Number.POSITIVE_INFINITY);
+    if ('value' in operation) weight += jsonLength(operation.value, Number.POSITIVE_INFINITY);
   }
-  return weightOf(value, weight) < weight;
-}
-
-// About the length of a value's text; stops counting at the limit.
-function weightOf(value: Json, limit: number): number {
-  if (typeof value === 'string') return value.length + 3;
-  if (typeof value !== 'object' || value === null) return 6;
-  let weight = 2;
-  for (const [key, child] of Object.entries(value)) {
-    if (weight >= limit) break;
-    weight += isJsonArray(value) ? 0 : key.length + 3;
-    if (child !== undefined) weight += weightOf(child, limit - weight);
-  }
-  return weight;
+  return jsonLength(value, weight) < weight;
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { anyJson } from '../../../test/support/any-json.ts';
-import { contentHash, formerContentHash, isContentHash, jsonLength, sha256 } from './hash.ts';
-import { canonicalJson, type Json, jsonEqual, parseJson, toJson } from './json.ts';
+import { contentHash, formerContentHash, isContentHash, sha256 } from './hash.ts';
+import { canonicalJson, type Json, jsonEqual, jsonLength, parseJson, toJson } from './json.ts';
 import { applyPatch } from './patch.ts';
 import { produce } from './produce.ts';
 import { chunkEnd, hashLists } from './text-chunks.ts';

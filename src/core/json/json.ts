@@ -105,6 +105,18 @@ export function getOwn(object: JsonObject, key: string): Json | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
+/** The value at a step of a path: an item, or an own property. */
+export function childOf(value: Json | undefined, step: string | number): Json | undefined {
+  if (isJsonObject(value)) return getOwn(value, String(step));
+  const index = isJsonArray(value) ? indexOf(step) : undefined;
+  return isJsonArray(value) && index !== undefined ? value[index] : undefined;
+}
+
+/** The place in an array that a step of a path names. */
+export function indexOf(step: string | number): number | undefined {
+  return /^(0|[1-9]\d*)$/.test(String(step)) ? Number(step) : undefined;
+}
+
 /** Sets a property, also one called `__proto__`, on an object that is still being made. */
 export function setOwn<T>(object: Record<string, T>, key: string, value: T): void {
   if (key !== '__proto__') object[key] = value;
@@ -358,6 +370,21 @@ export function hashNote(value: object): HashNote | undefined {
 export function setHashNote(value: object, note: HashNote): void {
   // Most are short, and the text says all.
   Mark.setNote(value, note.length === note.token.length && !note.groups ? note.token : note);
+}
+
+/** About how many characters a value has as JSON; stops counting once it is over `most`. Exact for what was hashed. */
+export function jsonLength(value: unknown, most: number): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value !== 'object' || value === null) return 5;
+  const known = hashNote(value);
+  if (known !== undefined) return known.length;
+  let length = 2;
+  for (const key in value) {
+    const item = value[key as keyof typeof value];
+    length += (Array.isArray(value) ? 1 : key.length + 4) + jsonLength(item, most - length);
+    if (length > most) return length;
+  }
+  return length;
 }
 
 /** Whether a sealed object is known to be of a shape, where the shape is any object used as its key. */

@@ -1,7 +1,8 @@
 import { invalid, type WaymarkError } from '../error.ts';
 import {
+  childOf,
+  indexOf,
   isJsonArray,
-  isJsonObject,
   type Json,
   jsonEqual,
   markFrozen,
@@ -84,8 +85,7 @@ class WorkingCopy {
   }
 
   read(steps: readonly string[]): Json {
-    let value = this.root;
-    for (const step of steps) value = childOf(value, step);
+    const value = steps.reduce(childOf, this.root);
     if (value === undefined) throw invalid('there is nothing at that path');
     return value;
   }
@@ -192,22 +192,9 @@ function move(working: WorkingCopy, from: readonly string[], to: readonly string
   add(working, to, value);
 }
 
-// Own properties only: a path never reaches what an object inherits.
-function childOf(value: Json | undefined, step: string): Json | undefined {
-  if (isJsonArray(value)) {
-    const index = indexOf(step);
-    return index === undefined ? undefined : value[index];
-  }
-  return isJsonObject(value) && Object.hasOwn(value, step) ? value[step] : undefined;
-}
-
 function put(container: Container, step: string, value: Json): void {
   if (Array.isArray(container)) container[Number(step)] = value;
   else setOwn(container, step, value);
-}
-
-function indexOf(step: string): number | undefined {
-  return /^(0|[1-9]\d*)$/.test(step) ? Number(step) : undefined;
 }
 
 function lastOf(path: readonly string[]): string {

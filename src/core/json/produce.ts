@@ -1,10 +1,10 @@
 import { create, isDraft, type Patches, rawReturn } from 'mutative';
 import { invalid } from '../error.ts';
-import { diffAt, diffValues } from './diff.ts';
+import { diffInto, diffValues } from './diff.ts';
 import { carryHashes } from './hash.ts';
-import { getOwn, isJsonArray, isJsonObject, type Json, toJson, tryJson } from './json.ts';
+import { childOf, type Json, toJson, tryJson } from './json.ts';
 import { applyPatch, type JsonPatch, type JsonPatchOperation, markPatch } from './patch.ts';
-import { escapeStep } from './pointer.ts';
+import { toPointer } from './pointer.ts';
 
 /** A value that a recipe may change in place. */
 export type Draft<T> = [Json] extends [T] ? DraftJson<T> : DraftOf<T>;
@@ -38,7 +38,7 @@ export function produce<T>(doc: T, recipe: (draft: Draft<T>) => unknown): Produc
   if (changed === undefined || changed === base) return { value: base as T, patch: [] };
   if (base === undefined) {
     const value = toJson(changed, 'The changed document');
-    return { value: value as T, patch: [whole(value)] };
+    return { value: value as T, patch: [{ op: 'replace', path: '', value }] };
   }
   const { value, patch } = fromRecorded(base, recorded) ?? compared(base, changed);
   if (patch.length > 0) markPatch(patch, base, value);
@@ -70,11 +70,11 @@ function fromRecorded(
     return undefined;
   const patch: JsonPatchOperation[] = [];
   for (const { op, path, value } of recorded) {
-    const before = getAt(base, path);
+    const before = path.reduce(childOf, base as Json | undefined);
     if (op !== 'replace' || before === undefined) return undefined;
     const after = tryJson(value);
     if (after === undefined) return undefined;
-    diffAt(patch, pointerOf(path), before, after);
+    diffInto(patch, toPointer(path), before, after);
   }
   if (patch.length === 0) return { value: base, patch };
   const value = applyPatch(base, patch);
@@ -82,30 +82,14 @@ function fromRecorded(
   return { value, patch };
 }
 
-type Path = readonly (string | number)[];
-
 /** Whether no change lies within another one, and none is of the whole document. */
 function areApart(recorded: Patches<{ pathAsArray: true }>): boolean {
-  const pointers = recorded.map(({ path }) => `${pointerOf(path)}/`);
+  const pointers = recorded.map(({ path }) => `${toPointer(path)}/`);
   return pointers.every(
     (pointer, at) =>
       pointer !== '/' &&
       pointers.every((other, place) => place === at || !other.startsWith(pointer)),
   );
-}
-
-function pointerOf(path: Path): string {
-  return path.map((step) => `/${escapeStep(String(step))}`).join('');
-}
-
-function getAt(value: Json, path: Path): Json | undefined {
-  let found: Json | undefined = value;
-  for (const step of path) {
-    if (isJsonArray(found)) found = typeof step === 'number' ? found[step] : undefined;
-    else if (isJsonObject(found)) found = getOwn(found, String(step));
-    else return undefined;
-  }
-  return found;
 }
 
 interface Drafted {
@@ -145,8 +129,4 @@ function isNew(value: unknown): value is object {
     }
   }
   return true;
-}
-
-function whole(value: Json): JsonPatchOperation {
-  return { op: 'replace', path: '', value };
 }

@@ -1,12 +1,6 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
-import {
-  getOwn,
-  isJsonArray,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  toJson,
-} from '../json/json.ts';
+import { childOf, isJsonObject, type Json, type JsonObject, toJson } from '../json/json.ts';
+import { parsePointer } from '../json/pointer.ts';
 import { takeBreak } from '../platform.ts';
 import { checkKeywords, malformed } from './json-schema.ts';
 import { BoundedEvaluation, type Place } from './untrusted-keywords.ts';
@@ -85,13 +79,8 @@ function isWithin(value: Json, depth: number): boolean {
 function targetOf(root: JsonObject, ref: string): Json | undefined {
   const { $id } = root;
   const local = typeof $id === 'string' && ref.startsWith(`${$id}#`) ? ref.slice($id.length) : ref;
-  if (local !== '#' && !local.startsWith('#/')) return undefined;
-  let found: Json | undefined = root;
-  for (const step of local.split('/').slice(1)) {
-    const key = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~');
-    if (isJsonArray(found)) found = found[Number(key)];
-    else found = isJsonObject(found) ? getOwn(found, key) : undefined;
-  }
+  const steps = local.startsWith('#') ? parsePointer(decoded(local.slice(1))) : undefined;
+  const found = steps?.reduce(childOf, root as Json | undefined);
   return isJsonObject(found) || typeof found === 'boolean' ? found : undefined;
 }
 

@@ -7,7 +7,7 @@ import {
   throwIfAborted,
 } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { jsonLength } from '../../core/json/hash.ts';
+import { jsonLength } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import type { ModelChunk } from '../../protocol/turn.ts';

@@ -1,6 +1,5 @@
 import { invalid, WaymarkError } from '../../core/error.ts';
-import { jsonLength } from '../../core/json/hash.ts';
-import { type Json, type JsonObject, toJson } from '../../core/json/json.ts';
+import { type Json, type JsonObject, jsonLength, toJson } from '../../core/json/json.ts';
 
 /**
  * How large the fields may be that appear in lists. Together with the length of a page they bound the size of a list:
