@@ -3,7 +3,7 @@ import type { AgentHost } from '../agent/persistence/host.ts';
 import type { Agent } from '../agent/spec/agent.ts';
 import type { AgentStore } from '../agent/spec/spec.ts';
 import { deadlineAgent, deadlineWorker, type Expiry, expiryOf } from '../agent/turn/deadlines.ts';
-import { isWaymarkError } from '../core/error.ts';
+import { hasStatus } from '../core/error.ts';
 import type { LoadedState, RunRecord, RunSupport, Scope } from '../store/contract/store.ts';
 
 /** Maximum number of deadlines per poll. */
@@ -29,7 +29,7 @@ export async function takeDeadlines(
     const about = { phase: 'run', agent: agent.name, ...(sessionId && { sessionId }) } as const;
     const report = (error: unknown): void => {
       // Another turn was faster. Whether the session waits after it is looked up when the claim has expired.
-      if (!isWaymarkError(error) || error.status !== 'ABORTED') host.report(error, about);
+      if (!hasStatus(error, 'ABORTED')) host.report(error, about);
     };
     host.background(decline(host, store, agent, run).catch(report));
   }
@@ -111,8 +111,5 @@ async function waitAgain(runs: RunSupport, run: RunRecord, ttl: number): Promise
 
 /** Whether trying again would be refused for the same reason. */
 function isFinal(error: unknown): boolean {
-  return (
-    isWaymarkError(error) &&
-    ['FAILED_PRECONDITION', 'INVALID_ARGUMENT', 'NOT_FOUND'].includes(error.status)
-  );
+  return hasStatus(error, 'FAILED_PRECONDITION', 'INVALID_ARGUMENT', 'NOT_FOUND');
 }

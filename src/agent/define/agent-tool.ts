@@ -355,29 +355,31 @@ export function backgroundAgentTools<Types extends AgentTypes>(
       return { runId: snapshotId };
     },
   );
-  const check = tool(
-    { name: `${name}_check`, description: 'Says how a background run stands.', input: runInput },
-    async (input, context) => {
-      const snapshotId = runIdOf(input);
-      return report(await agent.getSnapshot({ snapshotId }, ownerOf(context)), snapshotId);
-    },
-  );
-  const wait = tool(
-    { name: `${name}_wait`, description: 'Waits for a background run to end.', input: runInput },
-    async (input, context) => {
-      const snapshotId = runIdOf(input);
-      const options = { ...ownerOf(context), signal: context.signal };
-      return report(await agent.wait(snapshotId, options), snapshotId);
-    },
-  );
-  const abort = tool(
-    { name: `${name}_abort`, description: 'Stops a background run.', input: runInput },
-    async (input, context) => {
-      const status = await agent.abort(runIdOf(input), ownerOf(context));
-      return report(status === undefined ? undefined : { status }, runIdOf(input));
-    },
-  );
-  return [start, check, wait, abort];
+  const onRun = (
+    what: string,
+    about: string,
+    fn: (runId: string, context: ToolContext) => Promise<Reported | undefined>,
+  ): Tool =>
+    tool(
+      { name: `${name}_${what}`, description: about, input: runInput },
+      async (input, context) => {
+        const runId = textField(input, 'runId');
+        return report(await fn(runId, context), runId);
+      },
+    );
+  return [
+    start,
+    onRun('check', 'Says how a background run stands.', (snapshotId, context) =>
+      agent.getSnapshot({ snapshotId }, ownerOf(context)),
+    ),
+    onRun('wait', 'Waits for a background run to end.', (runId, context) =>
+      agent.wait(runId, { ...ownerOf(context), signal: context.signal }),
+    ),
+    onRun('abort', 'Stops a background run.', async (runId, context) => {
+      const status = await agent.abort(runId, ownerOf(context));
+      return status && { status };
+    }),
+  ];
 }
 
 function ownerOf(context: ToolContext): { readonly owner?: string } {
@@ -385,12 +387,9 @@ function ownerOf(context: ToolContext): { readonly owner?: string } {
   return owner === undefined ? {} : { owner };
 }
 
-const runIdOf = (input: Json): string => textField(input, 'runId');
+type Reported = Pick<Snapshot, 'status'> & Partial<Pick<Snapshot, 'error' | 'state'>>;
 
-function report(
-  snapshot: (Pick<Snapshot, 'status'> & Partial<Pick<Snapshot, 'error' | 'state'>>) | undefined,
-  runId: string,
-): Json {
+function report(snapshot: Reported | undefined, runId: string): Json {
   if (snapshot === undefined) {
     throw new WaymarkError(
       'NOT_FOUND',

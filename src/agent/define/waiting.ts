@@ -1,3 +1,4 @@
+import * as v from 'valibot';
 import { invalid } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import { scopeOf } from '../../protocol/ids.ts';
@@ -60,7 +61,15 @@ async function readWaiting(
  * Where the list continues: the time of the last session of a page, and the agents and ids of the sessions of that time that were on
  * it. The cursors of many agents would not fit into an address, so the lists are read from their beginning to continue there.
  */
-type Point = readonly [updatedAt: string, seen: readonly (readonly [string, string])[]];
+const pointShape = v.tuple([
+  v.pipe(
+    v.string(),
+    v.check((time) => !Number.isNaN(Date.parse(time))),
+  ),
+  v.array(v.tuple([v.string(), v.string()])),
+]);
+
+type Point = v.InferOutput<typeof pointShape>;
 
 /** How many sessions are read at once on the way to a point. */
 const batchSize = 200;
@@ -136,26 +145,17 @@ function pointAfter(found: readonly Found[], before: Point | undefined): Point {
   const updatedAt = found.at(-1)?.session.updatedAt ?? '';
   const seen = found
     .filter(({ session }) => session.updatedAt === updatedAt)
-    .map(({ spec, session }) => [spec.name, session.sessionId] as const);
+    .map(({ spec, session }): [string, string] => [spec.name, session.sessionId]);
   return [updatedAt, before?.[0] === updatedAt ? [...before[1], ...seen] : seen];
 }
 
 function parseCursor(cursor: string | undefined): Point | undefined {
   if (cursor === undefined) return undefined;
   try {
-    const read: unknown = JSON.parse(cursor);
-    if (isPoint(read)) return read;
+    return v.parse(pointShape, JSON.parse(cursor));
   } catch {
-    // Falls through: it is no cursor of ours.
+    throw invalid(
+      'The cursor is not one that listInterrupts of an app gave. Start again without one.',
+    );
   }
-  throw invalid(
-    'The cursor is not one that listInterrupts of an app gave. Start again without one.',
-  );
-}
-
-function isPoint(value: unknown): value is Point {
-  if (!Array.isArray(value) || value.length !== 2 || !Array.isArray(value[1])) return false;
-  const isPair = (each: unknown): boolean =>
-    Array.isArray(each) && each.length === 2 && each.every((part) => typeof part === 'string');
-  return !Number.isNaN(Date.parse(String(value[0]))) && value[1].every(isPair);
 }

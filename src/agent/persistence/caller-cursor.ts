@@ -34,7 +34,6 @@ export class CallerCursor implements AsyncIterable<Chunk> {
   readonly #rooms = new Set<() => void>();
   /** Chunks that belong to no log of this process. */
   #loose: EventBuffer | undefined;
-  #readable: PromiseWithResolvers<void> | undefined;
   #gathered: PromiseWithResolvers<void> | undefined;
   #holds = true;
   #isBounded = true;
@@ -116,20 +115,14 @@ export class CallerCursor implements AsyncIterable<Chunk> {
   /** Continues after the missed run, once its events were read from the store. */
   skipMissed(): void {
     const segment = this.#segments[0];
-    if (segment === undefined) return;
-    segment.position = Math.min(segment.buffer.end, segment.end);
+    if (segment !== undefined) segment.position += unreadIn(segment);
     this.#makeRoom();
   }
 
-  /** Resolves when there is something to read, or nothing more comes. */
-  readable(): Promise<void> {
-    if (this.#ended !== undefined || this.hasNext || this.missedRun !== undefined)
-      return Promise.resolve();
-    this.#readable ??= Promise.withResolvers();
-    return this.#readable.promise;
-  }
-
-  /** As {@link CallerCursor.readable}, a moment later: the events of a turn of the event loop are then read together. */
+  /**
+   * Resolves when there is something to read, or nothing more comes. Something to read is told a moment later: the events of a
+   * turn of the event loop are then read together.
+   */
   gathered(): Promise<void> {
     if (this.#ended !== undefined) return settled;
     if (this.hasNext || this.missedRun !== undefined) return letOthersRun();
@@ -192,7 +185,6 @@ export class CallerCursor implements AsyncIterable<Chunk> {
     for (const accept of this.#waiters.splice(0)) {
       accept('error' in ended ? failLater(ended.error) : done);
     }
-    this.#readable?.resolve();
     this.#gathered?.resolve();
     this.#makeRoom();
   }
@@ -203,8 +195,6 @@ export class CallerCursor implements AsyncIterable<Chunk> {
       if (event?.shown === undefined) return;
       this.#waiters.shift()?.({ value: event.shown, done: false });
     }
-    this.#readable?.resolve();
-    this.#readable = undefined;
     if (this.#gathered === undefined) return;
     gather(this.#gathered.resolve);
     this.#gathered = undefined;

@@ -87,30 +87,24 @@ export function reportHeadline(info: ErrorInfo): string {
   return `✗ ${what}${turn}${ids.length > 0 ? ` (${ids.join(', ')})` : ''}`;
 }
 
+const failures: Readonly<Record<ErrorPhase, string>> = {
+  turn: 'the turn failed',
+  prompt: 'the prompt could not be rendered',
+  model: 'the model failed',
+  tool: 'a tool failed',
+  policy: 'the snapshot policy failed',
+  transform: 'a transform failed',
+  hook: 'a hook failed',
+  store: 'a snapshot could not be saved',
+  auth: '`auth` or `authorize` of the server failed',
+  run: 'a background run failed',
+};
+
 function failed({ phase, tool, toolSource, model }: ErrorInfo): string {
-  switch (phase) {
-    case 'turn':
-      return 'the turn failed';
-    case 'prompt':
-      return 'the prompt could not be rendered';
-    case 'model':
-      return model === undefined ? 'the model failed' : `model "${model}" failed`;
-    case 'tool':
-      if (toolSource !== undefined) return `tool source "${toolSource}" failed`;
-      return tool === undefined ? 'a tool failed' : `tool "${tool}" failed`;
-    case 'policy':
-      return 'the snapshot policy failed';
-    case 'transform':
-      return 'a transform failed';
-    case 'hook':
-      return 'a hook failed';
-    case 'store':
-      return 'a snapshot could not be saved';
-    case 'auth':
-      return '`auth` or `authorize` of the server failed';
-    case 'run':
-      return 'a background run failed';
-  }
+  if (phase === 'model' && model !== undefined) return `model "${model}" failed`;
+  if (phase === 'tool' && toolSource !== undefined) return `tool source "${toolSource}" failed`;
+  if (phase === 'tool' && tool !== undefined) return `tool "${tool}" failed`;
+  return failures[phase];
 }
 
 function tell(listener: ErrorListener, error: unknown, info: ErrorInfo): void {

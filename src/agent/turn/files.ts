@@ -91,7 +91,9 @@ async function* boundedPieces(
       const next = await raceSignal(pieces.next(), signal);
       if (next.done === true) return;
       const piece = next.value;
-      if (!(piece instanceof Uint8Array)) throw notBytes(name);
+      if (!(piece instanceof Uint8Array)) {
+        throw invalid(`The data of the file "${name}" must come in pieces that are Uint8Arrays.`);
+      }
       size += piece.length;
       if (size > maxSize) throw tooLarge(name, maxSize);
       yield piece;
@@ -152,10 +154,6 @@ function tooLarge(name: string, maxSize: number): WaymarkError {
     `The file "${name}" is larger than ${maxSize} bytes. Raise \`limits.session.fileSize\`, or the \`maxSize\` of the file.`,
     { details: { limit: 'session.fileSize', most: maxSize } },
   );
-}
-
-function notBytes(name: string): WaymarkError {
-  return invalid(`The data of the file "${name}" must come in pieces that are Uint8Arrays.`);
 }
 
 export interface FileArtifact extends OpenFile {

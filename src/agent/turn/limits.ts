@@ -2,6 +2,7 @@ import { createKeyedEmitter, type KeyedEmitter } from '../../core/async/emitter.
 import { Mutex } from '../../core/async/promises.ts';
 import { raceSignal, throwIfAborted } from '../../core/async/signal.ts';
 import { failedPrecondition, WaymarkError } from '../../core/error.ts';
+import { defined } from '../../core/json/json.ts';
 import { after, backoff } from '../../core/time.ts';
 import { type CallBound, callBound } from '../../generate/answer/price.ts';
 import type { PendingCall } from '../../generate/hooks.ts';
@@ -99,10 +100,7 @@ async function checkEachBudget(
     }
     if (owner !== undefined) {
       const sinceDay = owner.per && firstDay(owner.per, at.host.clock.now());
-      if (reserves)
-        budgets.push(
-          ...budgetsOf(owner, { of: 'owner', ...(sinceDay !== undefined && { sinceDay }) }),
-        );
+      if (reserves) budgets.push(...budgetsOf(owner, defined({ of: 'owner' as const, sinceDay })));
       else checkLeft('owner', (await at.spending.ofOwner(sinceDay)) ?? {}, owner);
     }
     if (call !== undefined) checkPrice(call.model, [turn?.cost, session?.cost, owner?.cost]);
@@ -147,7 +145,7 @@ function checkLeft(of: 'turn' | 'session' | 'owner', used: Usage, { tokens, cost
     throw exhausted(of, 'tokens', usedTokens, tokens);
   for (const [currency, most] of Object.entries(cost ?? {})) {
     const micros = used.cost?.[currency] ?? 0;
-    if (micros >= most) throw overspent(of, currency, micros, most);
+    if (micros >= most) throw exhausted(of, 'cost', micros, most, currency);
   }
 }
 
@@ -324,9 +322,7 @@ export class Spending {
   /** The owner's spend since a day, over all agents; `undefined` if no store records it. */
   async ofOwner(sinceDay: number | undefined): Promise<Usage | undefined> {
     const { owner = null } = this.#payer();
-    return this.#withUnrecorded(
-      await this.store?.total({ owner, ...(sinceDay !== undefined && { sinceDay }) }),
-    );
+    return this.#withUnrecorded(await this.store?.total(defined({ owner, sinceDay })));
   }
 
   #withUnrecorded(recorded: Usage | undefined): Usage | undefined {
@@ -432,41 +428,42 @@ function notEnough(
   { of, currency, limit, needed }: Budget & { readonly needed: number },
   { spent, reserved }: SpendCount,
 ): WaymarkError {
-  if (spent >= limit) {
-    return currency === undefined
-      ? exhausted(of, 'tokens', spent, limit)
-      : overspent(of, currency, spent, limit);
-  }
   const [what, unit, scale] =
     currency === undefined ? ['tokens', 'tokens', 1] : ['cost', currency, 1e6];
+  if (spent >= limit) return exhausted(of, what, spent, limit, currency);
   const others = reserved > 0 ? `, and other calls have reserved ${reserved / scale}` : '';
   return new WaymarkError(
     'RESOURCE_EXHAUSTED',
     `The ${of} has used ${spent / scale} of ${limit / scale} ${unit}${others}, and the next model call may need ${needed / scale}. Lower \`config.maxOutputTokens\`, set \`limits.reserve\`, or raise \`limits.${of}.${what}\`.`,
     {
-      details: {
+      details: defined({
         limit: `${of}.${what}`,
-        ...(currency !== undefined && { currency }),
-        ...{ used: spent, most: limit, reserved, needed },
-      },
+        currency,
+        used: spent,
+        most: limit,
+        reserved,
+        needed,
+      }),
     },
   );
 }
 
-function exhausted(of: string, what: string, used: number, most: number): WaymarkError {
+/** The error of a limit that is reached; `currency` for one in money, which is counted in micro-units. */
+function exhausted(
+  of: string,
+  what: string,
+  used: number,
+  most: number,
+  currency?: string,
+): WaymarkError {
+  const amount =
+    currency === undefined
+      ? `used ${used} of ${most} ${what}`
+      : `spent ${used / 1e6} of ${most / 1e6} ${currency}`;
   return new WaymarkError(
     'RESOURCE_EXHAUSTED',
-    `The ${of} has used ${used} of ${most} ${what}. Raise \`limits.${of}.${what}\`${remedies[of] ?? ''}.`,
-    { details: { limit: `${of}.${what}`, used, most } },
-  );
-}
-
-function overspent(of: string, currency: string, used: number, most: number): WaymarkError {
-  const spent = `${used / 1e6} of ${most / 1e6} ${currency}`;
-  return new WaymarkError(
-    'RESOURCE_EXHAUSTED',
-    `The ${of} has spent ${spent}. Raise \`limits.${of}.cost\`${remedies[of] ?? ''}.`,
-    { details: { limit: `${of}.cost`, currency, used, most } },
+    `The ${of} has ${amount}. Raise \`limits.${of}.${what}\`${remedies[of] ?? ''}.`,
+    { details: defined({ limit: `${of}.${what}`, currency, used, most }) },
   );
 }
 

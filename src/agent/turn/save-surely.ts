@@ -161,21 +161,16 @@ async function whileWaitedFor(
 ): Promise<void> {
   const { host } = invocation;
   let last: unknown;
-  try {
-    await work();
-    return;
-  } catch (error) {
-    if (!isUnavailable(error)) throw error;
-    last = error;
-  }
-  const tracked = async (): Promise<void> => {
-    try {
-      await work();
-    } catch (error) {
+  const tracked = (): Promise<void> =>
+    work().catch((error: unknown) => {
       last = error;
       throw error;
-    }
-  };
+    });
+  try {
+    return await tracked();
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+  }
   const over = linkSignals(host.closing, invocation.callerGone);
   const cancel = log.durable
     ? undefined

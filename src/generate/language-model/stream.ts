@@ -156,27 +156,25 @@ class Answer {
       typeof finishReason === 'string'
         ? { unified: finishReason, raw: finishReason }
         : finishReason;
-    switch (unified) {
-      case 'stop':
-      case 'tool-calls':
-        return 'stop';
-      case 'length':
-        return 'length';
-      case 'content-filter':
-        return 'blocked';
-      case 'interrupted':
-        throw badStream(this.#model, 'broke its answer off before it was complete.');
-      case 'error':
-        throw badStream(this.#model, `ended with an error (${raw ?? 'no reason given'}).`, {
-          publicProblem: 'ended with an error.',
-        });
-      case 'other':
-        return 'other';
-      default:
-        return 'unknown';
+    if (unified === 'interrupted') {
+      throw badStream(this.#model, 'broke its answer off before it was complete.');
     }
+    if (unified === 'error') {
+      throw badStream(this.#model, `ended with an error (${raw ?? 'no reason given'}).`, {
+        publicProblem: 'ended with an error.',
+      });
+    }
+    return finishReasons.get(unified) ?? 'unknown';
   }
 }
+
+const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
+  ['stop', 'stop'],
+  ['tool-calls', 'stop'],
+  ['length', 'length'],
+  ['content-filter', 'blocked'],
+  ['other', 'other'],
+]);
 
 function kindOf({ type }: StreamPart): 'text' | 'reasoning' {
   return type.startsWith('text') ? 'text' : 'reasoning';

@@ -118,9 +118,7 @@ export function tool<
     parameters: 'input',
     requireApproval: 'needsApproval',
   });
-  checkName(name);
-  if (typeof options.description !== 'string') throw noDescription(name);
-  checkFunction(name, fn);
+  checkDeclaration(name, description, fn);
   const parseOutput = async (value: unknown): Promise<Json> => {
     const what = `The output of tool "${name}"`;
     const output = outputSchema ? await parse(outputSchema, value, what) : value;
@@ -194,24 +192,22 @@ function stateOf(name: string, schema: Schema): ToolState<unknown> {
   };
 }
 
-function checkFunction(name: string, fn: unknown): void {
-  if (typeof fn === 'function') return;
-  throw invalid(
-    `Tool "${name}" has no function. Pass it as the second argument: defineTool({ name, description, input }, async (input) => …).`,
-  );
-}
-
-function noDescription(name: string): WaymarkError {
-  return invalid(
-    `Tool "${name}" needs a \`description\`, a text that tells the model when to use it.`,
-  );
-}
-
-function checkName(name: string): void {
-  if (/^[\w-]{1,64}$/.test(name)) return;
-  throw invalid(
-    `"${name}" cannot be the name of a tool: providers take letters, digits, "_" and "-", at most 64.`,
-  );
+function checkDeclaration(name: string, description: unknown, fn: unknown): void {
+  if (!/^[\w-]{1,64}$/.test(name)) {
+    throw invalid(
+      `"${name}" cannot be the name of a tool: providers take letters, digits, "_" and "-", at most 64.`,
+    );
+  }
+  if (typeof description !== 'string') {
+    throw invalid(
+      `Tool "${name}" needs a \`description\`, a text that tells the model when to use it.`,
+    );
+  }
+  if (typeof fn !== 'function') {
+    throw invalid(
+      `Tool "${name}" has no function. Pass it as the second argument: defineTool({ name, description, input }, async (input) => …).`,
+    );
+  }
 }
 
 /** How an interrupt is declared: a tool without a function, whose answer comes from outside. */
