@@ -1,9 +1,19 @@
-/** Names sorted by how near they are to the one that was asked for. */
+/** Names sorted by how near they are to the one that was asked for. Of two as near, the one that begins more like it comes first. */
 export function closest(name: string, names: readonly string[]): readonly string[] {
+  const asked = name.toLowerCase();
   return names
-    .map((other) => ({ other, distance: editDistance(name.toLowerCase(), other.toLowerCase()) }))
-    .sort((a, b) => a.distance - b.distance || (a.other < b.other ? -1 : 1))
+    .map((other) => {
+      const word = other.toLowerCase();
+      return { other, distance: editDistance(asked, word), start: commonStart(asked, word) };
+    })
+    .sort((a, b) => a.distance - b.distance || b.start - a.start || (a.other < b.other ? -1 : 1))
     .map(({ other }) => other);
+}
+
+function commonStart(a: string, b: string): number {
+  let length = 0;
+  while (length < a.length && a[length] === b[length]) length++;
+  return length;
 }
 
 /** The name that was probably meant, if one is near enough. */
