@@ -6,7 +6,7 @@ import { applyKnownPatch, type JsonPatch } from '../core/json/patch.ts';
 import { patchArtifact } from '../protocol/artifacts.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
-import type { ArtifactPatch, Reset } from '../protocol/turn.ts';
+import type { Chunk, Reset } from '../protocol/turn.ts';
 import type { WaitingInterrupt } from './interrupts.ts';
 import { LiveTurn, SubAgents, steeredId } from './live-turn.ts';
 import { MessageViews } from './message-view.ts';
@@ -122,25 +122,17 @@ export class Conversation<Types extends AgentTypes> {
     this.set({ phase: 'ready', running: undefined, error });
   }
 
-  fold({
-    agent,
-    agentRef,
-    turnStart,
-    modelChunk,
-    status,
-    artifact,
-    artifactPatch,
-    customPatch,
-    steered,
-    reset,
-    turnEnd,
-  }: ChunkOf<Types>): void {
-    const edited = artifact ?? (artifactPatch && this.#edited(artifactPatch));
+  fold(chunk: ChunkOf<Types>): void {
+    const { artifact, artifactPatch: patch } = chunk;
+    const named = patch && this.#artifacts.find(({ name }) => name === patch.name);
+    const edited = artifact ?? (patch && patchArtifact(named, patch));
     if (edited) this.#artifacts = withArtifact(this.#artifacts, edited);
-    if (agent !== undefined) {
-      this.#subAgents.fold(agent, { agentRef, modelChunk, status });
+    if (chunk.agent !== undefined) {
+      // Statuses are JSON: they can be sent to clients.
+      this.#subAgents.fold(chunk.agent, chunk as Chunk);
       return;
     }
+    const { turnStart, modelChunk, status, customPatch, steered, reset, turnEnd } = chunk;
     this.#live ??= new LiveTurn();
     if (reset) this.takenOver(reset);
     if (turnStart) {
@@ -167,13 +159,6 @@ export class Conversation<Types extends AgentTypes> {
       const { finishReason, usage, output } = turnEnd;
       this.set({ finishReason, usage, output: output as Types['output'] });
     }
-  }
-
-  #edited(patch: ArtifactPatch): Artifact | undefined {
-    return patchArtifact(
-      this.#artifacts.find(({ name }) => name === patch.name),
-      patch,
-    );
   }
 
   /** Notes a message that is on its way to the running turn. */

@@ -1,8 +1,9 @@
 import { toResume } from '../api/interrupts.ts';
-import { type SnapshotRef, sessionIdOf, snapshotIdOf, toInput } from '../api/turn-values.ts';
+import { sessionIdOf, snapshotIdOf, toInput } from '../api/turn-values.ts';
 import type { AgentTypes, OutputOf } from '../api/types.ts';
 import type { ApiInvokeOptions } from '../client/index.ts';
 import { type ErrorBody, toErrorBody } from '../core/error.ts';
+import { defined } from '../core/json/json.ts';
 import { randomBytes } from '../core/platform.ts';
 import { systemClock } from '../core/time.ts';
 import type { Input } from '../protocol/turn.ts';
@@ -96,11 +97,7 @@ export function createAgentStore<Types extends AgentTypes>(
         : sessionDataOf({ sessionId }),
     );
     const { title, running } = session ?? {};
-    change(flowContext, {
-      phase: running === undefined ? 'ready' : 'running',
-      title,
-      running,
-    });
+    change(flowContext, { phase: running === undefined ? 'ready' : 'running', title, running });
     timeline.update(session && sessionId, 'all');
     if (running !== undefined) void follow(flow, running);
   }
@@ -146,18 +143,15 @@ export function createAgentStore<Types extends AgentTypes>(
     const flow = newFlow();
     isOwnTurn = true;
     lastSent = { input, options };
+    const { from, ifHead, tools, detach } = options;
     const stop = new AbortController();
     stopRun = async () => stop.abort();
     // Before anything is awaited, so that a double click does not send twice.
     change(flowContext, { phase: 'sending', error: undefined });
-    if (!(await standAt(flow, options.from))) return undefined;
+    if (!(await standAt(flow, from))) return undefined;
     const output = await runOwnTurn(flowContext, flow, {
-      input: options.detach ? { ...input, detach: true } : input,
-      init: {
-        ...init(),
-        ...(options.ifHead !== undefined && { ifHead: options.ifHead }),
-        ...(options.tools !== undefined && { tools: options.tools }),
-      },
+      input: detach ? { ...input, detach } : input,
+      init: { ...init(), ...defined({ ifHead, tools }) },
       sent: input.message ? [input.message] : [],
       stop: stop.signal,
     });
@@ -171,10 +165,7 @@ export function createAgentStore<Types extends AgentTypes>(
   }
 
   // Moves to the snapshot that a turn continues from.
-  async function standAt(
-    flow: AbortSignal,
-    from: SnapshotRef | null | undefined,
-  ): Promise<boolean> {
+  async function standAt(flow: AbortSignal, from: SendOptions['from']): Promise<boolean> {
     if (from === undefined) return true;
     if (from === null) {
       const { state, sessionId } = conversation.sessionData;
@@ -189,9 +180,7 @@ export function createAgentStore<Types extends AgentTypes>(
       if (snapshotId === conversation.sessionData.snapshotId) return true;
       const snapshot = await readSnapshot(agent, snapshotId, page);
       if (flow.aborted) return false;
-      conversation.settle(sessionDataOf(snapshot, conversation.sessionData), {
-        atHead: false,
-      });
+      conversation.settle(sessionDataOf(snapshot, conversation.sessionData), { atHead: false });
       return true;
     } catch (error) {
       if (!flow.aborted) showFailure(flowContext, error);
@@ -232,7 +221,7 @@ export function createAgentStore<Types extends AgentTypes>(
     conversation.setInterrupts(noted);
     publisher.publish();
     const all = allAnswers(noted);
-    return all && (await send({ resume: toResume(all) }, tools === undefined ? {} : { tools }));
+    return all && (await send({ resume: toResume(all) }, defined({ tools })));
   }
 
   async function steer({ message, requestId = newSteeringId() }: Input): Promise<boolean> {
@@ -300,24 +289,19 @@ export function createAgentStore<Types extends AgentTypes>(
   };
 }
 
-function firstSettled<Types extends AgentTypes>({
-  initial,
-  state,
-  sessionId,
-}: AgentStoreOptions<Types>): SessionData<Types> {
+function firstSettled<Types extends AgentTypes>(
+  options: AgentStoreOptions<Types>,
+): SessionData<Types> {
+  const { initial, state, sessionId } = options;
   if (initial) return sessionDataOfSession(initial);
   if (state) return { ...sessionDataOf({ sessionId: state.sessionId, state }), state };
   return sessionDataOf({ sessionId });
 }
 
-const notRunning: ErrorBody = {
-  status: 'FAILED_PRECONDITION',
-  message: 'No turn is running that a message can be added to. Send it as the next turn.',
-};
-
 const newSteeringId = (): string => randomBytes(new Uint8Array(16)).join('.');
 
-const busy: ErrorBody = {
-  status: 'FAILED_PRECONDITION',
-  message: 'A turn is running: stop it, or wait for its end.',
-};
+const refused = (message: string): ErrorBody => ({ status: 'FAILED_PRECONDITION', message });
+const busy = refused('A turn is running: stop it, or wait for its end.');
+const notRunning = refused(
+  'No turn is running that a message can be added to. Send it as the next turn.',
+);

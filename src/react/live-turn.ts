@@ -1,7 +1,7 @@
-import { isJsonObject, type Json } from '../core/json/json.ts';
+import { isJsonObject } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import { appendParts, textOf } from '../protocol/messages.ts';
-import type { ModelChunk, Reset } from '../protocol/turn.ts';
+import type { Chunk, ModelChunk, Reset } from '../protocol/turn.ts';
 import { MessageViews } from './message-view.ts';
 import type { SubAgentView } from './view.ts';
 
@@ -114,18 +114,12 @@ export function steeredId({ metadata }: Message): string | undefined {
 const none: readonly SubAgentView[] = [];
 const atWork = { running: true, interrupts: [] };
 
-interface SubAgentChunk {
-  readonly agentRef?: string | undefined;
-  readonly modelChunk?: ModelChunk | undefined;
-  readonly status?: unknown;
-}
-
 export class SubAgents {
   /** A new list whenever one of them has said something; the views of the others stay the objects they were. */
   views = none;
   readonly #turns: { readonly live: LiveTurn; readonly messages: MessageViews }[] = [];
 
-  fold(agent: string, { agentRef, modelChunk, status }: SubAgentChunk): void {
+  fold(agent: string, { agentRef, modelChunk, status }: Chunk): void {
     const { views } = this;
     const known = views.findIndex((view) => view.agent === agent && view.ref === agentRef);
     const at = known < 0 ? views.length : known;
@@ -137,8 +131,7 @@ export class SubAgents {
       ref: agentRef,
       messages: messages.of(live.messages, atWork),
       text: textOf(live.answer),
-      // Statuses are JSON: they can be sent to clients.
-      status: (status as Json | undefined) ?? views[at]?.status,
+      status: status ?? views[at]?.status,
     });
   }
 }

@@ -30,17 +30,13 @@ export interface SessionData<Types extends AgentTypes = WireTypes> {
 
 /** The saved part of a conversation at a snapshot, if there is one. Values equal to those of `before` stay the same objects. */
 export function sessionDataOf<Types extends AgentTypes>(
-  {
-    sessionId,
-    snapshotId,
-    state = {},
-    messageRange,
-  }: {
+  saved: Pick<SnapshotOf<Types>, 'state' | 'messageRange'> & {
     readonly sessionId: string | undefined;
     readonly snapshotId?: string | undefined;
-  } & Pick<SnapshotOf<Types>, 'state' | 'messageRange'>,
+  },
   before?: SessionData<Types>,
 ): SessionData<Types> {
+  const { sessionId, snapshotId, state = {}, messageRange } = saved;
   const { messages = [], custom, artifacts = [] } = state;
   const { from = 0 } = messageRange ?? {};
   const place = { sessionId, snapshotId };

@@ -2,7 +2,7 @@ import type { AgentTypes, OutputOf, RequestOptions, SnapshotOf } from '../api/ty
 import type { ApiInvokeOptions } from '../client/index.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
-import type { Input, Reset } from '../protocol/turn.ts';
+import type { Input } from '../protocol/turn.ts';
 import { type FlowContext, showFailure } from './flow-context.ts';
 import { addTurn, type SessionData, sessionDataOf } from './session-data.ts';
 
@@ -24,13 +24,10 @@ export async function runOwnTurn<Types extends AgentTypes>(
   conversation.begin(sent);
   publisher.publish();
   try {
-    const onReset = (_: number, reset: Reset): void => {
-      if (!flow.aborted) conversation.takenOver(reset);
-    };
     const { stream, output } = agent.stream(input, {
       ...init,
       signal: stop,
-      onReset,
+      onReset: (_, reset) => !flow.aborted && conversation.takenOver(reset),
       artifacts: 'patches',
     });
     output.catch(() => {}); // the stream fails with it
@@ -105,13 +102,7 @@ async function finishTurn<Types extends AgentTypes>(
     );
     if (flow.aborted) return;
     conversation.settle(sessionData);
-    conversation.set({
-      phase: 'ready',
-      running: undefined,
-      finishReason,
-      usage,
-      output: output.output,
-    });
+    conversation.set({ ...ended, finishReason, usage, output: output.output });
     announceEnd(flowContext, before);
   }
 }
@@ -124,32 +115,26 @@ function endRun<Types extends AgentTypes>(
   const before = conversation.sessionData;
   const { status, finishReason, usage, error } = snapshot;
   if (status === 'succeeded') {
-    conversation.settle(
-      snapshot.state
-        ? sessionDataOf(snapshot, conversation.sessionData)
-        : asSeen(flowContext, snapshot),
-    );
-    conversation.set({ phase: 'ready', running: undefined });
+    const { state } = snapshot;
+    conversation.settle(state ? sessionDataOf(snapshot, before) : asSeen(flowContext, snapshot));
   } else if (status === 'aborted') {
     // The session does not continue from it, and the next model call does not see it.
     const { atHead } = conversation;
     conversation.settle({ ...before, sessionId: snapshot.sessionId }, { atHead });
-    conversation.set({ phase: 'ready', running: undefined });
   } else {
     conversation.fail(status === 'expired' ? expired : (error as ErrorBody | undefined));
   }
-  const ended = status === 'aborted' ? 'aborted' : finishReason;
-  conversation.set({ finishReason: ended, usage });
+  const reason = status === 'aborted' ? 'aborted' : finishReason;
+  conversation.set({ ...ended, finishReason: reason, usage });
   announceEnd(flowContext, before);
 }
+
+const ended = { phase: 'ready', running: undefined } as const;
 
 /** The saved part as the chunks told it, for when it cannot be read. */
 function asSeen<Types extends AgentTypes>(
   { conversation }: FlowContext<Types>,
-  {
-    sessionId,
-    snapshotId,
-  }: { readonly sessionId: string; readonly snapshotId?: string | undefined },
+  { sessionId, snapshotId }: Pick<OutputOf<Types>, 'sessionId' | 'snapshotId'>,
 ): SessionData<Types> {
   const { transcript: messages, earlier: from, custom, artifacts } = conversation.view;
   return { sessionId, snapshotId, messages, from, custom, artifacts };

@@ -40,7 +40,8 @@ export function useAgent<A extends Typed>(
 export function useAgent<Types extends AgentTypes>(
   options: UseAgentOptions<Types> | UseRemoteAgentOptions<Types>,
 ): UseAgent<Types> {
-  const store = useStore(options);
+  // Both kinds of options are fine for it: only its overloads are narrower.
+  const store = useAgentStore(options as UseAgentOptions<Types>);
   const view = useSyncExternalStore(store.subscribe, store.getView, () => store.initialView);
   return useMemo(() => ({ ...view, ...store.actions, store }), [view, store]);
 }
@@ -60,7 +61,24 @@ export function useAgentStore<A extends Typed>(
 export function useAgentStore<Types extends AgentTypes>(
   options: UseAgentOptions<Types> | UseRemoteAgentOptions<Types>,
 ): AgentStore<Types> {
-  return useStore(options);
+  const { agent, sessionId } = options;
+  const url = 'url' in options ? String(options.url) : '';
+  // Options are usually written in place, so only what names the agent makes a new store.
+  const key = typeof agent === 'string' ? `${agent} ${url}` : agent;
+  const kept = useRef<{ readonly key: unknown; readonly store: AgentStore<Types> }>(undefined);
+  if (kept.current?.key !== key) {
+    const api = isRemote(options) ? remote(options) : options.agent;
+    kept.current = { key, store: createAgentStore({ ...options, agent: api }) };
+  }
+  const { store } = kept.current;
+  useEffect(() => store.open(), [store]);
+  useEffect(() => {
+    // A session that the conversation itself began is not one that was asked for.
+    if (sessionId !== undefined && sessionId !== store.getView().sessionId) {
+      void store.actions.load(sessionId);
+    }
+  }, [store, sessionId]);
+  return store;
 }
 
 /**
@@ -88,35 +106,6 @@ function oncePerView<Types extends AgentTypes, Value>(
     if (last?.view !== view) last = { view, value: select(view) };
     return last.value;
   };
-}
-
-function useStore<Types extends AgentTypes>(
-  options: UseAgentOptions<Types> | UseRemoteAgentOptions<Types>,
-): AgentStore<Types> {
-  const { agent, sessionId } = options;
-  const url = 'url' in options ? String(options.url) : '';
-  // Options are usually written in place, so only what names the agent makes a new store.
-  const key = typeof agent === 'string' ? `${agent} ${url}` : agent;
-  const kept = useRef<{ readonly key: unknown; readonly store: AgentStore<Types> }>(undefined);
-  if (kept.current?.key !== key) kept.current = { key, store: createStore(options) };
-  const { store } = kept.current;
-  useEffect(() => store.open(), [store]);
-  useEffect(() => {
-    // A session that the conversation itself began is not one that was asked for.
-    if (sessionId !== undefined && sessionId !== store.getView().sessionId) {
-      void store.actions.load(sessionId);
-    }
-  }, [store, sessionId]);
-  return store;
-}
-
-function createStore<Types extends AgentTypes>(
-  options: UseAgentOptions<Types> | UseRemoteAgentOptions<Types>,
-): AgentStore<Types> {
-  return createAgentStore({
-    ...options,
-    agent: isRemote(options) ? remote(options) : options.agent,
-  });
 }
 
 function isRemote<Types extends AgentTypes>(
