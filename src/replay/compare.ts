@@ -36,34 +36,46 @@ export interface Divergence {
 }
 
 /** Parts that a comparison leaves out: the effects of the turn's tools are not known, so its state cannot be the same. */
-export interface Unknown {
-  readonly custom: boolean;
-  readonly artifacts: boolean;
-}
+export type Unknown = ReadonlySet<'custom' | 'artifacts'>;
+
+/** A value of the recording, and that of the replay. */
+type Both<Value = Json | undefined> = readonly [recorded: Value, replayed: Value];
 
 export function compareTurns(
   recorded: TurnSide,
   replayed: TurnSide,
-  unknown: Unknown | undefined,
+  unknown: Unknown,
   tolerance: { readonly tokens?: number; readonly cost?: number; readonly time?: number } = {},
 ): Divergence[] {
+  const both = <Value>(of: (side: TurnSide) => Value): Both<Value> => [of(recorded), of(replayed)];
   const { error, finishReason } = replayed;
   const ended = error === undefined ? finishReason : `${finishReason}: ${error.message}`;
   return [
     ...compareToolCalls(recorded.toolCalls, replayed.toolCalls),
-    ...(unknown?.custom ? [] : compareJson('custom', '/custom', recorded.custom, replayed.custom)),
-    ...(unknown?.artifacts ? [] : compareArtifacts(recorded.artifacts, replayed.artifacts)),
+    ...(unknown.has('custom')
+      ? []
+      : compareJson(
+          'custom',
+          '/custom',
+          both(({ custom }) => custom),
+        )),
+    ...(unknown.has('artifacts') ? [] : compareArtifacts(recorded.artifacts, replayed.artifacts)),
     ...(recorded.finishReason === finishReason
       ? []
-      : [changed('finishReason', '/finishReason', recorded.finishReason, ended)]),
-    ...compareWhole('text', '/text', spoken(recorded), spoken(replayed)),
-    ...compareWhole('content', '/content', contentOf(recorded), contentOf(replayed)),
-    ...exceeded('tokens', '/tokens', tolerance.tokens, tokensOf(recorded), tokensOf(replayed)),
-    ...Object.entries(recorded.usage?.cost ?? {}).flatMap(([currency, spent]) => {
-      const now = replayed.usage?.cost?.[currency] ?? 0;
-      return exceeded('cost', `/cost/${currency}`, tolerance.cost, spent, now);
+      : [changed('finishReason', '/finishReason', [recorded.finishReason, ended])]),
+    ...compareWhole('text', '/text', both(spoken)),
+    ...compareWhole('content', '/content', both(contentOf)),
+    ...exceeded('tokens', '/tokens', tolerance.tokens, both(tokensOf)),
+    ...Object.keys(recorded.usage?.cost ?? {}).flatMap((currency) => {
+      const costs = both(({ usage }) => usage?.cost?.[currency] ?? 0);
+      return exceeded('cost', `/cost/${currency}`, tolerance.cost, costs);
     }),
-    ...exceeded('time', '/time', tolerance.time, recorded.time, replayed.time),
+    ...exceeded(
+      'time',
+      '/time',
+      tolerance.time,
+      both(({ time }) => time),
+    ),
   ];
 }
 
@@ -91,12 +103,7 @@ function contentOf({ messages }: TurnSide): Json {
   return parts as unknown as Json;
 }
 
-function changed(
-  kind: DivergenceKind,
-  path: string,
-  recorded: Json | undefined,
-  replayed: Json | undefined,
-): Divergence {
+function changed(kind: DivergenceKind, path: string, [recorded, replayed]: Both): Divergence {
   return { kind, path, change: 'changed', ...defined({ recorded, replayed }) };
 }
 
@@ -107,7 +114,7 @@ function compareArtifacts(
   const before = byName(recorded);
   const after = byName(replayed);
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) =>
-    compareWhole('artifact', `/artifacts/${name}`, before.get(name), after.get(name)),
+    compareWhole('artifact', `/artifacts/${name}`, [before.get(name), after.get(name)]),
   );
 }
 
@@ -117,13 +124,9 @@ function byName(artifacts: readonly Artifact[]): Map<string, Json> {
 }
 
 /** The difference of two values that are shown whole; one that is missing was added or removed. */
-function compareWhole(
-  kind: DivergenceKind,
-  path: string,
-  recorded: Json | undefined,
-  replayed: Json | undefined,
-): Divergence[] {
-  const difference = changed(kind, path, recorded, replayed);
+function compareWhole(kind: DivergenceKind, path: string, values: Both): Divergence[] {
+  const difference = changed(kind, path, values);
+  const [recorded, replayed] = values;
   if (recorded === undefined) return [{ ...difference, change: 'added' }];
   if (replayed === undefined) return [{ ...difference, change: 'removed' }];
   return jsonEqual(recorded, replayed) ? [] : [difference];
@@ -133,11 +136,11 @@ function exceeded(
   kind: 'tokens' | 'cost' | 'time',
   path: string,
   factor: number | undefined,
-  recorded: number | undefined,
-  replayed: number | undefined,
+  values: Both<number | undefined>,
 ): Divergence[] {
+  const [recorded, replayed] = values;
   if (factor === undefined || recorded === undefined || replayed === undefined) return [];
-  return replayed <= recorded * factor ? [] : [changed(kind, path, recorded, replayed)];
+  return replayed <= recorded * factor ? [] : [changed(kind, path, values)];
 }
 
 /** The tool calls that differ. Calls are paired in order: first those that ask the same, then those of the same tool. */
@@ -151,12 +154,12 @@ function compareToolCalls(
     const path = `/toolCalls/${at}`;
     const found = replayed[pairs.get(at) ?? -1];
     return found === undefined
-      ? compareWhole('toolCall', path, asked(call), undefined)
+      ? compareWhole('toolCall', path, [asked(call), undefined])
       : compareCall(path, call, found);
   });
   for (const [at, call] of replayed.entries()) {
     if (!taken.has(at))
-      divergences.push(...compareWhole('toolCall', `/toolCalls/${at}`, undefined, asked(call)));
+      divergences.push(...compareWhole('toolCall', `/toolCalls/${at}`, [undefined, asked(call)]));
   }
   return divergences;
 }
@@ -183,13 +186,10 @@ function pair(
 }
 
 function compareCall(path: string, recorded: ToolCall, replayed: ToolCall): Divergence[] {
-  return [
-    ...compareJson('toolCall', `${path}/input`, recorded.input, replayed.input),
-    ...compareJson('toolResult', `${path}/output`, recorded.output, replayed.output),
-    ...compareJson('toolResult', `${path}/content`, recorded.content, replayed.content),
-    ...compareJson('toolResult', `${path}/error`, recorded.error, replayed.error),
-    ...compareJson('toolResult', `${path}/interrupt`, recorded.interrupt, replayed.interrupt),
-  ];
+  return (['input', 'output', 'content', 'error', 'interrupt'] as const).flatMap((field) => {
+    const kind = field === 'input' ? 'toolCall' : 'toolResult';
+    return compareJson(kind, `${path}/${field}`, [recorded[field], replayed[field]]);
+  });
 }
 
 function asked({ name, input }: ToolCall): Json {
@@ -197,12 +197,7 @@ function asked({ name, input }: ToolCall): Json {
 }
 
 /** The places where two documents differ. A missing document counts as `null`. */
-function compareJson(
-  kind: DivergenceKind,
-  path: string,
-  recorded: Json | undefined,
-  replayed: Json | undefined,
-): Divergence[] {
+function compareJson(kind: DivergenceKind, path: string, [recorded, replayed]: Both): Divergence[] {
   if (recorded === replayed) return [];
   return diffJson(recorded ?? null, replayed ?? null).map((operation) => {
     // After earlier operations its places may have moved.
@@ -210,7 +205,7 @@ function compareJson(
     const after = 'value' in operation ? operation.value : undefined;
     const isAdded = operation.op === 'add';
     return {
-      ...changed(kind, path + operation.path, isAdded ? undefined : before, after),
+      ...changed(kind, path + operation.path, [isAdded ? undefined : before, after]),
       change: changes[operation.op as keyof typeof changes] ?? 'changed',
     };
   });

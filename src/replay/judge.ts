@@ -39,7 +39,8 @@ export function judge(model: ModelRef, criterion: string, options: JudgeOptions 
     name,
     async score(turn) {
       const { tokens = Infinity, calls = Infinity } = budget;
-      if (used.calls >= calls || used.tokens >= tokens) throw spent(name);
+      if (used.calls >= calls || used.tokens >= tokens)
+        throw new WaymarkError('RESOURCE_EXHAUSTED', `The budget of judge "${name}" is used up.`);
       used.calls++;
       const { output, usage } = await app.generate({
         system: task,
@@ -62,8 +63,4 @@ function question(criterion: string, { input, recorded, replayed }: ScoredTurn):
     `<answer>${spoken(replayed)}</answer>`,
     `<state>${JSON.stringify(replayed.custom ?? null)}</state>`,
   ].join('\n');
-}
-
-function spent(name: string): WaymarkError {
-  return new WaymarkError('RESOURCE_EXHAUSTED', `The budget of judge "${name}" is used up.`);
 }

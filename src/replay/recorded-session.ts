@@ -94,7 +94,7 @@ export function recordedSession(
     const { event, snapshotId, turnIndex } = row.snapshot;
     if (event !== 'turnEnd' && event !== 'detach') continue;
     // The first snapshot of a fork is a copy of another session's.
-    if (isForked(session, row, rows)) continue;
+    if (session.forkedFrom && row === snapshots[0] && row.snapshot.parentId === undefined) continue;
     const turn = readTurn(session, row, baseOf(row, rows), options.initialMessages ?? []);
     if (typeof turn !== 'string') turns.push(turn);
     else skipped.push({ sessionId: session.sessionId, snapshotId, turnIndex, reason: turn });
@@ -113,16 +113,6 @@ export function turnsUpTo(
   const path = new Set<string>();
   for (let id: unknown = snapshotId; typeof id === 'string'; id = parents.get(id)) path.add(id);
   return turns.filter((turn) => path.has(turn.snapshotId));
-}
-
-function isForked(
-  { forkedFrom }: SessionInfo,
-  { snapshot }: ImportRow,
-  rows: ReadonlyMap<string, ImportRow>,
-): boolean {
-  if (forkedFrom === undefined || snapshot.parentId !== undefined) return false;
-  const [first] = rows.values();
-  return first?.snapshot.snapshotId === snapshot.snapshotId;
 }
 
 /** The snapshot before the turn: those of its tool iterations belong to it. */

@@ -91,9 +91,17 @@ function repeatEffects(
   } catch {
     missing.push(`The change that tool "${name}" made does not fit the state of the replay.`);
   }
-  repeatArtifacts(session, record, turn, (artifact) =>
-    missing.push(`Artifact "${artifact}" of tool "${name}" is in no stored state.`),
-  );
+  const { artifacts } = record;
+  if (artifacts === undefined) return;
+  const found = artifacts.items.flatMap((ref) => {
+    const artifact = resolve(ref, turn);
+    if (artifact) return artifact;
+    const missed = 'name' in ref ? (ref.name ?? '') : '';
+    missing.push(`Artifact "${missed}" of tool "${name}" is in no stored state.`);
+    return [];
+  });
+  if (artifacts.set) session.setArtifacts(found);
+  else session.addArtifacts(...found);
 }
 
 function repeatCustom(session: Session, { custom }: ToolRecord): void {
@@ -103,22 +111,6 @@ function repeatCustom(session: Session, { custom }: ToolRecord): void {
   const { working } = InvocationSession.stateOf(session) ?? {};
   if (working === undefined) session.setCustom(changed);
   else working.setCustom(changed);
-}
-
-function repeatArtifacts(
-  session: Session,
-  { artifacts }: ToolRecord,
-  turn: RecordedTurn,
-  onMissing: (name: string) => void,
-): void {
-  if (artifacts === undefined) return;
-  const found = artifacts.items.flatMap((ref) => {
-    const artifact = resolve(ref, turn);
-    if (artifact === undefined) onMissing('name' in ref ? (ref.name ?? '') : '');
-    return artifact ?? [];
-  });
-  if (artifacts.set) session.setArtifacts(found);
-  else session.addArtifacts(...found);
 }
 
 function resolve(ref: ArtifactRef, turn: RecordedTurn): Artifact | undefined {

@@ -1,5 +1,5 @@
 import { internalsOf } from '../agent/define/create-agent.ts';
-import type { PromptChanges } from '../agent/spec/spec.ts';
+import type { AgentSpec, PromptChanges } from '../agent/spec/spec.ts';
 import { lastRound } from '../agent/turn/turn-state.ts';
 import type { App } from '../app.ts';
 import { type Json, jsonEqual } from '../core/json/json.ts';
@@ -152,9 +152,7 @@ async function reportOf(
   { scratch, turn, options }: NextTurn,
   { side, missing, ignoresModel }: ReplayedSide,
 ): Promise<TurnReport> {
-  const { spec } = scratch.agent;
-  const isPrompt = spec.withChanges !== undefined;
-  const unknown = isPrompt ? unknownEffects(turn, spec.initialState) : undefined;
+  const unknown = unknownEffects(turn, scratch.agent.spec);
   const { tolerance, ignore = [], score = [] } = options;
   const divergences = [
     ...compareTurns(turn, side, unknown, tolerance),
@@ -170,19 +168,15 @@ async function reportOf(
     input: turn.input,
     divergences,
     scores: await scoreTurn(score, scored),
-    missingEffects: [...missing, ...unknownTexts(unknown)],
+    missingEffects: [...missing, ...Array.from(unknown, unknownText)],
     recorded: shownSide(turn),
     replayed: shownSide(side),
   };
 }
 
-function unknownTexts(unknown: Unknown | undefined): string[] {
-  const text = (what: string): string =>
-    `The tools of this turn changed the ${what}, and an older version recorded it without their effects.`;
-  return [
-    ...(unknown?.custom ? [text('custom state')] : []),
-    ...(unknown?.artifacts ? [text('artifacts')] : []),
-  ];
+function unknownText(part: 'custom' | 'artifacts'): string {
+  const what = part === 'custom' ? 'custom state' : part;
+  return `The tools of this turn changed the ${what}, and an older version recorded it without their effects.`;
 }
 
 /**
@@ -191,19 +185,16 @@ function unknownTexts(unknown: Unknown | undefined): string[] {
  */
 function unknownEffects(
   { toolCalls, before, custom, artifacts, parentId }: RecordedTurn,
-  initialState: Json | undefined,
+  { withChanges, initialState }: AgentSpec,
 ): Unknown {
-  if (toolCalls.length === 0) return { custom: false, artifacts: false };
-  const records = toolCalls.map(({ record }) => record);
-  const recordsCustom = records.some((record) => record?.custom !== undefined);
-  const recordsArtifacts = records.some((record) => record?.artifacts !== undefined);
-  const start = before.custom ?? (parentId === undefined ? initialState : undefined) ?? null;
-  return {
-    custom: !recordsCustom && !jsonEqual(start, custom ?? null),
-    artifacts: !recordsArtifacts && !jsonEqual(asJson(before.artifacts), asJson(artifacts)),
+  const unknown = new Set<'custom' | 'artifacts'>();
+  if (withChanges === undefined || toolCalls.length === 0) return unknown;
+  const check = (part: 'custom' | 'artifacts', start: unknown, end: unknown): void => {
+    const isRecorded = toolCalls.some(({ record }) => record?.[part] !== undefined);
+    if (!isRecorded && !jsonEqual(start as Json, end as Json)) unknown.add(part);
   };
-}
-
-function asJson(artifacts: RecordedTurn['artifacts']): Json {
-  return artifacts as unknown as Json;
+  const start = before.custom ?? (parentId === undefined ? initialState : undefined) ?? null;
+  check('custom', start, custom ?? null);
+  check('artifacts', before.artifacts, artifacts);
+  return unknown;
 }

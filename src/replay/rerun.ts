@@ -12,7 +12,7 @@ import {
 } from './recorded-session.ts';
 import { recordedTools } from './recorded-tools.ts';
 
-export interface RerunRequest {
+interface RerunRequest {
   /** The snapshot of the turn, or of the last one of the conversation. */
   readonly snapshotId: string;
   /** This turn only, or the conversation from its first turn up to it, with the new answers carried forward. */
@@ -25,7 +25,7 @@ export interface RerunRequest {
   readonly config?: JsonObject;
 }
 
-export interface RerunResult {
+interface RerunResult {
   /** A separate session: a fork of the state before the turn. */
   readonly sessionId: string;
   readonly snapshotId?: string;
@@ -34,7 +34,7 @@ export interface RerunResult {
   readonly stopped?: string;
 }
 
-export interface RerunOptions {
+interface RerunOptions {
   /** Stops the rerun and deletes its session; the call is then `CANCELLED`. */
   readonly signal?: AbortSignal;
   readonly owner?: string;

@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error.ts';
 import { defined, type Json, jsonEqual } from '../core/json/json.ts';
 import { parse, type Schema } from '../core/schema/schema.ts';
 import type { Input } from '../protocol/turn.ts';
@@ -38,8 +39,7 @@ export async function scoreTurn(
       try {
         return { name, ...toScore(await score(turn)) };
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
-        return { name, score: 0, reason };
+        return { name, score: 0, reason: messageOf(error) };
       }
     }),
   );
@@ -81,7 +81,7 @@ export function matchesSchema(field: ScoredField, schema: Schema): Scorer {
         await parse(schema, fieldOf(replayed, field), `The ${field}`);
         return 1;
       } catch (error) {
-        return { score: 0, reason: error instanceof Error ? error.message : String(error) };
+        return { score: 0, reason: messageOf(error) };
       }
     },
   };

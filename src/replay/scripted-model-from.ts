@@ -41,7 +41,9 @@ export function scriptedModelFrom(recording: RecordedSession | SessionExport): M
       const replayed = replayedTurn.get();
       const isOurs = replayed?.turn.sessionId === sessionId;
       known ??= isOurs ? undefined : answersByPlace(session.turns);
-      const answer = isOurs ? nextOf(replayed) : find(known ?? new Map(), request);
+      const answer = isOurs
+        ? answersOf(replayed.turn)[replayed.modelCalls++]
+        : find(known ?? new Map(), request);
       if (answer === undefined) throw notRecorded(sessionId);
       const { response, error } = answer;
       if (response !== undefined) await call.stream({ content: response.message.content });
@@ -50,10 +52,6 @@ export function scriptedModelFrom(recording: RecordedSession | SessionExport): M
       return response;
     },
   };
-}
-
-function nextOf(replayed: ReplayedTurn): RecordedAnswer | undefined {
-  return answersOf(replayed.turn)[replayed.modelCalls++];
 }
 
 /** The answers of a turn's model, in order. The usage of the turn is that of its last call. */
