@@ -1,7 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 import { requireOptional } from '../core/platform.ts';
 import type { Price } from '../generate/answer/price.ts';
-import type { Usage } from '../protocol/turn.ts';
 
 /** `calcPrice` of `@pydantic/genai-prices`, as far as it is used. */
 export type CalcPrice = (
@@ -36,30 +35,20 @@ const providerIds: Readonly<Record<string, string>> = {
  * const app = waymark({ store, price: priceTable() });
  */
 export function priceTable(calcPrice: CalcPrice = loadCalcPrice()): Price {
-  return (model, usage) => {
-    const found = lookUp(calcPrice, model, usage);
-    return found === undefined ? undefined : { USD: Math.round(found * 1e6) };
+  return ({ id, provider = '' }, usage) => {
+    const counts = {
+      input_tokens: usage.inputTokens ?? 0,
+      output_tokens: usage.outputTokens ?? 0,
+      cache_read_tokens: usage.cachedInputTokens ?? 0,
+      cache_write_tokens: usage.cacheWriteTokens ?? 0,
+    };
+    const providerId = providerIds[provider] ?? provider;
+    const found =
+      calcPrice(counts, id, providerId === '' ? {} : { providerId }) ??
+      // A gateway or a provider that the table does not know: the model may be known by its name.
+      calcPrice(counts, id, {});
+    return found ? { USD: Math.round(found.total_price * 1e6) } : undefined;
   };
-}
-
-function lookUp(
-  calcPrice: CalcPrice,
-  { id, provider }: Parameters<Price>[0],
-  usage: Usage,
-): number | undefined {
-  const { inputTokens = 0, outputTokens = 0 } = usage;
-  const counts = {
-    input_tokens: inputTokens,
-    output_tokens: outputTokens,
-    cache_read_tokens: usage.cachedInputTokens ?? 0,
-    cache_write_tokens: usage.cacheWriteTokens ?? 0,
-  };
-  const providerId = provider === undefined ? undefined : (providerIds[provider] ?? provider);
-  const found =
-    calcPrice(counts, id, { ...(providerId !== undefined && { providerId }) }) ??
-    // A gateway or a provider that the table does not know: the model may be known by its name.
-    calcPrice(counts, id, {});
-  return found?.total_price;
 }
 
 function loadCalcPrice(): CalcPrice {
