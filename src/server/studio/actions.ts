@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import { absentSession } from '../../agent/define/tool-state.ts';
 import { type TriedTool, tryTool } from '../../agent/define/try-tool.ts';
-import type { Agent } from '../../agent/spec/agent.ts';
 import { raceSignal } from '../../core/async/signal.ts';
 import { errorText, messageOf, toErrorBody, WaymarkError } from '../../core/error.ts';
 import { defined, type JsonObject } from '../../core/json/json.ts';
@@ -9,7 +8,7 @@ import { runToolOnce, type ToolOnceOptions } from '../../generate/tool/run-tool-
 import type { Tool } from '../../generate/tool/tool.ts';
 import type { ToolSource, ToolSourceStatus } from '../../generate/tool/tool-source.ts';
 import { jsonObject, jsonValue } from '../../protocol/json-value.ts';
-import type { RerunOptions, RerunRequest, RerunResult } from '../../replay/rerun.ts';
+import type { rerun } from '../../replay/rerun.ts';
 import { jsonResponse, short } from '../http/answer.ts';
 import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
@@ -143,14 +142,10 @@ const rerunRequest = v.object({
 });
 
 /** Runs turns again with another model, prompt or settings: the person at this machine decides what clients cannot. */
-export type Rerun = (
-  agent: Agent,
-  request: RerunRequest,
-  options: RerunOptions,
-) => Promise<RerunResult>;
+export type Rerun = typeof rerun;
 
 /** `POST /studio/rerun`: runs a turn or a conversation again, in a separate session. */
-export function mountRerun(router: Router, rerun: Rerun): void {
+export function mountRerun(router: Router, runAgain: Rerun): void {
   router.post('/studio/rerun', async (c) => {
     const body = await readBody(c, rerunRequest, 'rerun');
     const { agent: name, model, system, config, ...rest } = body;
@@ -162,6 +157,6 @@ export function mountRerun(router: Router, rerun: Rerun): void {
     }
     const changed = { ...rest, ...defined({ model, system, config }) };
     const options = { signal: c.req.raw.signal, ...ownerOf(caller) };
-    return jsonResponse(await rerun(agent, changed, options));
+    return jsonResponse(await runAgain(agent, changed, options));
   });
 }
