@@ -15,38 +15,23 @@ export const deletionOptions = {
 type DeletionOptions = OptionValues<typeof deletionOptions>;
 
 /** Refuses at once where there is no terminal to ask for confirmation. */
-export function checkCanConfirm(
-  options: DeletionOptions,
-  { interactive }: Pick<Terminal, 'interactive'>,
-): void {
+export function checkCanConfirm(options: DeletionOptions, { interactive }: Terminal): void {
   if (options.yes || options['dry-run'] || interactive) return;
   throw new UsageError(
     'This command deletes data, and there is no terminal to ask for confirmation. Use --dry-run to see what would be deleted, and --yes to delete it.',
   );
 }
 
-/** Asks for confirmation unless `--yes` was given. A refusal is CANCELLED. */
+/** Asks for confirmation unless `--yes` was given. Anything but `y` or `yes` is a refusal: CANCELLED. */
 export async function confirmDeletion(
   question: string,
   { yes }: DeletionOptions,
-  terminal: Terminal,
+  { input, output }: Terminal,
 ): Promise<void> {
-  if (yes || (await confirm(question, terminal))) return;
-  throw new WaymarkError('CANCELLED', 'Nothing was deleted.');
-}
-
-/** Asks a yes-or-no question; anything but `y` or `yes` is a no. */
-async function confirm(
-  question: string,
-  { input, output }: Pick<Terminal, 'input' | 'output'>,
-): Promise<boolean> {
+  if (yes) return;
   const lines = createInterface({ input, output });
-  try {
-    return /^y(es)?$/i.test((await lines.question(`${question} [y/N] `)).trim());
-  } catch {
-    // Ctrl-C, or the end of the input.
-    return false;
-  } finally {
-    lines.close();
-  }
+  // It rejects at Ctrl-C, and at the end of the input.
+  const answer = await lines.question(`${question} [y/N] `).catch(() => '');
+  lines.close();
+  if (!/^y(es)?$/i.test(answer.trim())) throw new WaymarkError('CANCELLED', 'Nothing was deleted.');
 }

@@ -211,11 +211,9 @@ export class ChatLoop {
       this.#isStopping = true;
       this.#terminal.note('\nStopping. Press Ctrl-C again to leave.');
       this.#conversation.stop();
-    } else if (this.#isLeaving) process.exit(exitCode.interrupted);
-    else this.#leave();
-  }
-
-  #leave(): void {
+      return;
+    }
+    if (this.#isLeaving) process.exit(exitCode.interrupted);
     this.#isLeaving = true;
     this.#conversation.stop();
     this.#left.resolve(undefined);

@@ -6,6 +6,7 @@ import {
   findStoredSession,
   type OpenStore,
   rehearse,
+  type ScopeFilter,
   scopeOptions,
   scopesOf,
   sessionsIn,
@@ -75,7 +76,7 @@ interface Target {
 
 async function sessionTarget(
   open: OpenStore,
-  options: { readonly agent?: string; readonly owner?: string },
+  options: ScopeFilter,
   given: string,
 ): Promise<Target> {
   const { scope, session } = await findStoredSession(open, options, given);

@@ -15,6 +15,7 @@ import { findAgentsFile } from '../source/load-app.ts';
 import {
   findStoredSession,
   type OpenStore,
+  type ScopeFilter,
   scopeOf,
   scopeOptions,
   scopesOf,
@@ -122,7 +123,7 @@ async function loadTransform(
 /** The sessions to export: the given one, or all. */
 async function selected(
   open: OpenStore,
-  options: { readonly agent?: string; readonly owner?: string },
+  options: ScopeFilter,
   given: string | undefined,
 ): Promise<readonly (readonly [Scope, string])[]> {
   if (given !== undefined) {

@@ -74,15 +74,8 @@ function faultOf(
 
 // Checked by shape: it may come from another copy of this package.
 function isApp(value: unknown): value is App {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'agents' in value &&
-    typeof value.agents === 'function' &&
-    'ready' in value &&
-    typeof value.ready === 'function' &&
-    'close' in value
-  );
+  const { agents, ready, close } = (value ?? {}) as Partial<App>;
+  return [agents, ready, close].every((method) => typeof method === 'function');
 }
 
 /** The default files, in this order. */

@@ -111,34 +111,19 @@ function withParts(store: Store, agents: readonly string[], close: () => Promise
   );
 }
 
-/** The operations on a store of each kind, which work on its path or address. */
+/** The kinds of store that are a file or a folder. */
 const kinds = {
-  async sqlite(path: string) {
-    const { backupSqlite, restoreSqlite, sqliteStore } = await import(
-      '../../store/sqlite/index.ts'
-    );
+  async sqlite() {
+    const sqlite = await import('../../store/sqlite/index.ts');
     return {
-      create: () => sqliteStore(path),
-      backUp: (target: string) => backupSqlite(path, target),
-      restore: (source: string) => restoreSqlite(source, path),
+      create: sqlite.sqliteStore,
+      backUp: sqlite.backupSqlite,
+      restore: sqlite.restoreSqlite,
     };
   },
-  async file(path: string) {
-    const { backupFiles, fileStore, restoreFiles } = await import('../../store/file/index.ts');
-    return {
-      create: () => fileStore(path),
-      backUp: (target: string) => backupFiles(path, target),
-      restore: (source: string) => restoreFiles(source, path),
-    };
-  },
-  async postgres(connectionString: string) {
-    const { postgresStore, restorePostgres } = await import('../../store/postgres/index.ts');
-    return {
-      create: () => postgresStore({ connectionString }),
-      backUp: undefined,
-      restore: (source: string, schema = 'waymark') =>
-        restorePostgres(source, { connectionString, schema }),
-    };
+  async file() {
+    const file = await import('../../store/file/index.ts');
+    return { create: file.fileStore, backUp: file.backupFiles, restore: file.restoreFiles };
   },
 };
 
@@ -147,17 +132,28 @@ export async function namedStore(spec: string, cwd: string) {
   const [, kind = '', where = ''] = /^([^:]*):(.+)$/s.exec(spec) ?? [];
   if (kind === 'sqlite' || kind === 'file') {
     const path = resolve(cwd, where);
-    const exists = existsSync(path);
-    return { kind, exists, shown: where, ...(await kinds[kind](path)) };
+    const { create, backUp, restore } = await kinds[kind]();
+    return {
+      kind,
+      exists: existsSync(path),
+      shown: where,
+      create: () => create(path),
+      backUp: (target: string) => backUp(path, target),
+      restore: (source: string) => restore(source, path),
+    };
   }
   if (/^postgres(ql)?$/.test(kind)) {
+    const { postgresStore, restorePostgres } = await import('../../store/postgres/index.ts');
     // Both `postgres:postgres://…` and the plain address.
-    const address = where.startsWith('//') ? spec : where;
+    const connectionString = where.startsWith('//') ? spec : where;
     return {
       kind: 'postgres' as const,
       exists: true,
       shown: spec,
-      ...(await kinds.postgres(address)),
+      create: () => postgresStore({ connectionString }),
+      backUp: undefined,
+      restore: (source: string, schema = 'waymark') =>
+        restorePostgres(source, { connectionString, schema }),
     };
   }
   throw new UsageError(
@@ -165,7 +161,7 @@ export async function namedStore(spec: string, cwd: string) {
   );
 }
 
-interface ScopeFilter {
+export interface ScopeFilter {
   readonly agent?: string;
   readonly owner?: string;
 }

@@ -78,19 +78,11 @@ export function timelineTree({ snapshots, headId, texts }: TimelineView, style: 
   return lines.join('\n');
 }
 
+const marks = { failed: '✗', aborted: '▬', pending: '◐', expired: '◐', succeeded: '●' } as const;
+
 function markOf({ status, orphaned }: Snapshot, isHead: boolean): string {
   if (isHead) return '◉';
-  switch (status) {
-    case 'failed':
-      return '✗';
-    case 'aborted':
-      return '▬';
-    case 'pending':
-    case 'expired':
-      return '◐';
-    case 'succeeded':
-      return orphaned ? '○' : '●';
-  }
+  return status === 'succeeded' && orphaned ? '○' : marks[status];
 }
 
 function statusNote({ status, finishReason }: Snapshot): string {
