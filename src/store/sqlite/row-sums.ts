@@ -19,49 +19,19 @@ export interface CheckedTable {
   readonly what: string;
 }
 
-/** Columns of a session that every turn changes. */
-const placeColumns = ['head', 'branch_end', 'next_index'] as const;
-
-/** Columns that are neither in an index nor part of where the state lies, in the order in which a commit writes it. */
-const snapshotColumns = [
-  'parent',
-  'created_at',
-  'updated_at',
-  'turn',
-  'event',
-  'status',
-  'finish',
-  'usage',
-  'totals',
-  'error',
-  'length',
-  'label',
-  'ttl',
-  'partial',
-] as const;
+/** The names in a list of columns. */
+function listed(columns: string): readonly string[] {
+  return columns.trim().split(/,\s+/);
+}
 
 /** The table of spend; its rows have checksums since format 11. */
 export const checkedSpend: CheckedTable = {
   name: 'spend',
   what: 'A counter of what was spent',
   keys: { owner: '', agent: '', session: '', by_agent: '', model: '', currency: '', day: -1 },
-  columns: [
-    'owner',
-    'agent',
-    'session',
-    'by_agent',
-    'model',
-    'currency',
-    'day',
-    'calls',
-    'input',
-    'output',
-    'total',
-    'reasoning',
-    'cache_read',
-    'cache_write',
-    'micros',
-  ],
+  columns: listed(`
+    owner, agent, session, by_agent, model, currency, day, calls, input, output, total,
+    reasoning, cache_read, cache_write, micros`),
 };
 
 /**
@@ -75,25 +45,16 @@ export const checkedTables: readonly CheckedTable[] = [
     name: 'sessions',
     what: 'A session',
     keys: { row_id: -1 },
-    columns: [
-      'owner',
-      'agent',
-      'id',
-      'title',
-      'metadata',
-      'forked_from',
-      'started_by_agent',
-      'started_by_session',
-      'started_by_snapshot',
-      'created_at',
-    ],
+    columns: listed(`
+      owner, agent, id, title, metadata, forked_from, started_by_agent, started_by_session,
+      started_by_snapshot, created_at`),
   },
   {
     name: 'sessions',
     what: 'The place where a session stands',
     sum: 'place_sum',
     keys: { row_id: -1 },
-    columns: placeColumns,
+    columns: ['head', 'branch_end', 'next_index'],
     // A session is at no snapshot when it is created.
     initial: 'NULLNULL0',
   },
@@ -101,7 +62,10 @@ export const checkedTables: readonly CheckedTable[] = [
     name: 'snapshots',
     what: 'A snapshot',
     keys: { row_id: -1 },
-    columns: snapshotColumns,
+    // Columns that are neither in an index nor part of where the state lies, in the order in which a commit writes it.
+    columns: listed(`
+      parent, created_at, updated_at, turn, event, status, finish, usage, totals, error,
+      length, label, ttl, partial`),
   },
   {
     name: 'branches',
@@ -121,27 +85,10 @@ export const checkedTables: readonly CheckedTable[] = [
     // The row of an attached run is there while its caller waits, and is of no use afterwards.
     only: `mode <> ${code.attached}`,
     keys: { session: -1 },
-    columns: [
-      'session',
-      'id',
-      'attempt',
-      'mode',
-      'worker',
-      'request',
-      'turn',
-      'start',
-      'base',
-      'own_snapshot',
-      'checkpoint',
-      'inputs_done',
-      'mid_turn',
-      'stopping',
-      'ttl',
-      'heartbeat',
-      'created_at',
-      'crashes',
-      'crashed',
-    ],
+    columns: listed(`
+      session, id, attempt, mode, worker, request, turn, start, base, own_snapshot,
+      checkpoint, inputs_done, mid_turn, stopping, ttl, heartbeat, created_at, crashes,
+      crashed`),
   },
   {
     name: 'journal',
