@@ -26,13 +26,15 @@ interface RestoreDecision<Run> {
   readonly listsHead: boolean;
 }
 
+/** The head that a caller expects, if it does. */
+interface Expecting {
+  readonly expectHead?: string | undefined;
+}
+
 /** Decides whether the head moves to a snapshot: see {@link TimelineSupport.restore}. */
 export function decideRestore<Key, Run>(
   facts: NamedFacts<Key> & { readonly run: HolderFact<Run> | null; readonly now: number },
-  {
-    snapshotId,
-    expectHead,
-  }: { readonly snapshotId: string; readonly expectHead?: string | undefined },
+  { snapshotId, expectHead }: Expecting & { readonly snapshotId: string },
 ): RestoreDecision<Run> {
   const snapshot = succeeded(facts, snapshotId);
   const { run, head } = facts;
@@ -53,11 +55,7 @@ export function checkFork<Key>(
     readonly sessionExists: boolean;
   },
   snapshotId: string,
-  target: {
-    readonly sessionId: string;
-    readonly snapshotId: string;
-    readonly expectHead?: string | undefined;
-  },
+  target: Expecting & { readonly sessionId: string; readonly snapshotId: string },
 ): void {
   succeeded(facts, snapshotId);
   checkHead(facts.head?.id ?? null, target.expectHead);
@@ -70,19 +68,11 @@ export function checkFork<Key>(
 /** Decides on a label: see {@link TimelineSupport.label}. A snapshot that gets one is listed. */
 export function decideLabel<Key>(
   facts: NamedFacts<Key>,
-  {
-    snapshotId,
-    label,
-    expectHead,
-  }: {
-    readonly snapshotId: string;
-    readonly label: string | null;
-    readonly expectHead?: string | undefined;
-  },
+  change: Expecting & { readonly snapshotId: string; readonly label: string | null },
 ): { readonly lists: boolean } {
-  const snapshot = written(facts, snapshotId);
-  checkHead(facts.head?.id ?? null, expectHead);
-  return { lists: label !== null && !snapshot.isListed };
+  const snapshot = written(facts, change.snapshotId);
+  checkHead(facts.head?.id ?? null, change.expectHead);
+  return { lists: change.label !== null && !snapshot.isListed };
 }
 
 type Named<Key> = NonNullable<NamedFacts<Key>['snapshot']>;
