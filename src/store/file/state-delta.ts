@@ -1,6 +1,6 @@
 import { diffJson } from '../../core/json/diff.ts';
 import { contentHash, isContentHash } from '../../core/json/hash.ts';
-import { type Json, toJson } from '../../core/json/json.ts';
+import { defined, type Json, toJson } from '../../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../../core/json/patch.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Artifact } from '../../protocol/state.ts';
@@ -62,13 +62,12 @@ export function isArtifactHash(artifact: Artifact, hash: string): boolean {
 export function toDelta(state: SessionState, bases: readonly WrittenState[]): StateDelta {
   const base = bases.find((each) => each.state.history.isPrefixOf(state.history)) ?? bases[0];
   const from = base?.state ?? emptyState;
-  const custom = customDelta(from.custom, state.custom);
-  return {
-    ...(base === undefined ? {} : { base: base.id }),
+  return defined({
+    base: base?.id,
     ...messagesDelta(from.history, state.history),
-    ...(custom === undefined ? {} : { custom }),
-    ...(sameArtifacts(from, state) ? {} : { artifacts: [...artifactHashes(state)] }),
-  };
+    custom: customDelta(from.custom, state.custom),
+    artifacts: sameArtifacts(from, state) ? undefined : [...artifactHashes(state)],
+  });
 }
 
 /** The state that a delta makes of its base. */

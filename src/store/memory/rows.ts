@@ -27,8 +27,7 @@ export function createSessionRow(
     listed: [],
     nextIndex: 0,
     run: undefined,
-    ...(startedBy && { startedBy }),
-    ...(forkedFrom && { forkedFrom }),
+    ...defined({ startedBy, forkedFrom }),
   };
   tables.sessions.set(sessionKey(scope, sessionId), session);
   return session;
@@ -100,15 +99,10 @@ function dropOwnRows(tables: Tables, session: SessionRow): number {
  * that were started in it. It does not know sessions that are added later.
  */
 export function familyFinder(tables: Tables): (session: SessionRow) => readonly SessionRow[] {
-  const started = new Map<string, SessionRow[]>();
-  for (const session of tables.sessions.values()) {
-    const { startedBy, scope } = session;
-    if (startedBy === undefined) continue;
-    const key = sessionKey({ ...scope, agent: startedBy.agent }, startedBy.sessionId);
-    const siblings = started.get(key);
-    if (siblings === undefined) started.set(key, [session]);
-    else siblings.push(session);
-  }
+  const subSessions = [...tables.sessions.values()].filter((session) => session.startedBy);
+  const started = Map.groupBy(subSessions, ({ startedBy, scope }) =>
+    sessionKey({ ...scope, agent: startedBy?.agent ?? '' }, startedBy?.sessionId ?? ''),
+  );
   return (session) => {
     const found = new Set([session]);
     for (const { scope, id } of found) {

@@ -1,7 +1,13 @@
 import { defined } from '../../core/json/json.ts';
 import type { Page } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
-import type { Scope, SessionFilter, TimelineSupport } from '../contract/store.ts';
+import type {
+  ListOptions,
+  Scope,
+  SessionFilter,
+  SnapshotListing,
+  TimelineSupport,
+} from '../contract/store.ts';
 import {
   checkFork,
   decideLabel,
@@ -35,7 +41,7 @@ export function timelineSupport(tables: Tables): Required<TimelineSupport> {
       const info = toSessionInfo(session, now());
       if (options.state !== true || session.head === undefined) return info;
       const { state, messageRange } = withState(session.head, now(), options);
-      return { ...info, ...(state && { state }), ...(messageRange && { messageRange }) };
+      return defined({ ...info, state, messageRange });
     },
     async listSessions(scope, options = {}) {
       const sessions = [...tables.sessions.values()]
@@ -113,11 +119,7 @@ function listSnapshots(
   tables: Tables,
   scope: Scope,
   sessionId: string,
-  {
-    includeOrphaned = false,
-    newestFirst = false,
-    ...options
-  }: NonNullable<Parameters<TimelineSupport['listSnapshots']>[2]>,
+  { includeOrphaned = false, newestFirst = false, ...options }: ListOptions & SnapshotListing,
 ): Page<Snapshot> {
   const session = findSession(tables, scope, sessionId);
   if (session === undefined) return { items: [] };

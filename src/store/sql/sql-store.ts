@@ -1,6 +1,7 @@
 import { inGroups } from '../../core/async/groups.ts';
 import type { WaymarkError } from '../../core/error.ts';
 import { createIds } from '../../core/id.ts';
+import { defined } from '../../core/json/json.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { createSha256, letOthersRun } from '../../core/platform.ts';
 import { systemClock } from '../../core/time.ts';
@@ -180,8 +181,7 @@ function timelineSupport({ db, state, gcScheduler }: SqlContext): TimelineSuppor
       const info = await db.read(() => getSession(scope, sessionId, state));
       if (options.state !== true || info?.headId === undefined) return info;
       const head = await db.read(() => readSnapshot(scope, { sessionId }, state, options));
-      const { state: latest, messageRange } = head ?? {};
-      return { ...info, ...(latest && { state: latest }), ...(messageRange && { messageRange }) };
+      return defined({ ...info, state: head?.state, messageRange: head?.messageRange });
     },
     async listSessions(scope, options = {}) {
       if (searchesText(options.query, state)) {

@@ -50,14 +50,10 @@ export function* trash(kind: keyof typeof inserts, rows: readonly (number | null
 
 /** Notes the branches and documents of rows that were removed. */
 export function* discardAll(gone: readonly Pointers[]): Plan<void> {
-  yield* trash(
-    'branch',
-    gone.map((row) => row.branch),
-  );
-  yield* trash(
-    'blob',
-    gone.flatMap((row) => [row.custom, row.artifacts]),
-  );
+  const branches = gone.map((row) => row.branch);
+  yield* trash('branch', branches);
+  const documents = gone.flatMap((row) => [row.custom, row.artifacts]);
+  yield* trash('blob', documents);
 }
 
 /** Removes a checkpoint; a committed snapshot that served as one stays. */

@@ -123,13 +123,9 @@ export function* areUploadsReleased(): Plan<boolean> {
 export function* releaseUploads(): Plan<void> {
   const released = yield* all(selectReleased);
   if (released.length === 0) return;
-  const byList = new Map<number, number[]>();
-  for (const { part, list } of released) {
-    const parts = byList.get(list) ?? [];
-    parts.push(part);
-    byList.set(list, parts);
+  for (const [list, held] of Map.groupBy(released, (each) => each.list)) {
+    yield* run(deleteHolds, list, JSON.stringify(held.map(({ part }) => part)));
   }
-  for (const [list, parts] of byList) yield* run(deleteHolds, list, JSON.stringify(parts));
   const parts = [...new Set(released.map(({ part }) => part))];
   yield* run(deleteCandidates, JSON.stringify(parts));
   yield* trash('blob', parts);

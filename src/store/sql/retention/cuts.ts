@@ -68,13 +68,8 @@ const selectChildren = statement<{ row_id: number }>(
 );
 
 /** Keeps the cut at the place where a branch left its parent, before the branch forgets the place or goes itself. */
-export function* keepCutOfFork({
-  row_id: branch,
-  session,
-  parent,
-  fork_view: view,
-  fork_snapshot: snapshot,
-}: BranchRow): Plan<void> {
+export function* keepCutOfFork(row: BranchRow): Plan<void> {
+  const { row_id: branch, session, parent, fork_view: view, fork_snapshot: snapshot } = row;
   if (parent === null || view === null || snapshot === null) return;
   const cut = yield* first(selectCut, session, parent, view, snapshot);
   if (cut !== undefined) yield* lowerFirstViews(session, branch, cut.common);

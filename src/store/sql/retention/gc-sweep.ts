@@ -161,10 +161,8 @@ function* collectBranches(branches: readonly number[], { rows, statements }: AtO
   // A change of the tree takes several statements for each branch, and may have other branches looked at again.
   const now = others.slice(0, Math.ceil(statements / branchStatements));
   const later = new Set([...left, ...others.slice(now.length).map((need) => need.row_id)]);
-  yield* done(
-    trashKind.branch,
-    branches.filter((branch) => !later.has(branch)),
-  );
+  const finished = branches.filter((branch) => !later.has(branch));
+  yield* done(trashKind.branch, finished);
   for (const need of now) yield* rearrange(need);
 }
 
@@ -191,12 +189,9 @@ function* rearrange(need: Reachability): Plan<void> {
 }
 
 function* dropView(of: number, view: number): Plan<void> {
-  const refs = yield* all(deleteViewRefs, view);
+  const held = (yield* all(deleteViewRefs, view)).map((ref) => ref.branch);
   yield* run(deleteView, of, view);
-  yield* trash(
-    'branch',
-    refs.map((ref) => ref.branch),
-  );
+  yield* trash('branch', held);
 }
 
 /** Nothing on the branch is read together with the parent's rows any more. */
@@ -207,13 +202,8 @@ function* leaveParent({ row_id: branch, parent, fork }: Reachability): Plan<void
 }
 
 /** Takes an empty branch out of the tree: its children hang on its parent from now on. */
-function* dropBranch({
-  row_id: branch,
-  parent,
-  fork,
-  fork_view,
-  fork_snapshot,
-}: Reachability): Plan<void> {
+function* dropBranch(need: Reachability): Plan<void> {
+  const { row_id: branch, parent, fork, fork_view, fork_snapshot } = need;
   for (const child of yield* all(selectChildren, branch)) {
     const isShared = child.fork !== null;
     const through = isShared ? [fork, fork_view] : [null, null];

@@ -18,15 +18,13 @@ import {
   reachedTables,
   takenHash,
 } from './end-run.ts';
+import type { OpenRun } from './open-run.ts';
 
-interface AbortRow extends EndingRun, ReachedRow {
-  readonly now: number;
+interface AbortRow
+  extends EndingRun,
+    ReachedRow,
+    Pick<OpenRun, 'now' | 'mode' | 'start' | 'base' | 'own_snapshot' | 'checkpoint'> {
   readonly attempt: number;
-  readonly mode: number;
-  readonly start: number | null;
-  readonly base: number | null;
-  readonly own_snapshot: number | null;
-  readonly checkpoint: number | null;
   readonly heartbeat: number;
   readonly ttl: number;
 }

@@ -23,7 +23,7 @@ const expired = (now: string): string => `${now} - r.heartbeat >= r.ttl`;
  * waited for a worker, or when its own worker takes it again.
  */
 const hasCrashed = (now: string, worker: string, waitingAs: string): string =>
-  `(${expired(now)} AND r.ttl > 0 AND r.worker <> ${worker} AND r.worker <> ${waitingAs})`;
+  `CASE WHEN ${expired(now)} AND r.ttl > 0 AND r.worker <> ${worker} AND r.worker <> ${waitingAs} THEN 1 ELSE 0 END`;
 
 interface FoundRow {
   readonly session: number;
@@ -33,8 +33,8 @@ interface FoundRow {
 }
 
 const foundColumns = (now: string, worker: string, waitingAs: string): string => `
-  r.session, CASE WHEN ${hasCrashed(now, worker, waitingAs)} THEN 1 ELSE 0 END AS has_crashed,
-  r.crashes + CASE WHEN ${hasCrashed(now, worker, waitingAs)} THEN 1 ELSE 0 END AS crashes`;
+  r.session, ${hasCrashed(now, worker, waitingAs)} AS has_crashed,
+  r.crashes + ${hasCrashed(now, worker, waitingAs)} AS crashes`;
 
 // Runs that are no suspects come first, so that suspects that have to wait do not fill the limit.
 const selectExpired = statement<FoundRow>(
@@ -44,8 +44,8 @@ const selectExpired = statement<FoundRow>(
     FROM @runs r JOIN @sessions z ON z.row_id = r.session
     WHERE ${outlives} AND ${expired(d.now)} AND z.agent ${d.texts('$1')}
       AND ($3 = '' OR substr(r.worker, 1, length($3)) <> $3)
-    ORDER BY CASE WHEN r.crashes + CASE WHEN ${hasCrashed(d.now, '$4', "''")} THEN 1 ELSE 0 END >= $5 THEN 0
-      ELSE r.crashes + CASE WHEN ${hasCrashed(d.now, '$4', "''")} THEN 1 ELSE 0 END END,
+    ORDER BY CASE WHEN r.crashes + ${hasCrashed(d.now, '$4', "''")} >= $5 THEN 0
+      ELSE r.crashes + ${hasCrashed(d.now, '$4', "''")} END,
       r.created_at, r.id LIMIT $2 ${d.lockFree('r')}`,
 );
 // In one order everywhere, so that two workers that take the same runs do not wait for each other.

@@ -1,12 +1,7 @@
 import { invalid } from '../../../core/error.ts';
 import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
-import {
-  emptyState,
-  fromPlainState,
-  hashState,
-  type SessionState,
-} from '../../../session/session-state.ts';
+import { emptyState, fromPlainState, hashState } from '../../../session/session-state.ts';
 import { type Scope, savedPendingTtl } from '../../contract/store.ts';
 import { checkSaved } from '../../rules/saved-snapshot.ts';
 import { noteSnapshot } from '../content/gc-queue.ts';
@@ -18,7 +13,7 @@ import { type StateContext, stateRows } from '../history/state-rows.ts';
 import { checkUnused, createSession } from '../runs/claim.ts';
 import { updateSession } from '../runs/commit.ts';
 import { expireRun } from '../runs/end-run.ts';
-import { checkFree, type HolderRow, holderColumns } from '../runs/open-run.ts';
+import { checkFree, type HolderRow, holderColumns, type OpenRun } from '../runs/open-run.ts';
 import { listHead } from '../snapshots/active-path.ts';
 import { readBase, readSnapshot } from '../snapshots/locate.ts';
 import { placeValues, sealNote } from '../snapshots/snapshot-row.ts';
@@ -44,12 +39,10 @@ const selectRow = readUnderLock<SavedRow & { status: number; session_id: string 
     FROM @snapshots s JOIN @sessions z ON z.row_id = s.session
     WHERE s.id = $1 AND z.owner = $2 AND z.agent = $3 ${d.lock('s')}`,
 );
-interface SessionRow extends HolderRow {
+interface SessionRow
+  extends HolderRow,
+    Pick<OpenRun, 'head' | 'head_idx' | 'next_index' | 'branch_end'> {
   readonly row_id: number;
-  readonly head: number | null;
-  readonly head_idx: number | null;
-  readonly next_index: number;
-  readonly branch_end: number | null;
 }
 
 const selectSession = readUnderLock<SessionRow>(
@@ -158,7 +151,7 @@ function* insert(scope: Scope, next: Snapshot, context: StateContext): Plan<Save
   const session = yield* first(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
   const parent = yield* parentOf(session?.row_id, next.parentId);
   const sessionRowId = session?.row_id ?? (yield* createSession(scope, next.sessionId));
-  const hash = sealedHash(emptyState, scope, next, context);
+  const hash = context.cipher.sealHash(hashState(emptyState), placeOf('state_hash', scope, next));
   const id = uuidBytes(next.snapshotId);
   const { row_id } = yield* one(insertRow, id, sessionRowId, parent, hash);
   return { row_id, parent, branch: null };
@@ -192,25 +185,15 @@ function* writeState(
     mayGoOn: next.status === 'succeeded',
   };
   const placed = yield* planState(write, rows, spot, context);
-  const hash = sealedHash(state, scope, next, context);
+  const hash = context.cipher.sealHash(hashState(state), placeOf('state_hash', scope, next));
   yield* noteSnapshot(before.row_id);
   yield* run(updatePlace, before.row_id, ...placeValues(placed), hash);
 }
 
 function placeOf(
-  column: 'error' | 'label',
+  column: Parameters<typeof snapshotPlace>[0],
   scope: Scope,
   { sessionId, snapshotId }: Snapshot,
 ): string {
   return snapshotPlace(column, homeIn(scope, sessionId), snapshotId);
-}
-
-function sealedHash(
-  state: SessionState,
-  scope: Scope,
-  { sessionId, snapshotId }: Snapshot,
-  { cipher }: StateContext,
-): Uint8Array {
-  const place = snapshotPlace('state_hash', homeIn(scope, sessionId), snapshotId);
-  return cipher.sealHash(hashState(state), place);
 }

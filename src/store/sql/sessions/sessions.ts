@@ -8,7 +8,15 @@ import { checkMetadata } from '../../rules/size-limits.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson, parseStored, sealed } from '../content/open-json.ts';
 import { homeIn, sessionPlace } from '../content/places.ts';
-import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import {
+  all,
+  first,
+  type Plan,
+  run,
+  type SqlValue,
+  type Statement,
+  statement,
+} from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { nameUntitled } from '../runs/commit.ts';
 import { type HolderRow, holderColumns, isHeld } from '../runs/open-run.ts';
@@ -92,22 +100,20 @@ const selectSession = statement<SessionRow>(
     SELECT ${d.now} AS now, ${sessionColumns} FROM ${sessionTables}
     WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3`,
 );
-const selectSessions = statement<SessionRow>(
-  'session_list',
-  (d) => `
+const selecting = (name: string, condition: string): Statement<SessionRow> =>
+  statement(
+    name,
+    (d) => `
     SELECT ${d.now} AS now, ${sessionColumns} FROM ${sessionTables}
-    WHERE z.owner = $1 AND z.agent = $2 AND (z.updated_at < $3 OR (z.updated_at = $3 AND z.id > $4))
+    WHERE z.owner = $1 AND z.agent = $2 AND (z.updated_at < $3 OR (z.updated_at = $3 AND z.id > $4)) ${condition}
     ORDER BY z.updated_at DESC, z.id LIMIT $5`,
-);
+  );
+const selectSessions = selecting('session_list', '');
 // By an index of the interrupted snapshots, so that the other sessions are not read.
-const selectWaiting = statement<SessionRow>(
+const selectWaiting = selecting(
   'session_list_waiting',
-  (d) => `
-    SELECT ${d.now} AS now, ${sessionColumns} FROM ${sessionTables}
-    WHERE z.owner = $1 AND z.agent = $2 AND (z.updated_at < $3 OR (z.updated_at = $3 AND z.id > $4))
-      AND z.row_id IN (SELECT w.session FROM @snapshots w WHERE w.finish = ${code.interrupted})
-      AND h.finish = ${code.interrupted}
-    ORDER BY z.updated_at DESC, z.id LIMIT $5`,
+  `AND z.row_id IN (SELECT w.session FROM @snapshots w WHERE w.finish = ${code.interrupted})
+    AND h.finish = ${code.interrupted}`,
 );
 // The listed snapshot with the highest index is the last turn that came to an end.
 const selectFacts = statement<FactsRow>(
