@@ -1,5 +1,5 @@
 import { abortError } from '../core/async/signal.ts';
-import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { hasStatus, WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
 import { backoff } from '../core/time.ts';
 import { type Tool, tool } from '../generate/tool/tool.ts';
@@ -49,11 +49,6 @@ export function a2aAgentTool(url: string | URL, options: A2aAgentToolOptions): T
 }
 
 type Sent = { readonly taskId: string } | { readonly message: RemoteMessage };
-
-const isExhausted = (error: unknown): boolean =>
-  isWaymarkError(error) && error.status === 'RESOURCE_EXHAUSTED';
-const isTooLate = (error: unknown): boolean =>
-  isWaymarkError(error) && error.status === 'DEADLINE_EXCEEDED';
 
 const pollDelays = { baseMs: 500, maxMs: 5_000 };
 
@@ -122,7 +117,7 @@ class RemoteCall {
     try {
       return await this.#send({ ...answer, taskId, contextId });
     } catch (error) {
-      if (!isWaymarkError(error) || error.status !== 'INVALID_ARGUMENT') throw error;
+      if (!hasStatus(error, 'INVALID_ARGUMENT')) throw error;
       // The answer does not fit: the question is still open.
       const task = await this.#agent.get(taskId, this.#context.signal);
       if (stateOf(task) !== 'input-required') throw error;
@@ -164,7 +159,7 @@ class RemoteCall {
       return true;
     } catch (error) {
       if (signal.aborted) throw abortError(signal);
-      if (isExhausted(error)) throw error;
+      if (hasStatus(error, 'RESOURCE_EXHAUSTED')) throw error;
       return false;
     } finally {
       stream.flush();
@@ -174,13 +169,12 @@ class RemoteCall {
   // A worker that lost the run must not cancel the task: the one that took over follows it.
   #shouldCancel(error: unknown): boolean {
     const { signal } = this.#context;
-    if (!signal.aborted) return isExhausted(error) || isTooLate(error);
-    return !isLostRun(signal);
+    if (signal.aborted) return !isLostRun(signal);
+    return hasStatus(error, 'RESOURCE_EXHAUSTED', 'DEADLINE_EXCEEDED');
   }
 
   async #cancel(taskId: string): Promise<void> {
-    const { requestTimeout } = this.#options;
-    const signal = AbortSignal.timeout(Math.min(requestTimeout, 5_000));
+    const signal = AbortSignal.timeout(Math.min(this.#options.requestTimeout, 5_000));
     // It may have ended meanwhile.
     await this.#agent.cancel(taskId, signal).catch(() => {});
   }

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { createSseParser } from '../client/sse-parser.ts';
 import { abortError } from '../core/async/signal.ts';
 import { boundResponse } from '../core/bound-response.ts';
-import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { hasStatus, WaymarkError } from '../core/error.ts';
 import type { ResolvedOptions } from './options.ts';
 import {
   type AgentCard,
@@ -43,7 +43,7 @@ function unreachable(name: string, why: string, cause?: unknown): WaymarkError {
 
 /** Whether another attempt may succeed. */
 export function isPassing(error: unknown): boolean {
-  return isWaymarkError(error) && error.status === 'UNAVAILABLE';
+  return hasStatus(error, 'UNAVAILABLE');
 }
 
 export interface OutgoingMessage {
@@ -108,12 +108,8 @@ export class A2aClient {
 
   async follow(id: string, signal: AbortSignal, stream: TaskStream): Promise<void> {
     const accept = 'text/event-stream';
-    const response = await this.#post(
-      ['SubscribeToTask', 'tasks/resubscribe'],
-      { id },
-      accept,
-      signal,
-    );
+    const method = ['SubscribeToTask', 'tasks/resubscribe'] as const;
+    const response = await this.#post(method, { id }, accept, signal);
     const isStream = response.headers.get('content-type')?.startsWith(accept);
     if (!response.ok || !isStream) {
       await response.body?.cancel();

@@ -1,4 +1,5 @@
 import { failedPrecondition } from '../core/error.ts';
+import { defined } from '../core/json/json.ts';
 import type { SteerResult } from '../protocol/requests.ts';
 import type { Input, Output } from '../protocol/turn.ts';
 import type { AgentApi, ApiCallOptions, ApiInvokeOptions, Chat, StartedRun } from './agent-api.ts';
@@ -94,13 +95,7 @@ export class AgentChat implements Chat {
       return { sessionId: this.#sessionId };
     }
     const { snapshotId, sessionId, state, ifHead, from } = this.#given;
-    return {
-      ...(ifHead !== undefined && { ifHead }),
-      ...(snapshotId !== undefined && { snapshotId }),
-      ...(sessionId !== undefined && { sessionId }),
-      ...(from !== undefined && { from }),
-      ...(state && { state }),
-    };
+    return defined({ ifHead, snapshotId, sessionId, from, state });
   }
 
   #follow({ sessionId, snapshotId, state = this.#state }: Output): void {

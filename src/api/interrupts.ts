@@ -107,9 +107,7 @@ function toInterrupt(request: ToolRequestPart): Interrupt {
         metadata: { resumed, replacedInput: input ?? null },
       };
     },
-    respond: (output) => ({
-      toolResponse: { ...named, output: output as Json },
-    }),
+    respond: (output) => ({ toolResponse: { ...named, output: output as Json } }),
     decline: (reason) => ({ toolResponse: named, metadata: { declined: reason ?? true } }),
     resume() {
       throw invalid(

@@ -127,42 +127,32 @@ interface WithState {
 
 // Shared by all outputs: they read what they describe by `this`.
 const ofOutput = accessorsOf<WithMessage>({
-  text: {
-    get() {
-      return textOf(this.message);
-    },
+  get text() {
+    return textOf(this.message);
   },
-  interrupts: {
-    get() {
-      return interruptsOf(this.message);
-    },
+  get interrupts() {
+    return interruptsOf(this.message);
   },
 });
 
 const ofState = accessorsOf<WithState>({
-  text: {
-    get() {
-      const last = this.state?.messages?.findLast(({ role }) => role === 'model');
-      return textOf(last);
-    },
+  get text() {
+    return textOf(this.state?.messages?.findLast(({ role }) => role === 'model'));
   },
-  interrupts: {
-    get() {
-      // An earlier page of the messages says nothing about the end.
-      return reachesEnd(this) ? interruptsAtEnd(this.state?.messages ?? []) : [];
-    },
+  get interrupts() {
+    // An earlier page of the messages says nothing about the end.
+    return reachesEnd(this) ? interruptsAtEnd(this.state?.messages ?? []) : [];
   },
-  summary: {
-    get() {
-      return summaryOf(this.state?.messages ?? []);
-    },
+  get summary() {
+    return summaryOf(this.state?.messages ?? []);
   },
 });
 
 type Accessors = readonly (readonly [string, PropertyDescriptor])[];
 
-function accessorsOf<Given>(accessors: PropertyDescriptorMap & ThisType<Given>): Accessors {
-  return Object.entries(accessors);
+function accessorsOf<Given>(accessors: object & ThisType<Given>): Accessors {
+  const all = Object.entries(Object.getOwnPropertyDescriptors(accessors));
+  return all.map(([name, { get }]) => [name, { get: get as () => unknown }]);
 }
 
 /** Adds the accessors to an output. They are not enumerable: as JSON, and to `toEqual`, it stays what it was. */

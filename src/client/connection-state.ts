@@ -1,4 +1,4 @@
-import { failedPrecondition, WaymarkError } from '../core/error.ts';
+import { WaymarkError } from '../core/error.ts';
 import type { Chunk, Init, Output } from '../protocol/turn.ts';
 
 /** The position of a connection: the running turn, the queued inputs, and where a new socket would resume. */
@@ -92,17 +92,9 @@ export class PendingFrames {
   }
 }
 
-export function closed(): WaymarkError {
-  return failedPrecondition('The connection is closed: open another with streamBidi to send more.');
-}
-
 export function cutOff(): WaymarkError {
   return new WaymarkError(
     'UNAVAILABLE',
     'The connection was cut, and what was sent last may or may not have been taken. Look at the session first.',
   );
-}
-
-export function notRun(): WaymarkError {
-  return failedPrecondition('The connection ended before this input was taken.');
 }

@@ -10,12 +10,12 @@ import type {
 } from '../api/types.ts';
 import { Channel } from '../core/async/channel.ts';
 import { forCaller } from '../core/async/promises.ts';
-import { toWaymarkError, WaymarkError } from '../core/error.ts';
+import { failedPrecondition, toWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
 import type { SteerResult } from '../protocol/requests.ts';
 import type { Chunk, Input, Output } from '../protocol/turn.ts';
 import { toToolSchema } from './caller-tool-schema.ts';
-import { closed, cutOff, notRun, PendingFrames, ResumeCursor } from './connection-state.ts';
+import { cutOff, PendingFrames, ResumeCursor } from './connection-state.ts';
 import { artifactQuery, followRun, ownTurnStart } from './follow-run.ts';
 import { fromErrorBody } from './remote-error.ts';
 import { identified, knowsRequests } from './request-id.ts';
@@ -79,12 +79,8 @@ export class SocketConnection<Types extends AgentTypes>
 
   async steer(given: TurnInput, options?: RequestOptions): Promise<SteerResult> {
     const snapshot = await this.#started.promise;
-    return await steerRun(
-      this.#transport,
-      { agent: this.#agent, snapshot },
-      toInput(given),
-      options,
-    );
+    const run = { agent: this.#agent, snapshot };
+    return await steerRun(this.#transport, run, toInput(given), options);
   }
 
   receive(): AsyncIterable<ChunkOf<Types>> {
@@ -148,7 +144,10 @@ export class SocketConnection<Types extends AgentTypes>
   }
 
   #mustBeOpen(): void {
-    if (this.#state !== 'open') throw closed();
+    if (this.#state === 'open') return;
+    throw failedPrecondition(
+      'The connection is closed: open another with streamBidi to send more.',
+    );
   }
 
   // After a cut between two turns there is no socket until the caller sends something.
@@ -316,7 +315,9 @@ export class SocketConnection<Types extends AgentTypes>
       this.#output.reject(result);
     } else {
       // Everything that was sent before a detach goes to the background with the rest.
-      this.#answers.end(result.finishReason === 'detached' ? undefined : notRun());
+      const isLeft = result.finishReason !== 'detached';
+      const notRun = 'The connection ended before this input was taken.';
+      this.#answers.end(isLeft ? failedPrecondition(notRun) : undefined);
       this.#events.close();
       this.#output.resolve(describeOutput(this.#place.complete(result)));
     }

@@ -1,4 +1,4 @@
-import { isStatus, isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
+import { hasStatus, isStatus, type Status, WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
 
 export function fromErrorBody(body: unknown): WaymarkError | undefined {
@@ -41,7 +41,7 @@ export function foreignResponse(response: Response, status: Status, cause?: unkn
 
 /** Whether an error says that a Waymark server does not have something. */
 export function isNotFound(error: unknown): boolean {
-  return isWaymarkError(error) && error.status === 'NOT_FOUND' && !foreign.has(error);
+  return hasStatus(error, 'NOT_FOUND') && !foreign.has(error);
 }
 
 const statusByHttp: Readonly<Record<number, Status>> = {

@@ -1,6 +1,6 @@
 import type { ApiCallOptions, WatchOptions } from '../api/agent-api.ts';
 import type { AgentTypes, SnapshotOf, WatchEvent } from '../api/types.ts';
-import { isWaymarkError } from '../core/error.ts';
+import { hasStatus } from '../core/error.ts';
 import { backoff } from '../core/time.ts';
 import { parseEventId } from '../protocol/ids.ts';
 import { followRun } from './follow-run.ts';
@@ -53,7 +53,7 @@ export async function waitForRun<Types extends AgentTypes>(
     }
   } catch (error) {
     // A store that keeps no events can still be asked.
-    if (!isWaymarkError(error) || error.status !== 'FAILED_PRECONDITION') throw error;
+    if (!hasStatus(error, 'FAILED_PRECONDITION')) throw error;
   }
   for (let attempt = 1; snapshot.status === 'pending'; attempt++) {
     await transport.clock.sleep(backoff(attempt, pollDelays), signal);

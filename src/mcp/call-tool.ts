@@ -125,12 +125,8 @@ async function endOfTask(
   if (!isLegacy) {
     if (state.status !== 'input_required') return task.resultOf(state);
     const { taskId } = task;
-    askNext(
-      server,
-      { questions: questionsOf(task.questionsIn(state), server), taskId },
-      {},
-      context,
-    );
+    const questions = questionsOf(task.questionsIn(state), server);
+    askNext(server, { questions, taskId }, {}, context);
     throw task.invalid(': it asks, but has no question');
   }
   return await connection.use(context.signal, (open) =>
@@ -202,18 +198,17 @@ async function asking<Value>(
   leave: () => Promise<void> = async () => {},
 ): Promise<Value> {
   const stop = linkSignals(context.signal);
-  let asked: { readonly question: Question; readonly key: string } | undefined;
+  let asked: Json | undefined;
   const onQuestion = (question: Question, key: string): void => {
-    asked = { question, key };
+    asked = interruptData(question, { server, answers, asked: key });
     stop.abort();
   };
   try {
     return await open.questions.during({ answers, onQuestion }, () => send(stop.signal));
   } catch (error) {
     if (asked === undefined) throw error;
-    const { question, key } = asked as { readonly question: Question; readonly key: string };
     await leave();
-    return context.interrupt(interruptData(question, { server, answers, asked: key }));
+    return context.interrupt(asked);
   } finally {
     stop.release();
   }
@@ -229,7 +224,7 @@ async function request(
   const { name } = definition;
   const { signal } = context;
   const params: CallToolRequest['params'] = { name, arguments: input, ...more };
-  const progress = new ProgressStream(about.clock, context);
+  const progress = progressStream(about.clock, context);
   try {
     return await open.ask(`the call to "${name}"`, signal, (client) =>
       client
@@ -259,45 +254,33 @@ function isInputRequired(result: Result): result is InputRequiredResult {
 }
 
 function isUnknownTool(error: unknown): boolean {
-  return (
-    typeof error === 'object' &&
-    error !== null &&
-    'code' in error &&
-    (error.code === -32602 || error.code === -32601)
-  );
+  const { code } = Object(error) as { readonly code?: unknown };
+  return code === -32602 || code === -32601;
 }
 
 const progressEveryMs = 100;
 
 /** Streams the progress of a call, at most every 100 ms. The last report of a call is always streamed, at its end at the latest. */
-export class ProgressStream {
-  readonly #clock: Clock;
-  readonly #context: ToolContext;
-  #held: Progress | undefined;
-  #cancel: (() => void) | undefined;
-
-  constructor(clock: Clock, context: ToolContext) {
-    this.#clock = clock;
-    this.#context = context;
-  }
-
-  report(progress: Progress): void {
-    this.#held = progress;
-    if (this.#cancel === undefined) this.#show();
-  }
-
-  end(): void {
-    this.#cancel?.();
-    this.#show();
-    this.#cancel?.();
-  }
-
-  #show(): void {
-    this.#cancel = undefined;
-    if (this.#held === undefined) return;
-    const { progress, total, message } = this.#held;
-    this.#held = undefined;
-    this.#cancel = after(this.#clock, progressEveryMs, () => this.#show());
-    void this.#context.stream(defined({ progress, total, message }));
-  }
+export function progressStream(clock: Clock, context: ToolContext) {
+  let held: Progress | undefined;
+  let cancel: (() => void) | undefined;
+  const show = (): void => {
+    cancel = undefined;
+    if (held === undefined) return;
+    const { progress, total, message } = held;
+    held = undefined;
+    cancel = after(clock, progressEveryMs, show);
+    void context.stream(defined({ progress, total, message }));
+  };
+  return {
+    report(progress: Progress): void {
+      held = progress;
+      if (cancel === undefined) show();
+    },
+    end(): void {
+      cancel?.();
+      show();
+      cancel?.();
+    },
+  };
 }

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import type { ToolContext } from '../generate/tool/tool-context.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
-import { ProgressStream } from './call-tool.ts';
+import { progressStream } from './call-tool.ts';
 
 test('S730 progress is streamed at most every 100 ms, and the last report always, in order', async () => {
   const clock = fakeClock();
   const seen: unknown[] = [];
   const context = { stream: (output) => void seen.push(output) } as Partial<ToolContext>;
-  const stream = new ProgressStream(clock, context as ToolContext);
+  const stream = progressStream(clock, context as ToolContext);
   const report = (...steps: number[]): void => {
     for (const progress of steps) stream.report({ progress });
   };

@@ -1,5 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
-import { failedPrecondition, isWaymarkError, type WaymarkError } from '../core/error.ts';
+import { failedPrecondition, hasStatus, type WaymarkError } from '../core/error.ts';
 import { systemClock } from '../core/time.ts';
 import type { ToolSource, ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import type { Message, Part } from '../protocol/message.ts';
@@ -39,7 +39,7 @@ export class Server {
       return await this.#listing;
     } catch (error) {
       // With the last known list, the model gets a clear error from the tool that it calls.
-      if (!this.#known || isMistake(error)) throw error;
+      if (!this.#known || hasStatus(error, 'INVALID_ARGUMENT')) throw error;
       scope.report(error);
       return this.#known;
     }
@@ -120,10 +120,6 @@ export class Server {
   #now(): number {
     return (this.#options.clock ?? systemClock).now();
   }
-}
-
-function isMistake(error: unknown): boolean {
-  return isWaymarkError(error) && error.status === 'INVALID_ARGUMENT';
 }
 
 /**

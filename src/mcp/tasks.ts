@@ -5,7 +5,7 @@ import type {
   Tool as McpTool,
 } from '@modelcontextprotocol/client';
 import * as v from 'valibot';
-import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { hasStatus, WaymarkError } from '../core/error.ts';
 import type { JsonObject } from '../core/json/json.ts';
 import type { UntrustedSchema } from '../core/schema/untrusted-schema.ts';
 import { backoff, type Clock } from '../core/time.ts';
@@ -138,7 +138,7 @@ export class FollowedTask {
   /** Cancels the task if the turn was stopped or took too long, but not if another worker has taken it over. */
   async cancelAfter(error: unknown): Promise<void> {
     const { signal } = this.#context;
-    const isLate = isWaymarkError(error) && error.status === 'DEADLINE_EXCEEDED';
+    const isLate = hasStatus(error, 'DEADLINE_EXCEEDED');
     if (signal.aborted ? isLostRun(signal) : !isLate) return;
     await this.cancel();
   }
@@ -221,7 +221,7 @@ const any = {
 };
 
 function isPassing(error: unknown): boolean {
-  return isWaymarkError(error) && ['UNAVAILABLE', 'DEADLINE_EXCEEDED'].includes(error.status);
+  return hasStatus(error, 'UNAVAILABLE', 'DEADLINE_EXCEEDED');
 }
 
 function intervalOf({ pollIntervalMs, pollInterval }: TaskState): number {

@@ -1,3 +1,4 @@
+import { defined } from '../core/json/json.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { State } from './state.ts';
 import type { Output } from './turn.ts';
@@ -12,8 +13,7 @@ export function outputOfSnapshot(snapshot: Omit<Snapshot, 'state'> & { state?: u
     case 'succeeded':
       return {
         ...common,
-        snapshotId,
-        ...(finishReason && { finishReason }),
+        ...defined({ snapshotId, finishReason }),
         ...answerOf(snapshot.state as State | undefined),
       };
     case 'aborted':

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 import { raceSignal } from '../core/async/signal.ts';
-import { invalid, isWaymarkError, WaymarkError } from '../core/error.ts';
+import { hasStatus, invalid, WaymarkError } from '../core/error.ts';
 import { loadNetwork, type Network } from './network.ts';
 
 interface DestinationRules {
@@ -85,8 +85,8 @@ export async function checkDestination(
     await raceSignal(found, AbortSignal.timeout(rules.timeout));
   } catch (error) {
     // Without a network, another process delivers and checks.
-    if (isWaymarkError(error) && error.status === 'UNIMPLEMENTED') return;
-    if (mayBeUnknown && !(isWaymarkError(error) && error.status === 'PERMISSION_DENIED')) return;
+    if (hasStatus(error, 'UNIMPLEMENTED')) return;
+    if (mayBeUnknown && !hasStatus(error, 'PERMISSION_DENIED')) return;
     throw invalid('The URL of a webhook must lead to a public https address.', { cause: error });
   }
 }

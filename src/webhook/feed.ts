@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { AgentEnv } from '../agent/define/common-spec.ts';
 import { createCustomAgent } from '../agent/define/custom-agent.ts';
-import { failedPrecondition, isWaymarkError, WaymarkError } from '../core/error.ts';
+import { failedPrecondition, hasStatus, WaymarkError } from '../core/error.ts';
 import { defined, type Json } from '../core/json/json.ts';
 import { sha256Hex } from '../core/platform.ts';
 import { jsonValue } from '../protocol/json-value.ts';
@@ -99,7 +99,7 @@ export function createFeed(
         for await (const _ of stream) break;
         return true;
       } catch (error) {
-        if (isWaymarkError(error) && error.status === 'ABORTED') return false;
+        if (hasStatus(error, 'ABORTED')) return false;
         throw error;
       }
     },
