@@ -33,14 +33,10 @@ export function a2aError(
   return new RpcError(code, message, { ...options, data });
 }
 
-const unsupported: ReadonlySet<Status> = new Set([
-  'FAILED_PRECONDITION',
-  'ABORTED',
-  'UNIMPLEMENTED',
-]);
+const unsupported: readonly Status[] = ['FAILED_PRECONDITION', 'ABORTED', 'UNIMPLEMENTED'];
 
 export function fromErrorBody({ status, message }: ErrorBody): RpcError {
-  const code = unsupported.has(status) ? codes.unsupported : codeOf(status);
+  const code = unsupported.includes(status) ? codes.unsupported : codeOf(status);
   return a2aError(code, message, { status });
 }
 
@@ -57,13 +53,10 @@ export function httpRefusal(error: unknown): Response {
   });
 }
 
-const notFound: number = codes.taskNotFound;
-const internal: number = codes.internal;
-
 function statusOf({ code, status, httpStatus: given }: RpcError): number {
   if (given !== 200) return given;
-  if (code === notFound) return 404;
-  if (status === undefined) return code === internal ? 500 : 400;
+  if (code === codes.taskNotFound) return 404;
+  if (status === undefined) return code === codes.internal ? 500 : 400;
   return status === 'UNIMPLEMENTED' ? 400 : httpStatus[status];
 }
 

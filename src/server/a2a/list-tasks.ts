@@ -66,13 +66,12 @@ async function tasksOf(
   contextId: string | undefined,
   options: CallOptions,
 ): Promise<Task[]> {
-  const listed =
+  const sessions =
     contextId === undefined
-      ? await agent.listSessions({ ...options, limit: maxSessions })
-      : undefined;
-  const sessions = listed?.items.map(({ sessionId }) => sessionId) ?? [contextId ?? ''];
+      ? (await agent.listSessions({ ...options, limit: maxSessions })).items
+      : [{ sessionId: contextId }];
   const tasks: Task[] = [];
-  for (const sessionId of sessions) {
+  for (const { sessionId } of sessions) {
     for (const id of await rootsOf(agent, sessionId, options)) {
       const task = await readTask(agent, id, options);
       if (task) tasks.push(task);

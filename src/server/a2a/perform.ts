@@ -1,19 +1,14 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import { parseShape } from '../../protocol/parse.ts';
+import { short } from '../http/answer.ts';
 import { headerOf } from '../http/connection.ts';
-import { type Fields, RpcError, toRpcError } from '../http/json-rpc.ts';
-import {
-  findAgent,
-  logRequestFault,
-  paramOf,
-  type RequestContext,
-} from '../http/server-context.ts';
+import { type Fields, logRpcFault, type RpcError, toRpcError } from '../http/json-rpc.ts';
+import { findAgent, paramOf, type RequestContext } from '../http/server-context.ts';
 import { type StreamFormat, withStreamSlot } from '../stream/stream-response.ts';
 import { type A2aRequest, type A2aServer, offeredAgents } from './a2a-server.ts';
 import { a2aError, codes, fromErrorBody } from './errors.ts';
 import { listTasks } from './list-tasks.ts';
-import type { PushFeed } from './push-feed.ts';
-import { checkPush, pushNotSupported, sendMessage } from './send.ts';
+import { checkPush, giveSecret, pushOf, sendMessage } from './send.ts';
 import { configParams, pushConfig, taskParams } from './shapes.ts';
 import { taskEvents } from './stream.ts';
 import {
@@ -42,8 +37,7 @@ export function agentOf({ options }: A2aServer, c: RequestContext, method: strin
 export function checkVersion(c: RequestContext, supported: RegExp, hint: string): void {
   const version = headerOf(c, 'a2a-version');
   if (version === undefined || supported.test(version.trim())) return;
-  const message = `A2A ${JSON.stringify(version.slice(0, 16))} ${hint}`;
-  throw a2aError(codes.versionNotSupported, message);
+  throw a2aError(codes.versionNotSupported, `A2A ${short(version)} ${hint}`);
 }
 
 /** The other content type of JSON that clients send. */
@@ -62,16 +56,12 @@ export async function perform(
     const params = parseShape(taskParams, request.params, 'request');
     const task = await openTask(request, params.id, 'watch');
     if (version === '1.0' && isTerminal(stateOf(task))) {
-      const message = 'The task has ended. Read it with GetTask.';
-      throw a2aError(codes.unsupported, message);
+      throw a2aError(codes.unsupported, 'The task has ended. Read it with GetTask.');
     }
     return { task, view: {} };
   }
   const handle = Object.hasOwn(methods, method) ? methods[method] : undefined;
-  if (!handle) {
-    const name = JSON.stringify(method.slice(0, 64));
-    throw a2aError(codes.methodNotFound, `There is no method ${name}.`);
-  }
+  if (!handle) throw a2aError(codes.methodNotFound, `There is no method ${short(method)}.`);
   return { result: await handle(request) };
 }
 
@@ -90,9 +80,8 @@ export function streamTask(
 ): Promise<Response> {
   return withStreamSlot(c, (slot) => {
     const events = taskEvents(task, { ...task.options, signal: slot.signal }, view);
-    const onFault = (error: unknown): void => logRequestFault(c, error);
     const { format } = binding;
-    return slot.respond(shaped(events, binding, onFault), {
+    return slot.respond(shaped(c, events, binding), {
       ...format,
       headers: { ...format.headers, ...headers },
     });
@@ -100,14 +89,14 @@ export function streamTask(
 }
 
 async function* shaped(
+  c: RequestContext,
   events: AsyncGenerator<readonly Fields[]>,
   binding: Binding,
-  onFault: (error: unknown) => void,
 ): AsyncGenerator<readonly Fields[]> {
   try {
     for await (const batch of events) yield batch.map(binding.event);
   } catch (error) {
-    if (!(error instanceof RpcError)) onFault(error);
+    logRpcFault(c, error);
     yield [binding.error(toRpcError(error, fromErrorBody))];
   }
 }
@@ -158,13 +147,12 @@ const methods: Readonly<Record<string, Method>> = {
     // In 0.3 the only one needs no id.
     const config = configs.find((each) => id === undefined || each.id === id);
     if (config) {
-      const secret = pushOf(request).secretFor(String(config.url), request.c.get('caller'));
-      request.headers['webhook-secret'] = secret;
+      giveSecret(request, String(config.url));
       return config;
     }
     throw a2aError(
       codes.taskNotFound,
-      `The task ${JSON.stringify(taskId.slice(0, 64))} has no such push notification configuration.`,
+      `The task ${short(taskId)} has no such push notification configuration.`,
     );
   },
   async ListTaskPushNotificationConfigs(request) {
@@ -182,9 +170,4 @@ async function configsOf(request: A2aRequest): Promise<readonly Fields[]> {
   const push = pushOf(request);
   const { taskId } = parseShape(configParams, request.params, 'request');
   return await push.list(await openTask(request, taskId, 'watch'));
-}
-
-function pushOf({ push }: A2aServer): PushFeed {
-  if (!push) throw pushNotSupported();
-  return push;
 }

@@ -14,8 +14,9 @@ import type { RpcError } from '../http/json-rpc.ts';
 import { type Question, questionsOf } from '../http/question.ts';
 import { openAgentCall } from '../http/server-context.ts';
 import { continueChain, startChain } from '../stream/turn-chain.ts';
-import type { A2aRequest } from './a2a-server.ts';
+import type { A2aRequest, A2aServer } from './a2a-server.ts';
 import { a2aError, codes } from './errors.ts';
+import type { PushFeed } from './push-feed.ts';
 import { type A2aMessage, type A2aPart, fromPart, type SendParams, sendParams } from './shapes.ts';
 import { type OpenTask, openTask, readTask, stateOf, type Task } from './task.ts';
 
@@ -39,16 +40,21 @@ export async function sendMessage(request: A2aRequest): Promise<SentMessage> {
   return { task, configuration: configuration ?? {} };
 }
 
-/** Refuses a push notification that cannot be sent. The response has the secret of its receiver in a header: clients refuse unknown fields. */
-export async function checkPush({ push, c, headers }: A2aRequest, url: string): Promise<void> {
-  if (!push) throw pushNotSupported();
-  const caller = c.get('caller');
-  await push.check(url, caller);
-  headers['webhook-secret'] = push.secretFor(url, caller);
+/** The push notifications of this server, if it sends any. */
+export function pushOf({ push }: A2aServer): PushFeed {
+  if (push) return push;
+  throw a2aError(codes.pushNotSupported, 'This server sends no push notifications.');
 }
 
-export function pushNotSupported(): RpcError {
-  return a2aError(codes.pushNotSupported, 'This server sends no push notifications.');
+/** Refuses a push notification that cannot be sent. */
+export async function checkPush(request: A2aRequest, url: string): Promise<void> {
+  await pushOf(request).check(url, request.c.get('caller'));
+  giveSecret(request, url);
+}
+
+/** Gives the response the secret of a receiver, in a header: clients refuse unknown fields. */
+export function giveSecret(request: A2aRequest, url: string): void {
+  request.headers['webhook-secret'] = pushOf(request).secretFor(url, request.c.get('caller'));
 }
 
 async function startTask({ agent, c }: A2aRequest, message: A2aMessage): Promise<OpenTask> {

@@ -1,4 +1,4 @@
-import { assertNever, type ErrorBody } from '../../core/error.ts';
+import { assertNever } from '../../core/error.ts';
 import { jsonResponse, toWireError } from '../http/answer.ts';
 import { readBody } from '../http/body.ts';
 import { openCall, type RequestContext, type Router } from '../http/server-context.ts';
@@ -57,7 +57,7 @@ function isStream(c: RequestContext): boolean {
 }
 
 function streamError(error: unknown): Response {
-  return new Response(errorFrame(toWireError(error)), { headers: { ...sseHeaders } });
+  return new Response(frame({ error: toWireError(error) }), { headers: { ...sseHeaders } });
 }
 
 /** Genkit's stream: `data:` lines only, as its JavaScript client breaks on any other, comments included. */
@@ -66,10 +66,6 @@ export const genkitFormat: StreamFormat<FeedEvent> = {
   keepAlive: frame({ message: {} }),
   headers: sseHeaders,
 };
-
-function errorFrame(error: ErrorBody): string {
-  return frame({ error });
-}
 
 function encode(event: FeedEvent): string {
   switch (event.type) {
@@ -82,7 +78,7 @@ function encode(event: FeedEvent): string {
     case 'output':
       return frame({ result: toGenkitOutput(event.output) });
     case 'error':
-      return errorFrame(event.error);
+      return frame({ error: event.error });
     default:
       return assertNever(event);
   }

@@ -3,6 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterThisTurn } from '../../core/platform.ts';
+import type { HandlerOptions } from './handler-options.ts';
 import type { ServerLimits } from './limits.ts';
 
 /** The connection of a request in a Node server; empty elsewhere. */
@@ -88,9 +89,7 @@ export interface FrameSource {
 
 /** The address that limits count by: what `clientAddress` says, else the other end of the connection. */
 export function addressOf(
-  {
-    clientAddress,
-  }: { readonly clientAddress?: ((request: Request) => string | undefined) | undefined },
+  { clientAddress }: Pick<HandlerOptions, 'clientAddress'>,
   request: Request,
   env: NodeBindings | undefined,
 ): string | undefined {

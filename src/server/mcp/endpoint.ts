@@ -1,4 +1,4 @@
-import { jsonResponse } from '../http/answer.ts';
+import { jsonResponse, short } from '../http/answer.ts';
 import type { McpServerOptions } from '../http/handler-options.ts';
 import {
   answerFailure,
@@ -80,8 +80,8 @@ async function answerRequest(
   }
   const handle = Object.hasOwn(methods, method) ? methods[method] : undefined;
   if (!handle || (handle.only !== undefined && handle.only !== era.kind)) {
-    const message = `There is no method ${JSON.stringify(method.slice(0, 64))}.`;
     const httpStatus = era.kind === 'modern' ? 404 : 200;
+    const message = `There is no method ${short(method)}.`;
     throw new RpcError(codes.methodNotFound, message, { httpStatus });
   }
   const result = await handle.run(request);

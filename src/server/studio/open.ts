@@ -4,11 +4,11 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import { settled } from '../../core/async/promises.ts';
 import { hasStatus } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
-import type { Clock } from '../../core/time.ts';
 import { addSpanSink } from '../../core/trace.ts';
 import type { HandlerOptions } from '../http/handler-options.ts';
-import { describeError, type ServerLog } from '../http/log.ts';
+import { describeError } from '../http/log.ts';
 import type { ServedApp } from '../http/served-app.ts';
+import type { ServerContext } from '../http/server-context.ts';
 import type { Rerun } from './actions.ts';
 import { readStudioFiles } from './files.ts';
 import { type MountStudio, mountStudio } from './mount.ts';
@@ -32,11 +32,8 @@ export async function openStudio(
     auth,
     log,
     data,
-  }: {
-    readonly app: ServedApp;
-    readonly clock: Clock;
+  }: Pick<ServerContext, 'app' | 'clock' | 'log'> & {
     readonly auth: HandlerOptions['auth'];
-    readonly log: ServerLog;
     /** The folder for recorded spans; in memory without it. */
     readonly data: string | undefined;
   },
