@@ -111,6 +111,12 @@ export function hasStatus(error: unknown, ...expected: readonly Status[]): error
   return isWaymarkError(error) && expected.includes(error.status);
 }
 
+/** The code that the system or a driver gave an error. */
+export function codeOf(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}
+
 /**
  * The error as remote clients, stored snapshots and other tools get it. A WaymarkError gives its status, public message and
  * details; any other error may contain private text, so none of it passes.

@@ -19,7 +19,7 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
-import { isWaymarkError, type Status, type WaymarkError } from '../../core/error.ts';
+import { codeOf, isWaymarkError, type Status, type WaymarkError } from '../../core/error.ts';
 import { storeFault } from '../rules/errors.ts';
 import { trashFolder } from './layout.ts';
 
@@ -354,10 +354,4 @@ export function attempt(action: () => void): void {
   } catch (error) {
     if (!isWaymarkError(error)) throw error;
   }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string'
-    ? error.code
-    : undefined;
 }

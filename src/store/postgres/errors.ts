@@ -1,4 +1,4 @@
-import { isWaymarkError, type Status } from '../../core/error.ts';
+import { codeOf, isWaymarkError, type Status } from '../../core/error.ts';
 import { storeFault } from '../rules/errors.ts';
 
 // By SQLSTATE, or by its class.
@@ -45,12 +45,6 @@ function isUnasked(error: unknown): boolean {
   const code = codeOf(error);
   if (code !== undefined) return unaskedCodes.has(code);
   return error instanceof Error && unaskedTexts.test(error.message);
-}
-
-/** The SQLSTATE of an error, or node's code for it. */
-function codeOf(error: unknown): string | undefined {
-  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
-  return typeof error.code === 'string' ? error.code : undefined;
 }
 
 /** Whether the connection broke: what was being done may have been done or not. */

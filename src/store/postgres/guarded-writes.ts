@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ClientBase } from 'pg';
+import { codeOf } from '../../core/error.ts';
 import {
   type CollectedQuery,
   collectWrite,
@@ -257,7 +258,5 @@ export function concludeCall<Result>(
 
 /** Whether the function took back what it had written, because a guard did not hold. */
 export function isRefusal(error: unknown): boolean {
-  return (
-    typeof error === 'object' && error !== null && 'code' in error && error.code === refusedCode
-  );
+  return codeOf(error) === refusedCode;
 }

@@ -3,7 +3,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { createGunzip } from 'node:zlib';
 import type { Client } from 'pg';
 import * as v from 'valibot';
-import { failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
+import { codeOf, failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
 import { type BackupReport, notThere } from '../backup.ts';
 import { code } from '../sql/values/codes.ts';
 import { lockKey, qualify, quoteName } from './dialect.ts';
@@ -176,7 +176,7 @@ function parseLine(line: string): unknown {
 }
 
 function toBackupError(error: unknown, source: string): unknown {
-  const reason = error instanceof Error && 'code' in error ? error.code : undefined;
+  const reason = codeOf(error);
   if (reason === 'ENOENT') return notThere('backup', source, error);
   // Errors of the compression: no such file, or not to its end.
   if (reason === 'Z_DATA_ERROR') return noBackup(source, error);
