@@ -1,7 +1,7 @@
 import { createSha256 } from '../../core/platform.ts';
 import { fileHashesIn } from '../../protocol/artifacts.ts';
 import type { SessionState } from '../../session/session-state.ts';
-import type { FileHolder, FileSupport, OpenFile, Scope } from '../contract/store.ts';
+import type { FileHolder, OpenFile, Scope } from '../contract/store.ts';
 import {
   checkFiles,
   damagedFile,
@@ -132,11 +132,4 @@ async function* read(
     const piece = pieces[needed.number];
     if (piece !== undefined) yield new Uint8Array(piece.slice(needed.from, needed.to));
   }
-}
-
-export function fileSupport(files: MemoryFiles): FileSupport {
-  return {
-    write: (holder, data) => files.write(holder, data),
-    open: async (_place, hash) => files.open(hash),
-  };
 }

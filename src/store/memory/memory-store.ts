@@ -6,7 +6,7 @@ import { checkedStore } from '../rules/checked-store.ts';
 import { saveSnapshot } from './commit.ts';
 import { CompactRow } from './compact-row.ts';
 import { eventSupport } from './events.ts';
-import { fileSupport, MemoryFiles } from './files.ts';
+import { MemoryFiles } from './files.ts';
 import { maintenanceSupport } from './maintenance.ts';
 import { readSnapshot } from './reading.ts';
 import { abortSupport, runSupport } from './runs.ts';
@@ -58,6 +58,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     timeline: timelineSupport(tables),
     maintenance: maintenanceSupport(tables),
     spend: spendSupport(tables),
-    files: fileSupport(files),
+    files: {
+      write: (holder, data) => files.write(holder, data),
+      open: async (_place, hash) => files.open(hash),
+    },
   });
 }

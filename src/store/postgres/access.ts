@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { isWaymarkError } from '../../core/error.ts';
+import { hasStatus } from '../../core/error.ts';
 import { toReadError } from '../rules/errors.ts';
 import type { Driver, Hint, WriteOptions } from '../sql/database/driver.ts';
 import { type Plan, Refused } from '../sql/database/query.ts';
@@ -96,8 +96,7 @@ export function accessTo(options: AccessOptions): Access {
           return isByIndex ? await inTransaction(pool, plan) : await statements.run(pool, plan());
         } catch (thrown) {
           const error = toReadError(thrown);
-          const isTorn = isWaymarkError(error) && error.status === 'DATA_LOSS';
-          if (!isTorn || left <= 1) throw toStoreError(error);
+          if (!hasStatus(error, 'DATA_LOSS') || left <= 1) throw toStoreError(error);
         }
       }
     },

@@ -14,6 +14,7 @@ import {
   openHash,
   type Reading,
   type SnapshotRow,
+  stateColumns,
   toSnapshot,
 } from '../sql/snapshots/snapshot-row.ts';
 import { hexOf, uuidBytes, uuidText } from '../sql/values/bytes.ts';
@@ -48,8 +49,7 @@ const sendRuns = statement<SentRow>(
      WHERE r.own_snapshot IS NULL AND r.base IS NOT DISTINCT FROM z.head
      ORDER BY r.session FOR UPDATE OF z, r),
    made AS (
-     INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch, branch_length, view, length,
-       custom, artifacts, state_hash, created_at, updated_at)
+     INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, ${stateColumns}, state_hash, created_at, updated_at)
      SELECT h.id, h.session, CASE WHEN g.idx IS NULL THEN g.parent ELSE g.row_id END, h.next_index, h.turn,
        ${code.detach}, ${code.pending}, g.branch, COALESCE(g.branch_length, 0), g.view, COALESCE(g.length, 0),
        g.custom, g.artifacts, COALESCE(g.state_hash, $2::bytea), h.created_at, ${now}

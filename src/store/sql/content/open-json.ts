@@ -1,4 +1,4 @@
-import { isWaymarkError, WaymarkError } from '../../../core/error.ts';
+import { hasStatus, WaymarkError } from '../../../core/error.ts';
 import { toReadError } from '../../rules/errors.ts';
 import type { SqlValue } from '../database/query.ts';
 import type { Cipher } from './cipher.ts';
@@ -39,6 +39,6 @@ export function problemOf(read: () => unknown): string | undefined {
 /** The damage that an error reports. Any other error is thrown. */
 export function problemIn(error: unknown): string {
   const told = toReadError(error);
-  if (isWaymarkError(told) && told.status === 'DATA_LOSS') return told.message;
+  if (hasStatus(told, 'DATA_LOSS')) return told.message;
   throw told;
 }

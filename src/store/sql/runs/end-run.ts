@@ -4,7 +4,7 @@ import { type HomeRow, homeOf, snapshotPlace } from '../content/places.ts';
 import { first, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { countIndex } from '../snapshots/active-path.ts';
-import { openHash } from '../snapshots/snapshot-row.ts';
+import { openHash, stateColumns } from '../snapshots/snapshot-row.ts';
 import { code } from '../values/codes.ts';
 import { type EndingRun, endingColumns, isOfOpenRun, journal } from '../values/journal.ts';
 import { type Held, leaveInbox } from './inbox.ts';
@@ -64,8 +64,7 @@ const selectRun = statement<EndingRun & ReachedRow & { checkpoint: number | null
 );
 const insertLeft = statement<Pointers>(
   'leave_behind',
-  `INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch, branch_length, view, length,
-     custom, artifacts, state_hash, created_at, updated_at, ttl)
+  `INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, ${stateColumns}, state_hash, created_at, updated_at, ttl)
    SELECT r.id, r.session, CASE WHEN g.idx IS NULL THEN g.parent ELSE g.row_id END, z.next_index, r.turn,
      ${code.turnEnd}, ${code.pending}, t.branch, COALESCE(t.branch_length, 0), t.view, COALESCE(t.length, 0),
      t.custom, t.artifacts, $2, r.created_at, r.heartbeat, r.ttl

@@ -16,7 +16,7 @@ import { first, one, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { countIndex } from '../snapshots/active-path.ts';
 import { findRow, metadataOf } from '../snapshots/locate.ts';
-import { noHash } from '../snapshots/snapshot-row.ts';
+import { noHash, stateColumns } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { code, toMode } from '../values/codes.ts';
 import { isSteered } from '../values/journal.ts';
@@ -53,8 +53,7 @@ const updateDetached = statement(
 const insertOwn = statement<{ row_id: number }>(
   'run_detach_snapshot',
   (d) => `
-    INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch, branch_length, view, length,
-      custom, artifacts, state_hash, created_at, updated_at)
+    INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, ${stateColumns}, state_hash, created_at, updated_at)
     SELECT r.id, r.session, CASE WHEN g.idx IS NULL THEN g.parent ELSE g.row_id END, z.next_index, r.turn,
       ${code.detach}, ${code.pending}, g.branch, COALESCE(g.branch_length, 0), g.view, COALESCE(g.length, 0),
       g.custom, g.artifacts, COALESCE(g.state_hash, $2), r.created_at, ${d.now}

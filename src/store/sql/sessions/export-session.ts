@@ -1,4 +1,4 @@
-import { isWaymarkError, WaymarkError } from '../../../core/error.ts';
+import { hasStatus, WaymarkError } from '../../../core/error.ts';
 import type { SessionInfo } from '../../../protocol/session.ts';
 import type { ExportRow } from '../../../session/export-session.ts';
 import type { Scope } from '../../contract/store.ts';
@@ -61,7 +61,7 @@ export function* exportSession(
       const snapshot = toSnapshot(row, reading, context.cipher);
       rows.push({ snapshot, totals: fromTotals(row.totals), state });
     } catch (error) {
-      if (!isWaymarkError(error) || error.status !== 'DATA_LOSS') throw error;
+      if (!hasStatus(error, 'DATA_LOSS')) throw error;
       throw new WaymarkError('DATA_LOSS', `Snapshot "${uuidText(row.id)}": ${error.message}`);
     }
   }

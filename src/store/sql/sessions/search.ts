@@ -1,4 +1,4 @@
-import { isWaymarkError } from '../../../core/error.ts';
+import { hasStatus } from '../../../core/error.ts';
 import type { Scope } from '../../contract/store.ts';
 import { queryWords, searchTextOf } from '../../rules/session-filter.ts';
 import { all, type Plan, run, statement } from '../database/query.ts';
@@ -50,7 +50,7 @@ function* readWords(scope: Scope, sessionId: string, context: StateContext): Pla
     return searchTextOf(snapshot?.state?.messages ?? []).trimStart();
   } catch (error) {
     // A damaged session is found by `verify`, not by a search, which the other sessions can still answer.
-    if (isWaymarkError(error) && error.status === 'DATA_LOSS') return '';
+    if (hasStatus(error, 'DATA_LOSS')) return '';
     throw error;
   }
 }

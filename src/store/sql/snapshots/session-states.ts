@@ -1,4 +1,4 @@
-import { isWaymarkError, WaymarkError } from '../../../core/error.ts';
+import { hasStatus, WaymarkError } from '../../../core/error.ts';
 import { carryHashes } from '../../../core/json/hash.ts';
 import type { Json } from '../../../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../../../core/json/patch.ts';
@@ -120,7 +120,7 @@ export class StateReader {
       const state = yield* this.#stateOf(row);
       if (state !== undefined) return state;
     } catch (error) {
-      if (error === circular || !isDamage(error)) throw error;
+      if (error === circular || !hasStatus(error, 'DATA_LOSS')) throw error;
     }
     // Reading the state by itself says what is wrong with it.
     const found = yield* first(selectLineage, row.row_id);
@@ -170,7 +170,7 @@ export class StateReader {
     try {
       found = yield* readMessages(lists, this.#context);
     } catch (error) {
-      if (!isDamage(error)) throw error;
+      if (!hasStatus(error, 'DATA_LOSS')) throw error;
     }
     for (const [at, { line, to }] of page.entries()) {
       const messages = found[at] ?? [];
@@ -233,8 +233,4 @@ function patched(from: Json, texts: readonly string[]): Json {
   const to = applyPatch(from, operations);
   carryHashes(from, to);
   return to;
-}
-
-function isDamage(error: unknown): boolean {
-  return isWaymarkError(error) && error.status === 'DATA_LOSS';
 }
