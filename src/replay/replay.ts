@@ -31,9 +31,7 @@ export async function replay(app: App, options: ReplayOptions): Promise<ReplayRe
   const { concurrency = 4, budget = {}, onProgress, signal, resume } = options;
   const file = resume === undefined ? undefined : await openResults(resume, fingerprint(options));
   const earlier = file?.earlier ?? [];
-  const doneSessions = new Set(
-    earlier.flatMap((line) => ('session' in line ? [line.session] : [])),
-  );
+  const doneSessions = new Set<string>();
   const doneSnapshots = new Set<string>();
   let turns: TurnReport[] = [];
   const skipped: SkippedTurn[] = [];
@@ -87,6 +85,7 @@ export async function replay(app: App, options: ReplayOptions): Promise<ReplayRe
   };
 
   for (const line of earlier) {
+    if ('session' in line) doneSessions.add(line.session);
     if (!('turn' in line || 'skipped' in line)) continue;
     const { snapshotId } = 'turn' in line ? line.turn : line.skipped;
     if (snapshotId !== undefined) doneSnapshots.add(snapshotId);

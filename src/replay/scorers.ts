@@ -58,8 +58,7 @@ type ScoredField = 'text' | 'output' | 'custom' | 'artifacts' | 'toolCalls' | 'f
 export function exact(field: ScoredField): Scorer {
   return {
     name: `exact ${field}`,
-    score: ({ recorded, replayed }) =>
-      jsonEqual(fieldOf(recorded, field), fieldOf(replayed, field)),
+    score: ({ recorded, replayed }) => jsonEqual(fields[field](recorded), fields[field](replayed)),
   };
 }
 
@@ -68,7 +67,7 @@ export function contains(field: ScoredField, expected?: string): Scorer {
   return {
     name: expected === undefined ? `contains ${field}` : `${field} contains "${expected}"`,
     score: ({ recorded, replayed }) =>
-      asText(fieldOf(replayed, field)).includes(expected ?? asText(fieldOf(recorded, field))),
+      asText(fields[field](replayed)).includes(expected ?? asText(fields[field](recorded))),
   };
 }
 
@@ -78,7 +77,7 @@ export function matchesSchema(field: ScoredField, schema: Schema): Scorer {
     name: `schema of ${field}`,
     async score({ replayed }) {
       try {
-        await parse(schema, fieldOf(replayed, field), `The ${field}`);
+        await parse(schema, fields[field](replayed), `The ${field}`);
         return 1;
       } catch (error) {
         return { score: 0, reason: messageOf(error) };
@@ -87,22 +86,14 @@ export function matchesSchema(field: ScoredField, schema: Schema): Scorer {
   };
 }
 
-function fieldOf(side: TurnSide, field: ScoredField): Json {
-  switch (field) {
-    case 'text':
-      return spoken(side);
-    case 'output':
-      return side.output ?? parsed(spoken(side));
-    case 'toolCalls':
-      return side.toolCalls.map(({ name, input }) => ({ name, input }));
-    case 'custom':
-      return side.custom ?? null;
-    case 'artifacts':
-      return side.artifacts as unknown as Json;
-    case 'finishReason':
-      return side.finishReason ?? null;
-  }
-}
+const fields: Readonly<Record<ScoredField, (side: TurnSide) => Json>> = {
+  text: spoken,
+  output: (side) => side.output ?? parsed(spoken(side)),
+  toolCalls: ({ toolCalls }) => toolCalls.map(({ name, input }) => ({ name, input })),
+  custom: ({ custom = null }) => custom,
+  artifacts: ({ artifacts }) => artifacts as unknown as Json,
+  finishReason: ({ finishReason = null }) => finishReason,
+};
 
 /** A text that is JSON, as its value: a recording has only the text of a structured output. */
 function parsed(text: string): Json {

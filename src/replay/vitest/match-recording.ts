@@ -1,5 +1,4 @@
-import type { Divergence } from '../compare.ts';
-import { isIgnored } from '../compare.ts';
+import { type Divergence, isIgnored } from '../compare.ts';
 import type { ReplayReport, TurnReport } from '../report.ts';
 
 /** Options of {@link matchRecording}. */
