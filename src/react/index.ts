@@ -1,9 +1,5 @@
 export type { IfHead } from '../api/types.ts';
-export type {
-  AgentActions,
-  AgentStore,
-  AgentStoreOptions,
-} from './agent-store.ts';
+export type { AgentActions, AgentStore, AgentStoreOptions } from './agent-store.ts';
 export { createAgentStore } from './create-agent-store.ts';
 export type { GivenAnswers, WaitingInterrupt } from './interrupts.ts';
 export type { MessageView, ToolCallView } from './message-view.ts';

@@ -7,7 +7,7 @@ import type {
   StateOf,
   WireTypes,
 } from '../api/types.ts';
-import { isWaymarkError } from '../core/error.ts';
+import { hasStatus } from '../core/error.ts';
 import { type Json, jsonEqual } from '../core/json/json.ts';
 import { applyKnownPatch, type JsonPatch } from '../core/json/patch.ts';
 import type { Message } from '../protocol/message.ts';
@@ -168,7 +168,7 @@ export async function readSession<Types extends AgentTypes>(
   try {
     return await agent.getSession(sessionId, options);
   } catch (error) {
-    if (!isWaymarkError(error) || error.status !== 'FAILED_PRECONDITION') throw error;
+    if (!hasStatus(error, 'FAILED_PRECONDITION')) throw error;
   }
   const head = await agent.getSnapshot({ sessionId }, options);
   if (!head) return undefined;

@@ -7,15 +7,13 @@ import type { AgentActions } from './agent-store.ts';
 import { attempt, change, type FlowContext } from './flow-context.ts';
 import { sessionDataOf } from './session-data.ts';
 
-type TimelineActions<Types extends AgentTypes> = Pick<
-  AgentActions<Types>,
-  'restore' | 'fork' | 'label' | 'view' | 'loadTimeline' | 'loadEarlierSnapshots'
->;
-
 export function createTimelineActions<Types extends AgentTypes>(
   flowContext: FlowContext<Types>,
   load: AgentActions<Types>['load'],
-): TimelineActions<Types> {
+): Pick<
+  AgentActions<Types>,
+  'restore' | 'fork' | 'label' | 'view' | 'loadTimeline' | 'loadEarlierSnapshots'
+> {
   const { agent, conversation, timeline, page } = flowContext;
   let viewing: unknown;
   return {
