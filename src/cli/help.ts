@@ -14,19 +14,16 @@ export function generalHelp(groups: CommandGroups, style: Style): string {
       ...commands.map(({ name, summary }) => `  ${style.accent(name.padEnd(width))}  ${summary}`),
     ].join('\n'),
   );
+  const exitCodes = Object.entries(exitCodeMeanings).map(
+    ([code, meaning]) => `  ${code.padStart(3)}  ${meaning}`,
+  );
   return [
     'waymark: create, run and inspect stateful agents.',
     `${style.bold('Usage')}\n  waymark <command> [options]`,
     ...lists,
-    `${style.bold('Exit codes')}\n${exitCodeLines()}`,
+    [style.bold('Exit codes'), ...exitCodes].join('\n'),
     'Where an id is expected, a unique prefix is enough. For the options of a command: waymark <command> --help',
   ].join('\n\n');
-}
-
-function exitCodeLines(): string {
-  return Object.entries(exitCodeMeanings)
-    .map(([code, meaning]) => `  ${code.padStart(3)}  ${meaning}`)
-    .join('\n');
 }
 
 export function commandHelp(command: Command, style: Style): string {

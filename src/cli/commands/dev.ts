@@ -36,22 +36,15 @@ export const dev = defineCommand({
       if (options.open) openBrowser(served.studio ? `${served.url}/studio/` : served.url);
     };
     if (env[childMark] !== undefined) await serveChild(serving);
-    else if (options.reload === false) await serveOnce(serving, show, terminal);
-    else await superviseFile(serving, show, terminal, debug);
+    else if (options.reload === false) {
+      const ended = interrupted(terminal);
+      const file = await serveFile(serving);
+      show(file.served);
+      await ended;
+      await file.close();
+    } else await superviseFile(serving, show, terminal, debug);
   },
 });
-
-async function serveOnce(
-  serving: ServeFileOptions,
-  show: (served: Served) => void,
-  terminal: Terminal,
-): Promise<void> {
-  const ended = interrupted(terminal);
-  const file = await serveFile(serving);
-  show(file.served);
-  await ended;
-  await file.close();
-}
 
 async function superviseFile(
   { path, cwd, host, port, verbose }: ServeFileOptions,
@@ -96,16 +89,15 @@ function isHostRefused({ status, details }: WaymarkError): boolean {
   return status === 'FAILED_PRECONDITION' && isJsonObject(details) && 'host' in details;
 }
 
+const openers: Partial<Record<string, readonly [command: string, ...args: string[]]>> = {
+  darwin: ['open'],
+  win32: ['cmd', '/c', 'start', ''],
+};
+
 /** Opens an address in the default browser; does nothing where there is none. */
 function openBrowser(url: string): void {
-  const [command, ...args] =
-    process.platform === 'darwin'
-      ? ['open', url]
-      : process.platform === 'win32'
-        ? ['cmd', '/c', 'start', '', url]
-        : ['xdg-open', url];
-  if (command === undefined) return;
-  const child = spawn(command, args, { stdio: 'ignore', detached: true });
+  const [command, ...args] = openers[process.platform] ?? ['xdg-open'];
+  const child = spawn(command, [...args, url], { stdio: 'ignore', detached: true });
   child.on('error', () => {});
   child.unref();
 }

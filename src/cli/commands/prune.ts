@@ -64,11 +64,11 @@ export const prune = storeCommand({
     const { agent, owner, 'dry-run': isDryRun, yes, json } = options;
     const { 'older-than': olderThan, 'keep-last': keepLast, labelled } = options;
     const scope = agent === undefined ? undefined : scopeOf(agent, owner);
+    const keepSessions = await keptSessions(open, scope, options['keep-session']);
     const policy: RetentionPolicy = {
-      ...defined({ olderThan, keepLast }),
+      ...defined({ olderThan, keepLast, keepSessions }),
       ...(labelled && { keepLabelled: false }),
       ...(options['drop-sessions'] && { dropSessions: true }),
-      ...(await keptSessions(open, scope, options['keep-session'])),
     };
     if (isDryRun || !yes) {
       terminal.progress('Looking …');
@@ -94,13 +94,12 @@ async function keptSessions(
   open: OpenStore,
   scope: Scope | undefined,
   keep: readonly string[] | undefined,
-): Promise<Pick<RetentionPolicy, 'keepSessions'>> {
-  if (keep === undefined) return {};
-  if (scope === undefined) {
+): Promise<readonly string[] | undefined> {
+  if (keep === undefined) return undefined;
+  if (scope === undefined)
     throw new UsageError('--keep-session needs --agent, so that the id can be checked.');
-  }
   const found = await Promise.all(keep.map((id) => findStoredSession(open, scope, id)));
-  return { keepSessions: found.map(({ session }) => session.sessionId) };
+  return found.map(({ session }) => session.sessionId);
 }
 
 interface Preview {

@@ -23,17 +23,8 @@ export interface ServeFileOptions {
   readonly verbose: boolean;
 }
 
-export interface Served {
-  readonly url: string;
-  readonly port: number;
-  /** The default port was in use. */
-  readonly isOtherPort: boolean;
-  readonly studio: boolean;
-  readonly agents: readonly { readonly name: string; readonly description: string | undefined }[];
-  /** The kinds of store in use; empty: sessions are not stored. */
-  readonly stores: readonly string[];
-  readonly modelNote: string | undefined;
-}
+/** The facts about a server that has started, for the screen; they go from one process to another as JSON. */
+export type Served = Awaited<ReturnType<typeof serveFile>>['served'];
 
 export async function serveFile(options: ServeFileOptions) {
   const { path, cwd, host, port } = options;
@@ -59,12 +50,14 @@ export async function serveFile(options: ServeFileOptions) {
       throw error;
     });
   const stores = new Set(agents.map(({ metadata }) => metadata.store ?? ''));
-  const served: Served = {
+  const served = {
     url: server.url,
     port: server.port,
+    /** The default port was in use. */
     isOtherPort: port === undefined && server.port !== defaultPort,
     studio: studio !== undefined,
     agents: agents.map(({ name, description }) => ({ name, description })),
+    /** The kinds of store in use; empty: sessions are not stored. */
     stores: [...stores].filter((name) => name !== ''),
     modelNote,
   };

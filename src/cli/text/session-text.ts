@@ -122,15 +122,8 @@ function addTexts(texts: Map<string, string>, { messages = [] }: State, tipId: s
 /** Why a list is empty: which filters were applied, and whose data was read. */
 export function emptyList(
   what: string,
-  options: {
-    readonly agent?: string;
-    readonly owner?: string;
-    readonly url?: string;
-    readonly query?: string;
-    readonly failed?: boolean;
-    readonly waiting?: boolean;
-    readonly labelled?: boolean;
-  },
+  options: Partial<Record<'agent' | 'owner' | 'url' | 'query', string>> &
+    Partial<Record<'failed' | 'waiting' | 'labelled', boolean>>,
 ): string {
   const { agent, query, owner, url } = options;
   const filters = [
