@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { failedPrecondition } from '../core/error.ts';
 import { requireOptional } from '../core/platform.ts';
 import type { Price } from '../generate/answer/price.ts';
 
@@ -56,8 +56,7 @@ function loadCalcPrice(): CalcPrice {
     | { readonly calcPrice: CalcPrice }
     | undefined;
   if (loaded !== undefined) return loaded.calcPrice;
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     'priceTable() needs the package "@pydantic/genai-prices". Install it: npm install @pydantic/genai-prices',
   );
 }

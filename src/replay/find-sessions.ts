@@ -3,8 +3,8 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { App } from '../app.ts';
-import { WaymarkError } from '../core/error.ts';
-import { defined } from '../core/json/json.ts';
+import { failedPrecondition } from '../core/error.ts';
+import { defined, jsonIn } from '../core/json/json.ts';
 import type { SessionExport } from '../session/export-session.ts';
 import type { Scope, SessionFilter, Store } from '../store/contract/store.ts';
 
@@ -106,8 +106,7 @@ async function read(
 function withExports(store: App['store']): Store {
   if (store !== undefined && 'maintenance' in store && store.maintenance !== undefined)
     return store;
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     'There is no store with sessions to replay. Give `sessions` a store that can export, such as sqliteStore, or export files.',
   );
 }
@@ -146,12 +145,8 @@ function isLines(text: string): boolean {
   }
 }
 
+// Its shape is checked when it is read.
 function parse(text: string, name: string): SessionExport {
-  try {
-    // Its shape is checked when it is read.
-    return JSON.parse(text) as SessionExport;
-  } catch (cause) {
-    const problem = `${name} is not JSON. Expected an exported session.`;
-    throw new WaymarkError('INVALID_ARGUMENT', problem, { cause });
-  }
+  const problem = `${name} is not JSON. Expected an exported session.`;
+  return jsonIn(text, problem) as unknown as SessionExport;
 }

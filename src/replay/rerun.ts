@@ -1,7 +1,7 @@
 import { createAgent, internalsOf } from '../agent/define/create-agent.ts';
 import type { Agent } from '../agent/spec/agent.ts';
 import type { AgentSpec } from '../agent/spec/spec.ts';
-import { WaymarkError } from '../core/error.ts';
+import { failedPrecondition, WaymarkError } from '../core/error.ts';
 import { defined, type JsonObject } from '../core/json/json.ts';
 import { toolReplay } from '../generate/hooks.ts';
 import {
@@ -85,7 +85,7 @@ export async function rerun(
   }
   // A first turn that was refused left no session.
   if ((await agent.getSession(sessionId, { ...whose, messages: { last: 1 } })) === undefined) {
-    throw new WaymarkError('FAILED_PRECONDITION', stopped ?? 'The turn could not be run again.');
+    throw failedPrecondition(stopped ?? 'The turn could not be run again.');
   }
   const title = `${session.session.title ?? 'Session'} (replay)`;
   const metadata = { [rerunMark]: request.snapshotId };
@@ -104,10 +104,7 @@ async function recordingOf(
 ): Promise<RecordedSession> {
   const exporter = spec.store?.maintenance;
   if (exporter === undefined) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
-      'The store of this agent cannot export sessions.',
-    );
+    throw failedPrecondition('The store of this agent cannot export sessions.');
   }
   const found = await agent.getSnapshot(snapshotId, { ...whose, messages: { last: 1 } });
   const scope = { agent: agent.name, ...whose };
@@ -125,8 +122,7 @@ function chosenTurns(
   const last = session.turns.find((turn) => turn.snapshotId === snapshotId);
   if (last !== undefined) return scope === 'turn' ? [last] : turnsUpTo(session, snapshotId);
   const skipped = session.skipped.find((each) => each.snapshotId === snapshotId);
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     skipped?.reason ?? 'This snapshot is not the end of a turn that is stored in this session.',
   );
 }
@@ -135,8 +131,7 @@ function chosenTurns(
 function changedSpec(spec: AgentSpec, { system, config, tools }: RerunRequest): AgentSpec {
   const isChanged = system !== undefined || config !== undefined;
   if (spec.withChanges === undefined && (isChanged || tools === 'recorded')) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `Agent "${spec.name}" is a custom agent: its code decides what it sends to models. Run it again with live tools and without changes.`,
     );
   }

@@ -1,5 +1,6 @@
 import { appendFile, open, readFile, truncate } from 'node:fs/promises';
-import { WaymarkError } from '../core/error.ts';
+import { failedPrecondition } from '../core/error.ts';
+import { jsonIn } from '../core/json/json.ts';
 import type { SkippedTurn } from './recorded-session.ts';
 import type { TurnReport } from './report.ts';
 
@@ -21,7 +22,7 @@ export async function openResults(path: string, replay: string) {
     .slice(0, end)
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => parseLine(line, path));
+    .map((line) => jsonIn(line, `${path} is not the results file of a replay.`) as ResultLine);
   if (end < text.length) await truncate(path, Buffer.byteLength(text.slice(0, end)));
   const [header] = lines;
   let writing: Promise<void> = Promise.resolve();
@@ -33,20 +34,9 @@ export async function openResults(path: string, replay: string) {
     await (await open(path, 'a')).close();
     await add({ format: 1, replay });
   } else if (!('replay' in header) || header.replay !== replay) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `${path} has the results of another replay: other sessions, changes or options. Use another file, or delete this one.`,
     );
   }
   return { earlier: lines.slice(1), add };
-}
-
-function parseLine(line: string, path: string): ResultLine {
-  try {
-    return JSON.parse(line) as ResultLine;
-  } catch (cause) {
-    throw new WaymarkError('INVALID_ARGUMENT', `${path} is not the results file of a replay.`, {
-      cause,
-    });
-  }
 }

@@ -1,4 +1,4 @@
-import { type Status, WaymarkError } from '../core/error.ts';
+import { failedPrecondition, type Status, WaymarkError } from '../core/error.ts';
 import { contentHash } from '../core/json/hash.ts';
 import type { Json } from '../core/json/json.ts';
 import { createContextKey } from '../core/platform.ts';
@@ -130,8 +130,7 @@ function keyOf(users: readonly Message[], since: number): string {
 }
 
 function notRecorded(sessionId: string): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
+  return failedPrecondition(
     `Session "${sessionId}" has no recorded answer to this request. Its model was called more often, or with other messages, than when the session was recorded.`,
   );
 }

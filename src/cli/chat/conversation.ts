@@ -1,5 +1,5 @@
 import type { AgentConnection, StateOf, WireTypes } from '../../api/types.ts';
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, hasStatus, WaymarkError } from '../../core/error.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
 import { pendingInterrupts } from '../../protocol/messages.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
@@ -71,7 +71,7 @@ export class Conversation {
       await this.#running?.steer(text);
       return this.#running !== undefined;
     } catch (error) {
-      if (isWaymarkError(error) && error.status === 'FAILED_PRECONDITION') return false;
+      if (hasStatus(error, 'FAILED_PRECONDITION')) return false;
       throw error;
     }
   }
@@ -151,14 +151,13 @@ export class Conversation {
 
   #kept(): { readonly sessionId: string; readonly snapshotId: string } {
     if (!this.isKept) {
-      throw new WaymarkError(
-        'FAILED_PRECONDITION',
+      throw failedPrecondition(
         `Agent "${this.agent.name}" has no store, so there are no snapshots to restore.`,
       );
     }
     const { sessionId, snapshotId } = this.place;
     if (sessionId === undefined || snapshotId === undefined) {
-      throw new WaymarkError('FAILED_PRECONDITION', 'This session has no turns yet.');
+      throw failedPrecondition('This session has no turns yet.');
     }
     return { sessionId, snapshotId };
   }

@@ -4,8 +4,8 @@ import { join, relative, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
-import { WaymarkError } from '../../core/error.ts';
-import { defined, isJsonObject, type Json } from '../../core/json/json.ts';
+import { invalid, WaymarkError } from '../../core/error.ts';
+import { defined, isJsonObject, jsonIn } from '../../core/json/json.ts';
 import { redactExport, toTestFile } from '../../replay/index.ts';
 import type { SessionExport } from '../../session/export-session.ts';
 import type { Scope } from '../../store/contract/store.ts';
@@ -182,16 +182,8 @@ async function* documentsOf(path: string, { cwd, input }: Terminal): AsyncGenera
 }
 
 function parseDocument(text: string, path: string, line: number): SessionExport {
-  let document: Json;
-  try {
-    document = JSON.parse(text) as Json;
-  } catch (cause) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      `Line ${line} of ${path} is not JSON. Expected one exported session per line.`,
-      { cause },
-    );
-  }
+  const place = `Line ${line} of ${path}`;
+  const document = jsonIn(text, `${place} is not JSON. Expected one exported session per line.`);
   const isExport =
     isJsonObject(document) &&
     'format' in document &&
@@ -199,5 +191,5 @@ function parseDocument(text: string, path: string, line: number): SessionExport 
     'agent' in document.session;
   // The store validates the rest.
   if (isExport) return document as unknown as SessionExport;
-  throw new WaymarkError('INVALID_ARGUMENT', `Line ${line} of ${path} is not an exported session.`);
+  throw invalid(`${place} is not an exported session.`);
 }

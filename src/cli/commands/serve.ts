@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import { isLoopback } from '../../server/http/origin.ts';
 import type { ServeOptions } from '../../server/serve.ts';
@@ -61,14 +61,12 @@ const withoutAuth =
 
 function checkAuth({ auth, host = '127.0.0.1' }: ServeOptions, shown: string): void {
   if (auth !== undefined && typeof auth !== 'function') {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `\`serverOptions.auth\` in ${shown} is not a function. Expected (request) => ({ principal }) or undefined.`,
     );
   }
   if (auth !== undefined || isLoopback(host)) return;
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     `Listening on ${host} lets other machines connect, so it needs authentication. Export it from ${shown}: \`export const serverOptions = { auth: (request) => … }\`. To serve this machine only, leave out --host.`,
   );
 }

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import type { Cost } from '../../protocol/turn.ts';
 import type { SpendGroup, SpendSum } from '../../store/contract/store.ts';
@@ -25,10 +25,7 @@ export const usage = storeCommand({
   },
   async run({ options: { by = 'model', owner, agent, since }, store }) {
     if (store.spend === undefined) {
-      throw new WaymarkError(
-        'FAILED_PRECONDITION',
-        `The ${store.name} store does not record what was spent.`,
-      );
+      throw failedPrecondition(`The ${store.name} store does not record what was spent.`);
     }
     const sinceDay = since === undefined ? undefined : parseDay(since);
     const items = await store.spend.sums(by, defined({ owner, agent, sinceDay }));

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import { defineCommand, number, option } from '../command.ts';
 import { closeApp, loadApp } from '../source/load-app.ts';
@@ -34,8 +34,7 @@ export const worker = defineCommand({
     try {
       for (const name of agents ?? []) app.agent(name);
       if (timeout === undefined && app.engine.dispatcher === undefined) {
-        throw new WaymarkError(
-          'FAILED_PRECONDITION',
+        throw failedPrecondition(
           `The app in ${shown} has no queue: its engine "${app.engine.name}" runs background work in the process that accepted it, so a worker has nothing to do. Set \`engine: pgBossEngine({ pool })\` of waymark/pg-boss, or start the app with "waymark serve".`,
         );
       }

@@ -1,4 +1,4 @@
-import { messageOf, WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, messageOf } from '../../core/error.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import { runToolOnce } from '../../generate/tool/run-tool-once.ts';
 import type { Tool } from '../../generate/tool/tool.ts';
@@ -38,8 +38,7 @@ async function acceptedAnswer(tool: Tool, asked: Json, terminal: Terminal): Prom
 
 async function answerOf(asked: Json, terminal: Terminal): Promise<Json> {
   if (!terminal.interactive || !isForm(asked)) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `The server asks ${shortJson(asked, 200)}. Run this in a terminal to answer.`,
     );
   }

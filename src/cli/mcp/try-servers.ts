@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { messageOf, WaymarkError } from '../../core/error.ts';
+import { invalid, messageOf, WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
 import type { Tool } from '../../generate/tool/tool.ts';
 import { type McpServer, mcp } from '../../mcp/index.ts';
@@ -188,8 +188,7 @@ function readFile(path: string): v.InferOutput<typeof file> {
   try {
     return v.parse(file, JSON.parse(readFileSync(path, 'utf8')));
   } catch (cause) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
+    throw invalid(
       `${path} is not a list of MCP servers: ${cause instanceof Error ? cause.message : ''} Write { "mcpServers": { "name": { "command": "…" } } }.`,
       { cause },
     );

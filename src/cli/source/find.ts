@@ -1,4 +1,4 @@
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { hasStatus, invalid, WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
@@ -27,7 +27,7 @@ export async function orNothing<Value>(
   try {
     return await found;
   } catch (error) {
-    if (isWaymarkError(error) && error.status === 'FAILED_PRECONDITION') return undefined;
+    if (hasStatus(error, 'FAILED_PRECONDITION')) return undefined;
     throw error;
   }
 }
@@ -66,8 +66,7 @@ function matchPrefix<Found extends Candidate>(
     .slice(0, maxShown)
     .map(({ id, about }) => ['', oneLine(id, 64), ...about.map((text) => oneLine(text, 48))]);
   const more = matching.length > maxShown ? `\n  … and ${matching.length - maxShown} more` : '';
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  throw invalid(
     `"${oneLine(given)}" matches ${matching.length} ${kind}s. Use more of the id, or --agent:\n${table(rows)}${more}`,
   );
 }
@@ -172,7 +171,7 @@ export async function findTurn(
   try {
     return await findSnapshot(agents, given);
   } catch (error) {
-    if (!isWaymarkError(error) || error.status !== 'NOT_FOUND') throw error;
+    if (!hasStatus(error, 'NOT_FOUND')) throw error;
     const found = await lookUpSession(agents.map(agentReader), given);
     if (found === undefined) throw error;
     const { sessionId, headId } = found.session;

@@ -3,7 +3,7 @@ import { relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { reportHeadline, reportText } from '../../agent/spec/error-reports.ts';
 import type { App } from '../../app.ts';
-import { isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import { systemClock, waitAtMost } from '../../core/time.ts';
 import type { ServeOptions } from '../../server/serve.ts';
 import { oneLine, safe } from '../text/format.ts';
@@ -17,16 +17,14 @@ export async function loadApp(file: string | undefined, cwd: string, use: AppUse
   const path = findAgentsFile(file, cwd);
   const shown = shownPath(path, cwd);
   if (/\.[mc]?tsx?$/.test(path) && !process.features.typescript) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `Node cannot load ${shown}: it was started without support for TypeScript. Remove --no-strip-types from its options.`,
     );
   }
   const module = await load(path, shown, cwd);
   const app = module.app ?? module.default;
   if (!isApp(app)) {
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       `${shown} does not export an app. Add \`export const app = waymark({ … })\`.`,
     );
   }
@@ -49,7 +47,7 @@ async function load(path: string, shown: string, cwd: string): Promise<Record<st
   } catch (cause) {
     if (isWaymarkError(cause)) throw cause;
     const { place, reason } = faultOf(cause, cwd);
-    throw new WaymarkError('FAILED_PRECONDITION', `${place ?? shown}: ${reason}`, { cause });
+    throw failedPrecondition(`${place ?? shown}: ${reason}`, { cause });
   }
 }
 

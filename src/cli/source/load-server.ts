@@ -1,4 +1,4 @@
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, hasStatus, WaymarkError } from '../../core/error.ts';
 import type { ServedApp } from '../../server/http/served-app.ts';
 import type { RunningServer, ServeOptions } from '../../server/serve.ts';
 
@@ -20,7 +20,7 @@ export async function startServer(app: ServedApp, options: ServeOptions): Promis
 
 /** Whether a server could not start because another process listens on its port. */
 export function isPortInUse(error: unknown): boolean {
-  if (!isWaymarkError(error) || error.status !== 'UNAVAILABLE') return false;
+  if (!hasStatus(error, 'UNAVAILABLE')) return false;
   const { cause, details } = error;
   const isListed = typeof details === 'object' && details !== null && 'portInUse' in details;
   const code = typeof cause === 'object' && cause !== null && 'code' in cause && cause.code;
@@ -35,8 +35,7 @@ export async function orExplain<T>(load: () => Promise<T>): Promise<T> {
     if (!(cause instanceof Error && 'code' in cause && cause.code === 'ERR_MODULE_NOT_FOUND')) {
       throw cause;
     }
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
+    throw failedPrecondition(
       'The server needs three more packages. Run "npm install hono @hono/node-server ws".',
       { cause },
     );

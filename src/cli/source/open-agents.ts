@@ -1,4 +1,4 @@
-import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { hasStatus, WaymarkError } from '../../core/error.ts';
 import {
   type Command,
   type Declaration,
@@ -111,7 +111,7 @@ async function openServer(
 }
 
 function notAuthenticated(error: unknown): never {
-  if (!isWaymarkError(error) || error.status !== 'UNAUTHENTICATED') throw error;
+  if (!hasStatus(error, 'UNAUTHENTICATED')) throw error;
   const { status, message, details } = error;
   const hint = 'To authenticate, use --header "authorization: Bearer …".';
   throw new WaymarkError(status, `${message} ${hint}`, { details, cause: error });

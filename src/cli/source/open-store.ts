@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type {
@@ -93,10 +93,7 @@ async function openStore(
   const { store } = app;
   if (store === undefined || !('name' in store)) {
     await close();
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
-      'The app in this file has no store. Name one with --store.',
-    );
+    throw failedPrecondition('The app in this file has no store. Name one with --store.');
   }
   const agents = app.agents().map(({ name }) => name);
   return withParts(store, agents, close);
@@ -105,8 +102,7 @@ async function openStore(
 function withParts(store: Store, agents: readonly string[], close: () => Promise<void>): OpenStore {
   const { maintenance, timeline } = store;
   if (maintenance && timeline) return { store, maintenance, timeline, agents, close };
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
+  throw failedPrecondition(
     `The ${store.name} store has no timeline, so this command does not work with it.`,
   );
 }
@@ -167,10 +163,7 @@ export interface ScopeFilter {
 }
 
 /** The scopes that the options leave: one for the named agent, or for each of the app. */
-export function scopesOf(
-  { agent, owner }: ScopeFilter,
-  { agents }: Pick<OpenStore, 'agents'>,
-): Scope[] {
+export function scopesOf({ agent, owner }: ScopeFilter, { agents }: OpenStore): Scope[] {
   if (agent !== undefined) return [scopeOf(agent, owner)];
   if (agents.length > 0) return agents.map((each) => scopeOf(each, owner));
   throw new UsageError('A store does not list its agents. Name one with --agent, or use --file.');
@@ -207,10 +200,7 @@ export async function findStoredSession(
 }
 
 /** All sessions of a scope, newest first. */
-export function sessionsIn(
-  { timeline }: Pick<OpenStore, 'timeline'>,
-  scope: Scope,
-): Promise<SessionInfo[]> {
+export function sessionsIn({ timeline }: OpenStore, scope: Scope): Promise<SessionInfo[]> {
   return allPages((page) => timeline.listSessions(scope, page));
 }
 

@@ -35,13 +35,16 @@ export function deepFreeze<T>(value: T, what = 'The value'): T {
 
 /** Parses a JSON text into a deeply frozen value; INVALID_ARGUMENT says what could not be read. */
 export function parseJson(text: string, what: string): Json {
-  let value: Json;
+  return deepFreeze(jsonIn(text, `${what} is not valid JSON.`), what);
+}
+
+/** The value of a JSON text; for any other text an INVALID_ARGUMENT with this message. */
+export function jsonIn(text: string, problem: string): Json {
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch (cause) {
-    throw invalid(`${what} is not valid JSON.`, { cause });
+    throw invalid(problem, { cause });
   }
-  return deepFreeze(value, what);
 }
 
 /**
