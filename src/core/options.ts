@@ -18,8 +18,14 @@ export function checkOptions(
 ): void {
   checkNames(given, names, what, renamed);
   for (const [name, kinds] of Object.entries(names)) {
-    if (kinds === 'number') checkNumbers(given, [name as never], what);
-    else if (kinds !== true) checkKinds(given, { [name]: [kinds].flat() }, what);
+    const value: unknown = (given as Record<string, unknown>)[name];
+    if (kinds === true || value === undefined) continue;
+    const allowed = [kinds].flat();
+    if (allowed.some((kind) => isKind(value, kind))) continue;
+    const expected = allowed.map((kind) => kindNames[kind]).join(' or ');
+    const isText = kinds === 'number' && typeof value === 'string';
+    const shown = isText ? `"${value.slice(0, 40)}"` : kindOf(value);
+    throw invalid(`\`${name}\` of ${what} must be ${expected}, and is ${shown}.`);
   }
 }
 
@@ -51,21 +57,7 @@ export function checkNames(
   }
 }
 
-/** Refuses options that are no numbers, where JavaScript would continue with `NaN`; `what` names whose they are. */
-export function checkNumbers<Options extends object>(
-  options: Options,
-  names: readonly (keyof Options & string)[],
-  what: string,
-): void {
-  for (const name of names) {
-    const value: unknown = options[name];
-    if (value === undefined || (typeof value === 'number' && !Number.isNaN(value))) continue;
-    const given = typeof value === 'string' ? `"${value.slice(0, 40)}"` : String(value);
-    throw invalid(`\`${name}\` of ${what} must be a number, and is ${given}.`);
-  }
-}
-
-export type Kind = 'text' | 'number' | 'function' | 'list' | 'object' | 'boolean';
+type Kind = 'text' | 'number' | 'function' | 'list' | 'object' | 'boolean';
 
 const kindNames: Readonly<Record<Kind, string>> = {
   text: 'a text',
@@ -76,29 +68,16 @@ const kindNames: Readonly<Record<Kind, string>> = {
   boolean: 'true or false',
 };
 
-/** Refuses options of another kind than they can be; `what` names whose they are. */
-export function checkKinds<Options extends object>(
-  options: Options,
-  kinds: { readonly [Name in keyof Options]?: readonly Kind[] },
-  what: string,
-): void {
-  for (const [name, allowed] of Object.entries(kinds) as [keyof Options & string, Kind[]][]) {
-    const value: unknown = options[name];
-    if (value === undefined || allowed.some((kind) => isKind(value, kind))) continue;
-    const expected = allowed.map((kind) => kindNames[kind]).join(' or ');
-    throw invalid(`\`${name}\` of ${what} must be ${expected}, and is ${kindOf(value)}.`);
-  }
-}
-
 function isKind(value: unknown, kind: Kind): boolean {
   if (kind === 'list') return Array.isArray(value);
   if (kind === 'text') return typeof value === 'string';
-  return typeof value === kind && value !== null && !Array.isArray(value);
+  // JavaScript would continue with `NaN`.
+  return typeof value === kind && value !== null && !Array.isArray(value) && !Number.isNaN(value);
 }
 
 /** A value in the words of an error message. */
 export function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
+  if (value === null || value === undefined || Number.isNaN(value)) return String(value);
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'string') return `the text "${value.slice(0, 40)}"`;
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;

@@ -165,7 +165,7 @@ function inTracedSpan<T>(
   const { kind = 'internal', attributes, parent } = options;
   const context = parent ? contextOf(api, parent) : api.context.active();
   const spanOptions = { kind: kinds[kind], attributes: defined(attributes) };
-  return tracer(api).startActiveSpan(name, spanOptions, context, (span) => {
+  return api.trace.getTracer('waymark').startActiveSpan(name, spanOptions, context, (span) => {
     const ours = wrap(api, span);
     return ending({ recordError: ours.recordError, end: () => span.end() }, () => fn(ours));
   });
@@ -218,10 +218,6 @@ function tracing(): Api | undefined {
   if (openTelemetry().trace === undefined) return undefined;
   loaded ??= { api: requireOptional('@opentelemetry/api') as Api | undefined };
   return loaded.api;
-}
-
-function tracer(api: Api): OpenTelemetry.Tracer {
-  return api.trace.getTracer('waymark');
 }
 
 // The values of the API's SpanKind.

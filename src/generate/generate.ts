@@ -1,6 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
 import { type LinkedSignal, linkSignals, raceSignal } from '../core/async/signal.ts';
-import type { Schema } from '../core/schema/schema.ts';
 import { type Clock, timeoutSignal } from '../core/time.ts';
 import type { Message } from '../protocol/message.ts';
 import { toolRequestsOf } from '../protocol/messages.ts';
@@ -16,9 +15,8 @@ import {
   type Answer,
   finished,
   type GenerateResponse,
-  interruptedResponse,
-  type OutputOf,
   Progress,
+  toResponse,
 } from './answer/response.ts';
 import { isRefusal } from './answer/run-model.ts';
 import type { ToolCallInfo, ToolScope } from './answer/run-tool-call.ts';
@@ -65,14 +63,6 @@ export interface GenerateCall<Output = unknown> {
   readonly messages: readonly Message[];
   /** The tokens so far. */
   readonly usage: Usage;
-}
-
-/** Starts a generate call whose pieces go to its `onChunk` alone. */
-export function startGenerate<Output extends Schema | undefined>(
-  env: GenerateEnv,
-  options: GenerateOptions<Output>,
-): GenerateCall<OutputOf<Output>> {
-  return new StartedCall((progress) => runGenerate(env, options, progress));
 }
 
 /**
@@ -165,7 +155,7 @@ async function loop(call: Call): Promise<GenerateResponse> {
     checkExpiry(steps);
     toolCalls += steps.length;
     const waiting = addResumed(progress, await runTools(call, steps));
-    if (waiting) return interruptedResponse(model.name, progress, waiting);
+    if (waiting) return toResponse(model.name, progress, waiting, 'interrupted');
     settings = withoutForcedTool(settings);
     await reportIteration(progress);
   }
@@ -186,7 +176,7 @@ async function loop(call: Call): Promise<GenerateResponse> {
       requests.map((request) => ({ request })),
     );
     const waiting = addResults(progress, answer.message, outcomes);
-    if (waiting) return interruptedResponse(model.name, progress, waiting);
+    if (waiting) return toResponse(model.name, progress, waiting, 'interrupted');
     settings = withoutForcedTool(settings);
     await reportIteration(progress);
   }

@@ -21,7 +21,7 @@ import {
   promptAction,
   toolAction,
 } from './definitions.ts';
-import { type GenerateCall, type GenerateEnv, runGenerate, startGenerate } from './generate.ts';
+import { type GenerateCall, type GenerateEnv, runGenerate, StartedCall } from './generate.ts';
 import { type GenerateOptions, generateOptionNames } from './generate-options.ts';
 import { type GenerateStream, streamGenerate } from './generate-stream.ts';
 import { generateScope } from './hooks.ts';
@@ -259,7 +259,7 @@ export function createGenerator<Extras extends object = object>(
     },
     inlinePrompt: (about) => createPrompt(about, promptEnv) as Prompt,
     prompt: (name) => definitions.prompts.lookup(`/prompt/${name}`),
-    startGenerate: (call) => startGenerate(env, call),
+    startGenerate: (call) => new StartedCall((progress) => runGenerate(env, call, progress)),
   };
 }
 

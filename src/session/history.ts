@@ -1,6 +1,6 @@
 import { sha256 } from '../core/json/hash.ts';
 import { canonicalJson } from '../core/json/json.ts';
-import type { Message, Role } from '../protocol/message.ts';
+import type { Message } from '../protocol/message.ts';
 import { plainTextOf } from '../protocol/messages.ts';
 import {
   CompactMessage,
@@ -38,21 +38,13 @@ const emptyChain = '';
  * and {@link History} never holds it.
  */
 export function messageHash(message: Message): string {
-  return contentHashOf(message.role, plainTextOf(message) ?? message);
-}
-
-function contentHashOf(role: Role, content: string | Message): string {
+  const text = plainTextOf(message);
   // Nearly every message is a plain text, whose canonical form needs no sorting.
   return sha256(
-    typeof content === 'string'
-      ? `{"content":[{"text":${JSON.stringify(content)}}],"role":"${role}"}`
-      : canonicalJson(content),
+    text === undefined
+      ? canonicalJson(message)
+      : `{"content":[{"text":${JSON.stringify(text)}}],"role":"${message.role}"}`,
   );
-}
-
-/** The chain over a history and one more message; `before` is that of the history, empty when it has no messages. */
-function chainAfter(before: string, message: Message): string {
-  return sha256(before + messageHash(message));
 }
 
 /**
@@ -257,7 +249,7 @@ export class History {
     while (known > 0 && chains[known - 1] === undefined) known--;
     let chain = known === 0 ? emptyChain : (chains[known - 1] as string);
     for (; known < length; known++) {
-      chain = chainAfter(chain, messages[known] as Message);
+      chain = sha256(chain + messageHash(messages[known] as Message));
       chains[known] = chain;
     }
     return chain;

@@ -239,7 +239,7 @@ export class WorkingState {
         carryHashes(before as unknown as Json, artifact as unknown as Json);
         next[place] = artifact;
       }
-      if (before === undefined || !isSame(before, artifact)) changed.push(artifact);
+      if (before === undefined || !isSameArtifact(before, artifact)) changed.push(artifact);
     }
     this.#setArtifacts(next);
     ToolEffects.of(this)?.noteAdded(parsed);
@@ -264,7 +264,7 @@ export class WorkingState {
     this.#checkFiles(parsed);
     const before = [...this.#state.artifacts];
     const changed = parsed.filter((artifact) => {
-      const place = before.findIndex((other) => isSame(other, artifact));
+      const place = before.findIndex((other) => isSameArtifact(other, artifact));
       if (place >= 0) before.splice(place, 1);
       return place < 0;
     });
@@ -319,7 +319,8 @@ function unknownFile(hash: string): WaymarkError {
   );
 }
 
-function isSame(a: Artifact, b: Artifact): boolean {
+/** Whether two artifacts have the same content. */
+export function isSameArtifact(a: Artifact, b: Artifact): boolean {
   return a.name === b.name && jsonEqual(a as unknown as Json, b as unknown as Json);
 }
 

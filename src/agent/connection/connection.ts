@@ -42,7 +42,7 @@ export class Connection extends ConnectionCalls<WireTypes> implements AgentConne
   readonly #invocation: Invocation | undefined;
   readonly #settled = Promise.withResolvers<CallerOutput>();
   #isSettled = false;
-  #readerTimeout: ReaderTimeout | undefined;
+  #readerTimeout: ReturnType<typeof createReaderTimeout> | undefined;
 
   constructor(spec: AgentSpec, host: AgentHost, createRequest: () => InvocationRequest) {
     super();
@@ -210,14 +210,8 @@ export function textInput(text: string): Input {
 /** How long a turn waits for a caller that reads nothing. */
 const timeoutMs = 5 * 60_000;
 
-/** Watches sends that wait for a slow caller. */
-interface ReaderTimeout {
-  watch(sent: Promise<void>): void;
-  end(): void;
-}
-
-/** Calls `giveUp` when sends have waited for the timeout and the caller has read nothing meanwhile. */
-function createReaderTimeout(clock: Clock, giveUp: () => void): ReaderTimeout {
+/** Watches sends that wait for a slow caller, and calls `giveUp` when sends have waited for the timeout and the caller has read nothing meanwhile. */
+function createReaderTimeout(clock: Clock, giveUp: () => void) {
   let waiting = 0;
   let lastTaken = 0;
   let stopLooking: (() => void) | undefined;
@@ -235,7 +229,7 @@ function createReaderTimeout(clock: Clock, giveUp: () => void): ReaderTimeout {
     lastTaken = clock.now();
   };
   return {
-    watch(sent) {
+    watch(sent: Promise<void>): void {
       if (waiting++ === 0) lastTaken = clock.now();
       // One interval for all sends: a timer for each chunk would cost more than the chunk.
       stopLooking ??= clock.every(timeoutMs / 10, look);

@@ -20,11 +20,11 @@ import {
 } from '../../protocol/turn.ts';
 import { addUsage } from '../../protocol/usage.ts';
 import { toPlainState } from '../../session/session-state.ts';
+import { isSameArtifact } from '../../session/working-state.ts';
 import { Connection, TurnStream, textInput } from '../connection/connection.ts';
 import { transformAnswer } from '../persistence/transform.ts';
 import type { Agent, InvokeOptions } from '../spec/agent.ts';
 import { markReported } from '../spec/error-reports.ts';
-import { isSameArtifact } from '../turn/chunks.ts';
 import { invocationOf } from '../turn/invocation.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
 import { lastRound } from '../turn/turn-state.ts';

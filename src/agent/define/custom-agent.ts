@@ -1,4 +1,4 @@
-import { invalid, type WaymarkError } from '../../core/error.ts';
+import { invalid } from '../../core/error.ts';
 import { checkOptions } from '../../core/options.ts';
 import { checkAnswers, closeToolRequests } from '../../generate/tool/resume.ts';
 import type { Message } from '../../protocol/message.ts';
@@ -19,7 +19,11 @@ export function createCustomAgent(
   env: AgentEnv,
 ): Agent {
   checkOptions(options, agentOptionNames, `agent "${options.name}"`);
-  if (typeof handler !== 'function') throw noHandler(options.name);
+  if (typeof handler !== 'function') {
+    throw invalid(
+      `Agent "${options.name}" has no handler. Pass it as the second argument: defineCustomAgent({ name }, async (session) => …).`,
+    );
+  }
   return createAgent(
     {
       ...commonSpec(options, env),
@@ -29,12 +33,6 @@ export function createCustomAgent(
       handler: (session, io) => handler(session, io),
     },
     env.host,
-  );
-}
-
-function noHandler(name: string): WaymarkError {
-  return invalid(
-    `Agent "${name}" has no handler. Pass it as the second argument: defineCustomAgent({ name }, async (session) => …).`,
   );
 }
 

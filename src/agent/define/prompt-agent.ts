@@ -149,14 +149,10 @@ function changedRenderer(
       ...rendered,
       ...(changed?.system && { system: changed.system }),
       ...(config && { config: { ...rendered.config, ...config } }),
-      ...(tools && { tools, use: (rendered.use ?? []).map(withoutNames) }),
+      // The tools that middleware names may be left out; that is no mistake.
+      ...(tools && { tools, use: (rendered.use ?? []).map(({ tools: _, ...use }) => use) }),
     };
   };
-}
-
-/** Middleware whose tools a replay may have left out; that is no mistake. */
-function withoutNames({ tools: _, ...middleware }: Middleware): Middleware {
-  return middleware;
 }
 
 /** The messages that an input adds to the conversation before the model is called. */

@@ -108,8 +108,8 @@ export class CallerCursor implements AsyncIterable<Chunk> {
 
   /** The run whose next events were dropped before they were read; the store has them. */
   get missedRun(): string | undefined {
-    const segment = this.#segments[0];
-    return segment !== undefined && isMissing(segment) ? segment.buffer.runId : undefined;
+    const { buffer, position = 0, end = 0 } = this.#segments[0] ?? {};
+    return buffer && position < buffer.first && position < end ? buffer.runId : undefined;
   }
 
   /** Continues after the missed run, once its events were read from the store. */
@@ -253,10 +253,6 @@ function endSegment(segment: Segment): void {
 
 function unreadIn({ buffer, position, end }: Segment): number {
   return Math.min(buffer.end, end) - position;
-}
-
-function isMissing({ buffer, position, end }: Segment): boolean {
-  return position < buffer.first && position < end;
 }
 
 export interface LogEvent extends RunEvent {

@@ -263,10 +263,8 @@ export function createSessionCache(size: number): SessionCache {
       entries.delete(key);
       entries.set(key, state);
       if (entries.size > size) {
-        for (const oldest of entries.keys()) {
-          entries.delete(oldest);
-          break;
-        }
+        const [oldest = ''] = entries.keys();
+        entries.delete(oldest);
       }
     },
     delete(scope, sessionId) {

@@ -1,13 +1,13 @@
 import { settled } from '../../core/async/promises.ts';
 import { invalid } from '../../core/error.ts';
-import { type Json, jsonEqual, toJson } from '../../core/json/json.ts';
+import { toJson } from '../../core/json/json.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import { parse } from '../../core/schema/schema.ts';
 import type { PartialAnswer } from '../../protocol/messages.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { type Chunk, type ModelChunk, modelChunk as modelChunkShape } from '../../protocol/turn.ts';
-import type { WorkingState } from '../../session/working-state.ts';
+import { isSameArtifact, type WorkingState } from '../../session/working-state.ts';
 import type { EventCursor } from '../../store/contract/store.ts';
 import type { CallerCursor } from '../persistence/caller-cursor.ts';
 import type { EventLog } from '../persistence/event-log.ts';
@@ -220,8 +220,4 @@ function streamsArtifact(turn: Turn | undefined, artifact: Artifact): boolean {
   if (sent !== undefined && isSameArtifact(sent, artifact)) return false;
   turn.artifactsSent.set(name, artifact);
   return true;
-}
-
-export function isSameArtifact(a: Artifact, b: Artifact): boolean {
-  return jsonEqual(a as unknown as Json, b as unknown as Json);
 }

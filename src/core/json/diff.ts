@@ -77,7 +77,7 @@ function diffArrays(
   from: readonly Json[],
   to: readonly Json[],
 ): void {
-  const { head, tail } = commonEnds(from, to, isSameItem);
+  const { head, tail } = commonEnds(from, to, jsonEqual);
   const oldItems = from.slice(head, from.length - tail);
   const newItems = to.slice(head, to.length - tail);
   const common = commonItems(oldItems, newItems, { isEqual: jsonEqual, maxEdits });
@@ -90,11 +90,6 @@ function diffArrays(
     oldAt = oldNext + 1;
     newAt = newNext + 1;
   }
-}
-
-// The usual item is the same object in both.
-function isSameItem(a: Json, b: Json): boolean {
-  return a === b || jsonEqual(a, b);
 }
 
 // A stretch between two kept items: pairs are changed in place, the rest is added or removed. Everything before it is

@@ -201,7 +201,7 @@ export function chunkedText(text: string, former?: string): ChunkedText {
     return found;
   }
   const before = former === undefined ? [] : chunkedTexts.get(former)?.chunks;
-  const chunks = textChunks(text, before).map(sharedChunk);
+  const chunks = textChunks(text, before).map((chunk) => chunkPool.get(chunk.hash, () => chunk));
   const lists = hashLists(chunks.map((chunk) => chunk.hash));
   const hash = lists.at(-1)?.hash ?? '';
   const jsonLength = chunks.reduce((sum, chunk) => sum + chunk.jsonLength, 2);
@@ -211,10 +211,6 @@ export function chunkedText(text: string, former?: string): ChunkedText {
 }
 
 const chunkPool = new WeakPool<TextChunk>();
-
-function sharedChunk(chunk: TextChunk): TextChunk {
-  return chunkPool.get(chunk.hash, () => chunk);
-}
 
 function rememberText(text: string, chunked: ChunkedText): void {
   chunkedTexts.set(text, chunked);

@@ -53,10 +53,14 @@ export function jsonSchemaIssues(
   }
 }
 
-/** A checked and frozen copy of a JSON Schema; INVALID_ARGUMENT says where it is not one. */
+/**
+ * A checked and frozen copy of a JSON Schema; INVALID_ARGUMENT says where it is not one: at the place where it was written, and
+ * not when the first value comes.
+ */
 export function parseJsonSchema(schema: JsonSchema): JsonObject {
   const copy = toJson(schema, 'The JSON Schema');
-  checkSchemaForm(copy);
+  checkKeywords(copy, checkPatterns);
+  checkReferences(copy);
   return copy as JsonObject;
 }
 
@@ -98,12 +102,6 @@ function draftOf({ $schema }: JsonSchema): SchemaDraft {
   if (/draft-0?4/.test($schema)) return '4';
   if (/draft-0?[67]/.test($schema)) return '7';
   return $schema.includes('2019-09') ? '2019-09' : '2020-12';
-}
-
-/** Refuses what cannot be a JSON Schema, at the place where it was written and not when the first value comes. */
-function checkSchemaForm(schema: Json): void {
-  checkKeywords(schema, checkPatterns);
-  checkReferences(schema);
 }
 
 /** Sees a schema, and each one inside it, with its JSON Pointer. */

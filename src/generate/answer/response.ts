@@ -61,15 +61,8 @@ export async function finished(
   return { ...base, output: parsed };
 }
 
-export function interruptedResponse(
-  model: string,
-  progress: Progress,
-  message: Message,
-): GenerateResponse {
-  return toResponse(model, progress, message, 'interrupted');
-}
-
-function toResponse(
+/** The response for a message that ends the call. */
+export function toResponse(
   model: string,
   progress: Progress,
   message: Message,

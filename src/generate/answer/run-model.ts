@@ -60,7 +60,8 @@ function answered(model: Model, request: ModelRequest, call: ModelCall): Promise
     span.setContent({ model: model.name, request });
     try {
       const answer = await model.run(request, watch?.watched(call) ?? call);
-      const response = priced(model, parseResponse(answer, model.name));
+      const parsed = parseResponse(answer, model.name);
+      const response = { ...parsed, ...defined({ usage: pricedUsage(model, parsed.usage) }) };
       watch?.answered(request, response);
       span.setContent({ model: model.name, request, response });
       return response;
@@ -70,10 +71,6 @@ function answered(model: Model, request: ModelRequest, call: ModelCall): Promise
       throw fromProviderError(error, model.name);
     }
   });
-}
-
-function priced(model: Model, response: ModelResponse): ModelResponse {
-  return { ...response, ...defined({ usage: pricedUsage(model, response.usage) }) };
 }
 
 function parseResponse(response: ModelResponse, model: string): ModelResponse {

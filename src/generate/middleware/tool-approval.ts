@@ -29,7 +29,9 @@ export function toolApproval(
     ...(typeof rule !== 'function' && { tools: rule }),
     async tool(step, next) {
       const { request, context, tool } = step;
-      if (await needsApproval(rule, request, tool)) requireApproval(request, context, deadline);
+      const isHeld =
+        typeof rule === 'function' ? await rule(request, tool) : rule.includes(request.name);
+      if (isHeld) requireApproval(request, context, deadline);
       return next(step);
     },
   };
@@ -42,12 +44,4 @@ function checkRule(rule: ApprovalRule): void {
   throw invalid(
     "toolApproval() takes names of tools, such as toolApproval(['refund']), or a function of each request.",
   );
-}
-
-async function needsApproval(
-  rule: ApprovalRule,
-  request: ToolRequest,
-  tool: Tool,
-): Promise<boolean> {
-  return typeof rule === 'function' ? rule(request, tool) : rule.includes(request.name);
 }

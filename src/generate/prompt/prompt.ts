@@ -171,7 +171,7 @@ export function createPrompt<
   };
   const { model, tools, use } = settings;
   const callOptions = async (input?: unknown, own?: PromptCallOptions): Promise<GenerateOptions> =>
-    withOverrides(await render(input, scopeOf(own)), own);
+    withOverrides(await render(input, defined({ state: own?.state, context: own?.context })), own);
   const prompt = {
     name,
     ...defined({ description, metadata, defaultInput, model, tools, use }),
@@ -210,10 +210,6 @@ async function renderTemplates<Input>(
     before,
     after: last ? [...after, userMessage(last)] : after,
   };
-}
-
-function scopeOf({ state, context }: PromptCallOptions = {}): RenderOptions {
-  return defined({ state, context });
 }
 
 function withOverrides(
