@@ -1,4 +1,5 @@
 import { invalid } from '../core/error.ts';
+import { defined } from '../core/json/json.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import { type Clock, systemClock } from '../core/time.ts';
 
@@ -44,14 +45,6 @@ const optionNames: OptionNames<A2aAgentToolOptions> = {
 
 export function resolveOptions(url: string | URL, options: A2aAgentToolOptions): ResolvedOptions {
   checkOptions(options, optionNames, 'a2aAgentTool()');
-  const {
-    headers = {},
-    timeout = 30 * 60_000,
-    requestTimeout = 30_000,
-    maxMessageBytes = 10_485_760,
-    fetch: send = globalThis.fetch,
-    clock = systemClock,
-  } = options;
   const parsed = URL.parse(String(url));
   if (!parsed || !/^https?:$/.test(parsed.protocol)) {
     throw invalid(
@@ -59,13 +52,13 @@ export function resolveOptions(url: string | URL, options: A2aAgentToolOptions):
     );
   }
   return {
-    ...options,
+    headers: {},
+    timeout: 30 * 60_000,
+    requestTimeout: 30_000,
+    maxMessageBytes: 10_485_760,
+    fetch: globalThis.fetch,
+    clock: systemClock,
+    ...defined(options),
     url: parsed,
-    headers,
-    timeout,
-    requestTimeout,
-    maxMessageBytes,
-    fetch: send,
-    clock,
   };
 }

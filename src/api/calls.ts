@@ -277,17 +277,13 @@ function placeOf(asked: SessionRef): Pick<ApiInvokeOptions, 'sessionId' | 'state
 }
 
 /** The options with the id of the head that they expect. */
-function withHeadId<Options extends { readonly ifHead?: SnapshotRef | null }>(
+function withHeadId<Options extends { readonly ifHead?: SnapshotRef | null } | undefined>(
   options: Options,
-): Options & HeadId;
-function withHeadId<Options extends { readonly ifHead?: SnapshotRef | null }>(
-  options: Options | undefined,
-): (Options & HeadId) | undefined;
-function withHeadId(options: { readonly ifHead?: SnapshotRef | null } | undefined): unknown {
+): Options & HeadId {
   const { ifHead } = options ?? {};
-  return ifHead === undefined || ifHead === null
-    ? options
-    : { ...options, ifHead: snapshotIdOf(ifHead) };
+  const isGiven = ifHead !== undefined && ifHead !== null;
+  const withId = isGiven ? { ...options, ifHead: snapshotIdOf(ifHead) } : options;
+  return withId as Options & HeadId;
 }
 
 /** The options with `from` resolved to a snapshot or a client-held state; `null` stays. */
@@ -299,11 +295,8 @@ function withoutFrom<Options extends TurnOptions>(given: Options): Options {
   }
   if (from === null) return given;
   const isHeld = typeof from === 'object' && from.snapshotId === undefined && 'state' in from;
-  return (
-    isHeld
-      ? { ...options, state: from.state }
-      : { ...options, snapshotId: snapshotIdOf(from as SnapshotRef) }
-  ) as Options;
+  const place = isHeld ? { state: from.state } : { snapshotId: snapshotIdOf(from as SnapshotRef) };
+  return { ...options, ...(place as object) } as Options;
 }
 
 /** A begun turn with its text apart. Nothing is read, and no output asked for, before the caller does. */

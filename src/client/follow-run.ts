@@ -131,13 +131,8 @@ function isEventStream({ headers }: Response): boolean {
   return (headers.get('content-type') ?? 'text/event-stream').startsWith('text/event-stream');
 }
 
-function watchRequest({
-  agent,
-  artifacts,
-  snapshotId = '',
-  after,
-  requestId,
-}: Place): RemoteRequest {
+function watchRequest(place: Place): RemoteRequest {
+  const { agent, artifacts, snapshotId = '', after, requestId } = place;
   return {
     operation: 'watch',
     params: { agent, snapshot: snapshotId },

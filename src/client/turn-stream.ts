@@ -82,13 +82,8 @@ export function chunksOf<Types extends AgentTypes>(
 }
 
 /** The part of the options that says where to start. What is not given is not part of its JSON. */
-export function toInit<Types extends AgentTypes>({
-  snapshotId,
-  sessionId,
-  state,
-  from,
-  ifHead,
-}: ApiInvokeOptions<Types>): Init {
+export function toInit<Types extends AgentTypes>(options: ApiInvokeOptions<Types>): Init {
+  const { ifHead, from, snapshotId, sessionId, state } = options;
   // A snapshot or an output has been replaced by its id, and the server checks the custom state.
   return { ifHead, from, snapshotId, sessionId, state } as Init;
 }

@@ -1,5 +1,6 @@
 import type { FetchLike, Transport } from '@modelcontextprotocol/client';
 import { boundResponse } from '../core/bound-response.ts';
+import { defined } from '../core/json/json.ts';
 import { loadSdk, loadStdio } from './client.ts';
 import type { McpCommand, McpServer, McpUrl } from './options.ts';
 
@@ -24,21 +25,13 @@ export function openTransport(
   return 'command' in options ? openProcess(options) : openHttp(options, user, onTooLong);
 }
 
-function withValues(env: NonNullable<McpCommand['env']>): Record<string, string> {
-  const withValue = Object.entries(env).filter(
-    (pair): pair is [string, string] => pair[1] !== undefined,
-  );
-  return Object.fromEntries(withValue);
-}
-
 async function openProcess(options: McpCommand): Promise<OpenTransport> {
   const { command, args = [], env, cwd, maxMessageBytes = defaultMaxMessageBytes } = options;
   const { StdioClientTransport } = await loadStdio();
   const transport = new StdioClientTransport({
     command,
     args: [...args],
-    ...(env && { env: withValues(env) }),
-    ...(cwd !== undefined && { cwd }),
+    ...defined({ env: env && (defined(env) as Record<string, string>), cwd }),
     stderr: 'pipe',
     maxBufferSize: maxMessageBytes,
   });

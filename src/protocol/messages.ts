@@ -45,11 +45,7 @@ export function requestKey({ name, ref }: Pick<ToolRequest, 'name' | 'ref'>): st
 }
 
 /** The tool requests of a message or chunk, without those that the provider ran itself. */
-export function toolRequestsOf({
-  content,
-}: {
-  readonly content: readonly Part[];
-}): ToolRequestPart[] {
+export function toolRequestsOf({ content }: WithContent): ToolRequestPart[] {
   return content.filter(
     (part): part is ToolRequestPart =>
       'toolRequest' in part && part.metadata?.providerExecuted !== true,

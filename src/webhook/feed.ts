@@ -22,20 +22,14 @@ export type WebhookFeed = ReturnType<typeof createFeed>;
 
 const feedInput = v.object({ data: jsonValue, owner: v.optional(v.string()) });
 
+interface FeedContext {
+  readonly env: AgentEnv;
+  readonly options: Required<WebhookOptions>;
+  readonly slots: DeliverySlots;
+}
+
 /** Creates the agent whose runs deliver webhooks. It is no agent of the app: clients cannot reach it. */
-export function createFeed(
-  name: string,
-  source: FeedSource,
-  {
-    env,
-    options,
-    slots,
-  }: {
-    readonly env: AgentEnv;
-    readonly options: Required<WebhookOptions>;
-    readonly slots: DeliverySlots;
-  },
-) {
+export function createFeed(name: string, source: FeedSource, { env, options, slots }: FeedContext) {
   const { clock } = env.host;
   const agent = createCustomAgent(
     { name, title: false },
