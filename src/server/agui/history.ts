@@ -9,7 +9,7 @@ import { toolCallId, turnsOf } from '../http/turns-of.ts';
 import { type AguiMessage, asText, fromUserParts, markOf, userMessageId } from './shapes.ts';
 
 /** A user's message and everything up to the next one. */
-interface Exchange {
+export interface Exchange {
   readonly ids: ReadonlySet<string>;
   /** The id that the client gave the run of the user's message. */
   readonly runId?: string | undefined;

@@ -7,7 +7,7 @@ import { autoPrefix } from '../../protocol/ids.ts';
 import type { State } from '../../protocol/state.ts';
 import type { CallerToolInfo, Init, Input } from '../../protocol/turn.ts';
 import { toolCallId } from '../http/turns-of.ts';
-import { type History, shownCustom, toHistory } from './history.ts';
+import { type Exchange, type History, shownCustom, toHistory } from './history.ts';
 import { findAsked, isClientTool, toAnswers, toolResults, toToolAnswer } from './interrupts.ts';
 import { type AguiMessage, type PostedMessage, type RunRequest, toUserMessage } from './shapes.ts';
 
@@ -88,17 +88,16 @@ async function placeOf(agent: Agent, request: RunRequest, options: CallOptions):
     return await at((await findAsked(agent, sessionId, resume, options)).snapshotId);
   }
   // The end of the run that the request names; absent if the thread does not show it.
-  const named = parentRunId && history.exchanges.findLast(({ runId }) => runId === parentRunId);
+  const { exchanges } = history;
+  const named = parentRunId && exchanges.findLast(({ runId }) => runId === parentRunId);
   const parent = named ? named.snapshotId : undefined;
   if (parent !== undefined) return await at(parent);
   // A client that asks for another answer to a message posts it as the last one.
   if (posted.length === 0 && messages[known.at]?.role === 'user') {
-    const isFirst = async (snapshotId: string | undefined): Promise<boolean> =>
-      snapshotId !== undefined &&
-      (await agent.getSnapshot({ snapshotId, sessionId }, options))?.turnIndex === 0;
-    return await repeated(request, known, history, { at, isFirst });
+    const around = [exchanges[known.exchange - 1], exchanges[known.exchange]];
+    const from = await beforeRepeated(agent, request, around, options);
+    return { ...(await at(from)), posted: messages.slice(known.at, known.at + 1) };
   }
-  const { exchanges } = history;
   const isHead = known.exchange < 0 || known.exchange === exchanges.length - 1;
   return await at(isHead ? undefined : exchanges[known.exchange]?.snapshotId);
 }
@@ -117,30 +116,23 @@ function lastKnown(posted: readonly PostedMessage[], { exchanges }: History): Kn
   return { at, exchange: places.get(posted[at]?.id ?? '') ?? -1 };
 }
 
-async function repeated(
-  { runId, messages }: RunRequest,
-  known: Known,
-  { exchanges }: History,
-  {
-    at,
-    isFirst,
-  }: {
-    readonly at: (snapshotId: string | null | undefined) => Promise<Place>;
-    /** Whether a snapshot is of the first turn. Messages of the agent's definition can come before that. */
-    readonly isFirst: (snapshotId: string | undefined) => Promise<boolean>;
-  },
-): Promise<Place> {
-  const again = messages[known.at];
-  const posted = again ? [again] : [];
+/** The snapshot from which a message is answered once more; `null` for the first message, `undefined` for the head. */
+async function beforeRepeated(
+  agent: Agent,
+  { runId, threadId: sessionId }: RunRequest,
+  [before, asked]: readonly (Exchange | undefined)[],
+  options: CallOptions,
+): Promise<string | null | undefined> {
   // The same request, sent again: its request id leads to its first run.
-  if (exchanges[known.exchange]?.runId === runId) return { ...(await at(undefined)), posted };
-  const before = exchanges[known.exchange - 1]?.snapshotId;
-  if (before === undefined && !(await isFirst(exchanges[known.exchange]?.snapshotId))) {
-    throw failedPrecondition(
-      'The turn before this message has no snapshot, so the message cannot be sent again.',
-    );
-  }
-  return { ...(await at(before ?? null)), posted };
+  if (asked?.runId === runId) return undefined;
+  if (before?.snapshotId !== undefined) return before.snapshotId;
+  // Messages of the agent's definition can come before the first turn.
+  const snapshotId = asked?.snapshotId;
+  const turn = snapshotId && (await agent.getSnapshot({ snapshotId, sessionId }, options));
+  if (turn && turn.turnIndex === 0) return null;
+  throw failedPrecondition(
+    'The turn before this message has no snapshot, so the message cannot be sent again.',
+  );
 }
 
 async function inputOf(
@@ -189,11 +181,8 @@ function nothingNew(isWaiting: boolean): WaymarkError {
   );
 }
 
-function toCallerTool({
-  name,
-  description,
-  parameters,
-}: NonNullable<RunRequest['tools']>[number]): CallerToolInfo {
+function toCallerTool(tool: NonNullable<RunRequest['tools']>[number]): CallerToolInfo {
+  const { name, description, parameters } = tool;
   const schema = parameters as Json | undefined;
   const inputSchema = isJsonObject(schema) ? schema : { type: 'object' };
   return { name, ...defined({ description: description || undefined }), inputSchema };

@@ -5,13 +5,10 @@ import type { Auth, AuthorizeCall } from './auth.ts';
 import type { ServerLimits } from './limits.ts';
 import type { Log } from './log.ts';
 
-/** The other sites that may call. `true`: all of them. */
-type AllowedOrigins = true | readonly string[];
-
 /** Which pages of other sites may call, and whether with cookies. */
 interface CorsOptions {
   /** Origins such as `https://app.example.com`; `true` for all, which excludes `credentials`. */
-  readonly origins: AllowedOrigins;
+  readonly origins: true | readonly string[];
   /** @default false */
   readonly credentials?: boolean;
 }

@@ -156,12 +156,12 @@ class RunningCall {
     readonly snapshotId: string;
   }): AsyncGenerator<readonly Fields[], { readonly result: Fields } | { readonly resume: Resume }> {
     const { era } = this.#request;
-    const { agent, caller, options } = this.#call;
+    const { agent, options } = this.#call;
     const { snapshotId } = place;
     const interrupts = (await agent.getSnapshot({ snapshotId }, options))?.interrupts ?? [];
     const questions = await questionsOf(agent, snapshotId, interrupts);
     if (era.kind === 'modern' && canFillForms(era.capabilities)) {
-      return { result: inputRequired(this.#request, { agent, ...place, questions }, caller) };
+      return { result: inputRequired(this.#request, { agent, ...place, questions }) };
     }
     const answers = canAsk(this.#request, this.#call)
       ? yield* askUser(this.#request, questions, this.#call)
@@ -195,7 +195,7 @@ async function openToolCall(request: McpRequest): Promise<ToolCall> {
   if (!agent) throw new RpcError(codes.invalidParams, `There is no tool ${short(name)}.`);
   if (requestState !== undefined && request.era.kind === 'modern') {
     const asked = request.states.open(requestState, request.c.get('caller').principal);
-    return await openAnswer(request, { agent, asked, inputResponses });
+    return await openAnswer(request, agent, asked, inputResponses);
   }
   const args = parseShape(toolArguments, parsed.output.arguments, 'input of the tool');
   const { message, sessionId, snapshotId } = args;
@@ -207,11 +207,9 @@ async function openToolCall(request: McpRequest): Promise<ToolCall> {
 
 async function openAnswer(
   request: McpRequest,
-  {
-    agent,
-    asked: { agent: name, sessionId, snapshotId },
-    inputResponses,
-  }: { readonly agent: Agent; readonly asked: Asked; readonly inputResponses: Fields },
+  agent: Agent,
+  { agent: name, sessionId, snapshotId }: Asked,
+  inputResponses: Fields,
 ): Promise<ToolCall> {
   if (name !== agent.name) {
     throw invalid('This request state belongs to another tool.');
@@ -222,8 +220,8 @@ async function openAnswer(
   const snapshot = found(stored, 'snapshot', snapshotId);
   const questions = await questionsOf(agent, snapshotId, snapshot.interrupts);
   if (questions.some(({ key }) => !Object.hasOwn(inputResponses, key))) {
-    const result = inputRequired(request, { agent, sessionId, snapshotId, questions }, open.caller);
-    return { ...open, result };
+    const asked = { agent, sessionId, snapshotId, questions };
+    return { ...open, result: inputRequired(request, asked) };
   }
   const answers = questions.flatMap((each) => answerOf(each, inputResponses[each.key]) ?? []);
   if (answers.length < questions.length) {

@@ -4,7 +4,6 @@ import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
 import { invalid, type WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
 import type { Output } from '../../protocol/turn.ts';
-import type { Caller } from '../http/auth.ts';
 import type { Fields } from '../http/json-rpc.ts';
 import type { Question } from '../http/question.ts';
 import { canBeAsked, type McpRequest, peerOf } from './mcp-server.ts';
@@ -51,14 +50,14 @@ interface OpenQuestions {
 
 /** Asks a client for answers: it sends the call again, with them and with the state. */
 export function inputRequired(
-  { states }: McpRequest,
+  { states, c }: McpRequest,
   { agent, sessionId, snapshotId, questions }: OpenQuestions,
-  { principal }: Caller,
 ): Fields {
+  const asked = { agent: agent.name, sessionId, snapshotId };
   return {
     resultType: 'input_required',
     inputRequests: toInputRequests(questions),
-    requestState: states.sign({ agent: agent.name, sessionId, snapshotId }, principal),
+    requestState: states.sign(asked, c.get('caller').principal),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { ErrorBody } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
-import type { Part } from '../../protocol/message.ts';
+import type { MediaPart, Part } from '../../protocol/message.ts';
 import { textOf } from '../../protocol/messages.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { Output } from '../../protocol/turn.ts';
@@ -17,6 +17,8 @@ export function toolResult(
   const { sessionId, snapshotId, finishReason, message, error, artifacts = [] } = output;
   const text = textOf(message);
   const hasFailed = finishReason === 'failed';
+  const place = { sessionId, snapshotId, finishReason };
+  const structuredContent = { ...place, output: answer(output, text) };
   return {
     content: [
       ...(hasFailed ? [textBlock(failureText(error))] : []),
@@ -27,11 +29,7 @@ export function toolResult(
         : []),
       placeBlock(output),
     ],
-    ...(hasFailed
-      ? { isError: true }
-      : {
-          structuredContent: { sessionId, snapshotId, finishReason, output: answer(output, text) },
-        }),
+    ...(hasFailed ? { isError: true } : { structuredContent }),
   };
 }
 
@@ -80,13 +78,7 @@ function mediaBlock(part: Part): Fields[] {
 }
 
 /** The bytes of a `data:` URL, in base64. */
-export function inlineMedia({
-  url,
-  contentType,
-}: {
-  readonly url: string;
-  readonly contentType?: string | undefined;
-}): { readonly data: string; readonly mimeType: string } | undefined {
+export function inlineMedia({ url, contentType }: MediaPart['media']) {
   const [, type, data] =
     /^data:([\w.+-]+\/[\w.+-]+)?(?:;[\w=-]+)*;base64,([\w+/=]*)$/.exec(url) ?? [];
   if (data === undefined) return undefined;

@@ -79,11 +79,7 @@ class SocketConnection implements FrameHandler {
     this.#serverContext = serverContext;
     this.#options = options;
     this.#shown = artifactForm(options.request.url);
-    this.#socket = createFrameSocket(socket, {
-      clock,
-      keepAliveMs: serverContext.options.keepAlive ?? 15_000,
-      stallMs: limits.stallTimeout,
-    });
+    this.#socket = createFrameSocket(socket, serverContext);
     this.frames = new FrameReader(this.#socket, limits, this);
     this.#inputs = new WaitingInputs(serverContext);
     this.#reader = linkSignals(lifetime.ending);
@@ -251,8 +247,8 @@ class SocketConnection implements FrameHandler {
       if (done) return value;
       for (const event of value) {
         if (this.isOver) return undefined;
-        if (event.type === 'chunk') this.#see(event.chunk);
         if (event.type === 'chunk') {
+          this.#see(event.chunk);
           await this.#socket.send({ ...event, chunk: this.#shown(event.chunk) });
         } else if (event.type !== 'output') await this.#socket.send(event);
       }

@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws';
 import { invalid, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
-import { after, type Clock } from '../../core/time.ts';
+import { after } from '../../core/time.ts';
 import { type ClientFrame, clientFrame, type ServerFrame } from '../../protocol/frames.ts';
 import { parseText, readJson } from '../http/body.ts';
 import type { ServerLimits } from '../http/limits.ts';
@@ -32,12 +32,10 @@ const bufferBytes = 256 * 1024;
 /** Wraps a socket; one whose reader does not read, or does not answer pings, is cut. */
 export function createFrameSocket(
   socket: WebSocket,
-  {
-    clock,
-    keepAliveMs,
-    stallMs,
-  }: { readonly clock: Clock; readonly keepAliveMs: number; readonly stallMs: number },
+  { clock, limits, options }: ServerContext,
 ): FrameSocket {
+  const { keepAlive: keepAliveMs = 15_000 } = options;
+  const { stallTimeout: stallMs } = limits;
   let seq = 0;
   let alive = true;
   let holds = 0;

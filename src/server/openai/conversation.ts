@@ -7,13 +7,13 @@ import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import { fromPlainState, hashState } from '../../session/session-state.ts';
-import type { Scope, SnapshotStore, Store } from '../../store/contract/store.ts';
+import type { Scope, SnapshotStore } from '../../store/contract/store.ts';
 import { short } from '../http/answer.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import { hasStore } from '../http/served-app.ts';
 import type { OpenCall } from '../http/server-context.ts';
 import { badRequest, unknownId } from './errors.ts';
-import { fullStoreOf, type OpenAiServer } from './openai-server.ts';
+import { type FullStore, fullStoreOf, type OpenAiServer } from './openai-server.ts';
 
 /**
  * A conversation: a session of the agent that answered first. Until then, and for its metadata, there is a record of it, because
@@ -32,7 +32,7 @@ const recordsName = 'openai:conversations';
 
 /** Where the records of conversations are: in the store of the first agent that can list sessions. */
 export interface Records {
-  readonly store: Store & Required<Pick<Store, 'timeline'>>;
+  readonly store: FullStore;
   readonly scope: Scope;
 }
 

@@ -137,16 +137,14 @@ export class ResponseEncoder {
     this.#sequence = after + 1;
     if (after < 0) {
       this.#start(undefined);
-      for (const item of response.output) this.#tellItem(item);
+      for (const item of response.output) {
+        if (item.type === 'function_call') this.#pushCall(item);
+        else this.#write(item.type === 'reasoning' ? 'reasoning' : 'message', textOfItem(item));
+        this.#close();
+      }
     }
     this.#push(terminal[response.status] ?? 'response.completed', { response });
     return this.#take();
-  }
-
-  #tellItem(item: Item): void {
-    if (item.type === 'function_call') this.#pushCall(item);
-    else this.#write(item.type === 'reasoning' ? 'reasoning' : 'message', textOfItem(item));
-    this.#close();
   }
 
   /** The event for a failure that left no response. */

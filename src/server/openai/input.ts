@@ -174,10 +174,8 @@ function toPart(part: Readonly<Record<string, unknown>>): Part | undefined {
   }
 }
 
-function filePart({
-  file_data: data,
-  file_url: url,
-}: Readonly<Record<string, unknown>>): Part | undefined {
+function filePart(part: Readonly<Record<string, unknown>>): Part | undefined {
+  const { file_data: data, file_url: url } = part;
   if (typeof url === 'string') return media(url);
   if (typeof data !== 'string') return undefined;
   return media(data.startsWith('data:') ? data : `data:application/octet-stream;base64,${data}`);

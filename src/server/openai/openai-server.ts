@@ -63,10 +63,12 @@ export function createOpenAiServer(
   };
 }
 
+export type FullStore = Store & Required<Pick<Store, 'timeline'>>;
+
 /** The store of an agent, if it can list sessions. */
-export function fullStoreOf(agent: Agent): (Store & Required<Pick<Store, 'timeline'>>) | undefined {
-  const store = internalsOf(agent).spec.store;
-  return store?.timeline && (store as Store & Required<Pick<Store, 'timeline'>>);
+export function fullStoreOf(agent: Agent): FullStore | undefined {
+  const { store } = internalsOf(agent).spec;
+  return store?.timeline && (store as FullStore);
 }
 
 export interface ResponseCall extends OpenCall {
@@ -98,9 +100,8 @@ export function unknownResponse(id: string): Error {
  * Agents whose state the client holds. An agent with a store gets a twin without one: the same in all else. Its state is signed
  * for one owner, and its store records which interrupts were answered.
  */
-function createHeldAgents({
-  secret = randomSecret(),
-}: OpenAiServerOptions): (agent: Agent) => Agent {
+function createHeldAgents(options: OpenAiServerOptions): OpenAiServer['held'] {
+  const { secret = randomSecret() } = options;
   const known = new WeakMap<Agent, Agent>();
   return (agent) => {
     const { spec, host } = internalsOf(agent);
