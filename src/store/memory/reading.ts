@@ -71,7 +71,7 @@ export function statusOf(row: SnapshotRow, now: number): SnapshotStatus {
   const run = runOf(row);
   if (run !== undefined) return isExpired(run, now) ? 'expired' : 'pending';
   const { heartbeatAt = row.updatedAt, ttl = 0 } = row;
-  return now - heartbeatAt >= ttl ? 'expired' : 'pending';
+  return isExpired({ heartbeatAt, ttl }, now) ? 'expired' : 'pending';
 }
 
 /** A snapshot without its state. */

@@ -15,8 +15,7 @@ const checks: readonly Check[] = [
     faultOf: ({ integrity_check: line }) =>
       line === 'ok' ? undefined : `The database file is damaged: ${line}.`,
   },
-  ...checkedTables.map(rowCheck),
-  rowCheck(checkedSpend),
+  ...[...checkedTables, checkedSpend].map(rowCheck),
 ];
 
 /** The statements that look at the file: its pages and indexes, and rows that do not fit their checksums. */

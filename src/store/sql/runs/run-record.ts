@@ -1,6 +1,7 @@
 import { defined } from '../../../core/json/json.ts';
 import { isSnapshotId } from '../../../protocol/ids.ts';
 import type { RunCrash, RunRecord, RunRequest, Scope } from '../../contract/store.ts';
+import { isExpired } from '../../rules/holder.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { type HomeRow, homeOf, requestPlace } from '../content/places.ts';
@@ -13,7 +14,6 @@ import {
   type Statement,
   statement,
 } from '../database/query.ts';
-import { isStale } from '../snapshots/snapshot-row.ts';
 import { iso, uuidBytes, uuidText } from '../values/bytes.ts';
 import { fromMode } from '../values/codes.ts';
 import { isSteered } from '../values/journal.ts';
@@ -90,7 +90,7 @@ export function toRecord(row: RunRow, cipher: Cipher): RunRecord {
     parentId: row.base_id === null ? undefined : uuidText(row.base_id),
     createdAt: iso(row.created_at),
     heartbeatAt: iso(row.heartbeat),
-    expired: isStale(row.heartbeat, row.ttl, row.now),
+    expired: isExpired({ heartbeatAt: row.heartbeat, ttl: row.ttl }, row.now),
     stopping: row.stopping === 1,
     inputsDone: row.inputs_done,
     midTurn: row.mid_turn === 1,

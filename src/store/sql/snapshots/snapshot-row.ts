@@ -3,6 +3,7 @@ import { defined } from '../../../core/json/json.ts';
 import type { EditNote, Snapshot, SnapshotStatus } from '../../../protocol/snapshot.ts';
 import type { Totals } from '../../../protocol/usage.ts';
 import { emptyState, hashState } from '../../../session/session-state.ts';
+import { isExpired } from '../../rules/holder.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson, sealed } from '../content/open-json.ts';
 import { type Home, type HomeRow, homeOf, snapshotPlace } from '../content/places.ts';
@@ -126,14 +127,9 @@ export function statusOf(
   now: number,
 ): SnapshotStatus {
   if (row.status !== code.pending) return fromStatus(row.status);
-  const since = row.run_heartbeat ?? row.updated_at;
-  return isStale(since, row.run_heartbeat === null ? (row.ttl ?? 0) : (row.run_ttl ?? 0), now)
-    ? 'expired'
-    : 'pending';
-}
-
-export function isStale(heartbeat: number, ttl: number, now: number): boolean {
-  return now - heartbeat >= ttl;
+  const ttl = row.run_heartbeat === null ? row.ttl : row.run_ttl;
+  const lease = { heartbeatAt: row.run_heartbeat ?? row.updated_at, ttl: ttl ?? 0 };
+  return isExpired(lease, now) ? 'expired' : 'pending';
 }
 
 /** The columns that say what happened. */
