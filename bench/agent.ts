@@ -3,7 +3,7 @@
  * Prints the median of turns 10-60, 950-1000 and around 5000, without a store and with the memory store, on a connection and
  * each turn by itself, and how the heap grows.
  */
-import type { Agent } from '../src/agent/spec/agent.ts';
+import type { Agent } from '../src/agent/contract/agent.ts';
 import { waymark } from '../src/app.ts';
 import { memoryStore } from '../src/store/memory/memory-store.ts';
 

@@ -134,7 +134,13 @@ const layers: readonly (readonly (readonly string[])[])[] = [
     ['core/id.ts', 'core/registry.ts', 'core/options.ts', 'core/metrics.ts', 'core/trace-names.ts'],
     ['core/trace.ts', 'core/action.ts'],
   ],
-  [['agent/spec'], ['agent/persistence'], ['agent/turn'], ['agent/connection'], ['agent/define']],
+  [
+    ['agent/contract'],
+    ['agent/persistence'],
+    ['agent/turn'],
+    ['agent/connection'],
+    ['agent/define'],
+  ],
   [
     ['server/http'],
     ['server/stream'],

@@ -1,6 +1,6 @@
-import type { ErrorInfo } from './agent/spec/error-reports.ts';
-import type { Logger, TelemetryOptions } from './agent/spec/observability.ts';
-import type { InterruptEvent } from './agent/spec/spec.ts';
+import type { ErrorInfo } from './agent/contract/error-reports.ts';
+import type { Logger, TelemetryOptions } from './agent/contract/observability.ts';
+import type { InterruptEvent } from './agent/contract/spec.ts';
 import { WaymarkError } from './core/error.ts';
 import { checkOptions, type OptionNames } from './core/options.ts';
 import type { Clock } from './core/time.ts';

@@ -1,3 +1,7 @@
+import type { Agent, CallOptions } from './agent/contract/agent.ts';
+import type { ErrorInfo } from './agent/contract/error-reports.ts';
+import type { AgentHandler } from './agent/contract/handler.ts';
+import type { AnyAgentOptions } from './agent/contract/options.ts';
 import { agentActions } from './agent/define/agent-actions.ts';
 import { internalsOf } from './agent/define/create-agent.ts';
 import { createCustomAgent } from './agent/define/custom-agent.ts';
@@ -6,10 +10,6 @@ import { createPromptAgent, type PromptAgentOptions } from './agent/define/promp
 import { absentSession, checkToolHere } from './agent/define/tool-state.ts';
 import { listAllWaiting } from './agent/define/waiting.ts';
 import { createHost } from './agent/persistence/host.ts';
-import type { Agent, CallOptions } from './agent/spec/agent.ts';
-import type { ErrorInfo } from './agent/spec/error-reports.ts';
-import type { AgentHandler } from './agent/spec/handler.ts';
-import type { AnyAgentOptions } from './agent/spec/options.ts';
 import { InvocationSession } from './agent/turn/invocation.ts';
 import { idempotencyKeyOf } from './agent/turn/steps.ts';
 import type { PendingInterrupts } from './api/agent-api.ts';

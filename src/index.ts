@@ -1,3 +1,25 @@
+export type { Agent, CallOptions, InvokeOptions } from './agent/contract/agent.ts';
+export type { QueueOptions } from './agent/contract/dispatcher.ts';
+export type { ErrorInfo } from './agent/contract/error-reports.ts';
+export type {
+  AgentHandler,
+  AgentResult,
+  AgentSession,
+  HandlerIo,
+  Responder,
+  TurnFunction,
+  TurnInfo,
+  TurnResult,
+} from './agent/contract/handler.ts';
+export type { Logger, TelemetryOptions } from './agent/contract/observability.ts';
+export type { AgentOptionsBase, CustomOf } from './agent/contract/options.ts';
+export type {
+  AgentLimits,
+  ClientStateOptions,
+  InterruptEvent,
+  RunEnd,
+  Transform,
+} from './agent/contract/spec.ts';
 export {
   type AgentToolOptions,
   agentTool,
@@ -10,28 +32,6 @@ export {
   type DefineTool,
   tool,
 } from './agent/define/define.ts';
-export type { Agent, CallOptions, InvokeOptions } from './agent/spec/agent.ts';
-export type { QueueOptions } from './agent/spec/dispatcher.ts';
-export type { ErrorInfo } from './agent/spec/error-reports.ts';
-export type {
-  AgentHandler,
-  AgentResult,
-  AgentSession,
-  HandlerIo,
-  Responder,
-  TurnFunction,
-  TurnInfo,
-  TurnResult,
-} from './agent/spec/handler.ts';
-export type { Logger, TelemetryOptions } from './agent/spec/observability.ts';
-export type { AgentOptionsBase, CustomOf } from './agent/spec/options.ts';
-export type {
-  AgentLimits,
-  ClientStateOptions,
-  InterruptEvent,
-  RunEnd,
-  Transform,
-} from './agent/spec/spec.ts';
 export type { AgentApi, Chat, PendingInterrupts, RunHandle } from './api/agent-api.ts';
 export type { Answers, Interrupt, InterruptAnswer } from './api/interrupts.ts';
 export type { CallerTool, SnapshotRef, TurnInput } from './api/turn-values.ts';

@@ -1,4 +1,4 @@
-import { isReported } from '../agent/spec/error-reports.ts';
+import { isReported } from '../agent/contract/error-reports.ts';
 import { errorText, isWaymarkError, messageOf, toErrorBody } from '../core/error.ts';
 import type { Command } from './command.ts';
 import { groups } from './commands.ts';

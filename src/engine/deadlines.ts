@@ -1,7 +1,7 @@
+import type { Agent } from '../agent/contract/agent.ts';
+import type { AgentStore } from '../agent/contract/spec.ts';
 import { internalsOf } from '../agent/define/create-agent.ts';
 import type { AgentHost } from '../agent/persistence/host.ts';
-import type { Agent } from '../agent/spec/agent.ts';
-import type { AgentStore } from '../agent/spec/spec.ts';
 import { deadlineAgent, deadlineWorker, type Expiry, expiryOf } from '../agent/turn/deadlines.ts';
 import { hasStatus } from '../core/error.ts';
 import type { LoadedState, RunRecord, RunSupport, Scope } from '../store/contract/store.ts';

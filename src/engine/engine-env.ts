@@ -1,9 +1,9 @@
+import type { Agent } from '../agent/contract/agent.ts';
+import { noDeadRun } from '../agent/contract/dispatcher.ts';
 import { internalsOf } from '../agent/define/create-agent.ts';
 import { resumeRun } from '../agent/define/resume-run.ts';
 import { retryDeadRun, toDeadRun } from '../agent/define/run-operations.ts';
 import type { AgentHost } from '../agent/persistence/host.ts';
-import type { Agent } from '../agent/spec/agent.ts';
-import { noDeadRun } from '../agent/spec/dispatcher.ts';
 import { defined } from '../core/json/json.ts';
 import {
   type DeadRunRecord,

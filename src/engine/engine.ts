@@ -1,6 +1,6 @@
-import type { Agent } from '../agent/spec/agent.ts';
-import type { Dispatcher } from '../agent/spec/dispatcher.ts';
-import type { ErrorInfo } from '../agent/spec/error-reports.ts';
+import type { Agent } from '../agent/contract/agent.ts';
+import type { Dispatcher } from '../agent/contract/dispatcher.ts';
+import type { ErrorInfo } from '../agent/contract/error-reports.ts';
 import type { WaymarkError } from '../core/error.ts';
 import type { Clock } from '../core/time.ts';
 import type { DeadRun } from '../protocol/run.ts';

@@ -1,5 +1,5 @@
+import type { AgentStore } from '../agent/contract/spec.ts';
 import type { AgentHost } from '../agent/persistence/host.ts';
-import type { AgentStore } from '../agent/spec/spec.ts';
 import { invalid, publicMessageOf, toWaymarkError, WaymarkError } from '../core/error.ts';
 import { toJson } from '../core/json/json.ts';
 import { backoff } from '../core/time.ts';

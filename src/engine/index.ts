@@ -1,7 +1,7 @@
+export type { Agent } from '../agent/contract/agent.ts';
+export type { DispatchedRun, Dispatcher, QueueOptions } from '../agent/contract/dispatcher.ts';
+export type { ErrorInfo } from '../agent/contract/error-reports.ts';
 export { resumeRun } from '../agent/define/resume-run.ts';
-export type { Agent } from '../agent/spec/agent.ts';
-export type { DispatchedRun, Dispatcher, QueueOptions } from '../agent/spec/dispatcher.ts';
-export type { ErrorInfo } from '../agent/spec/error-reports.ts';
 export type { Clock } from '../core/time.ts';
 export type { RetryResult } from '../protocol/requests.ts';
 export type { DeadRun } from '../protocol/run.ts';

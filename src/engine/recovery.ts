@@ -1,9 +1,9 @@
+import type { Agent } from '../agent/contract/agent.ts';
+import { writeLog } from '../agent/contract/observability.ts';
+import type { AgentStore } from '../agent/contract/spec.ts';
 import { internalsOf } from '../agent/define/create-agent.ts';
 import { resumeRun } from '../agent/define/resume-run.ts';
 import type { AgentHost } from '../agent/persistence/host.ts';
-import type { Agent } from '../agent/spec/agent.ts';
-import { writeLog } from '../agent/spec/observability.ts';
-import type { AgentStore } from '../agent/spec/spec.ts';
 import { messageOf } from '../core/error.ts';
 import { getOrMake } from '../core/get-or-make.ts';
 import type { TakenRun } from '../store/contract/store.ts';

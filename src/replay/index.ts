@@ -1,4 +1,4 @@
-export type { PromptChanges } from '../agent/spec/spec.ts';
+export type { PromptChanges } from '../agent/contract/spec.ts';
 export type { ToolRecord } from '../protocol/tool-record.ts';
 export type { Divergence } from './compare.ts';
 export type { SessionSource } from './find-sessions.ts';

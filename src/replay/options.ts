@@ -1,4 +1,4 @@
-import type { PromptChanges } from '../agent/spec/spec.ts';
+import type { PromptChanges } from '../agent/contract/spec.ts';
 import type { App } from '../app.ts';
 import type { JsonObject } from '../core/json/json.ts';
 import type { OptionNames } from '../core/options.ts';

@@ -1,5 +1,5 @@
+import type { AgentSpec, PromptChanges } from '../agent/contract/spec.ts';
 import { internalsOf } from '../agent/define/create-agent.ts';
-import type { AgentSpec, PromptChanges } from '../agent/spec/spec.ts';
 import { lastRound } from '../agent/turn/turn-state.ts';
 import type { App } from '../app.ts';
 import { type Json, jsonEqual } from '../core/json/json.ts';

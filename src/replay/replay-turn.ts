@@ -1,6 +1,6 @@
+import type { PromptChanges } from '../agent/contract/spec.ts';
 import { type AgentInternals, internalsOf, replicas } from '../agent/define/create-agent.ts';
 import { replicaHost, replicaOf } from '../agent/define/replica.ts';
-import type { PromptChanges } from '../agent/spec/spec.ts';
 import type { App } from '../app.ts';
 import { toErrorBody, toWaymarkError } from '../core/error.ts';
 import { defined, type JsonObject } from '../core/json/json.ts';

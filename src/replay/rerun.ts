@@ -1,6 +1,6 @@
+import type { Agent } from '../agent/contract/agent.ts';
+import type { AgentSpec } from '../agent/contract/spec.ts';
 import { createAgent, internalsOf } from '../agent/define/create-agent.ts';
-import type { Agent } from '../agent/spec/agent.ts';
-import type { AgentSpec } from '../agent/spec/spec.ts';
 import { failedPrecondition, WaymarkError } from '../core/error.ts';
 import { defined, type JsonObject } from '../core/json/json.ts';
 import { toolReplay } from '../generate/hooks.ts';

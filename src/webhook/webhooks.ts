@@ -1,5 +1,5 @@
+import type { Agent } from '../agent/contract/agent.ts';
 import type { AgentEnv } from '../agent/define/common-spec.ts';
-import type { Agent } from '../agent/spec/agent.ts';
 import { sha256Hex } from '../core/platform.ts';
 import { parseShape } from '../protocol/parse.ts';
 import { DeliverySlots } from './delivery-slots.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Agent } from '../../src/agent/contract/agent.ts';
+import type { AgentLimits } from '../../src/agent/contract/spec.ts';
 import { agentTool } from '../../src/agent/define/agent-tool.ts';
-import type { Agent } from '../../src/agent/spec/agent.ts';
-import type { AgentLimits } from '../../src/agent/spec/spec.ts';
 import { WaymarkError } from '../../src/core/error.ts';
 import type { Clock } from '../../src/core/time.ts';
 import { retry } from '../../src/generate/middleware/retry.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import type { ClientStateOptions } from '../../src/agent/spec/spec.ts';
+import type { ClientStateOptions } from '../../src/agent/contract/spec.ts';
 import { hmacSha256 } from '../../src/core/platform.ts';
 import type { State } from '../../src/protocol/state.ts';
 import { fromPlainState, hashState } from '../../src/session/session-state.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { AgentSession, TurnInfo } from '../../src/agent/spec/handler.ts';
+import type { AgentSession, TurnInfo } from '../../src/agent/contract/handler.ts';
 import type { Session } from '../../src/session/session.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RunEnd } from '../../src/agent/spec/spec.ts';
+import type { RunEnd } from '../../src/agent/contract/spec.ts';
 import type { SnapshotStore, Store } from '../../src/store/contract/store.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
+import type { ErrorInfo } from '../../src/agent/contract/error-reports.ts';
 import { agentTool } from '../../src/agent/define/agent-tool.ts';
-import type { ErrorInfo } from '../../src/agent/spec/error-reports.ts';
 import { type App, waymark } from '../../src/app.ts';
 import type { AppOptions } from '../../src/app-options.ts';
 import { WaymarkError } from '../../src/core/error.ts';

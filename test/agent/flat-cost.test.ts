@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/contract/agent.ts';
 import type { AgentConnection } from '../../src/api/types.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RunEnd } from '../../src/agent/spec/spec.ts';
+import type { RunEnd } from '../../src/agent/contract/spec.ts';
 import type { AgentConnection } from '../../src/api/types.ts';
 import { type App, waymark } from '../../src/app.ts';
 import type { Store } from '../../src/store/contract/store.ts';

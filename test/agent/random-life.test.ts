@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/contract/agent.ts';
 import type { Input, Output } from '../../src/protocol/turn.ts';
 import { always, never, on, type SnapshotPolicy } from '../../src/session/policy.ts';
 import type { Store } from '../../src/store/contract/store.ts';

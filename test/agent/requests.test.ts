@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/contract/agent.ts';
 import type { Chunk, Output } from '../../src/protocol/turn.ts';
 import {
   type RunSupport,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/contract/agent.ts';
 import { systemClock } from '../../src/core/time.ts';
 import type { ModelRunner } from '../../src/generate/model.ts';
 import type { SpendSupport, Store } from '../../src/store/contract/store.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import type { AgentHandler } from '../../src/agent/spec/handler.ts';
+import type { AgentHandler } from '../../src/agent/contract/handler.ts';
 import type { Message } from '../../src/protocol/message.ts';
 import type { Artifact } from '../../src/protocol/state.ts';
 import { currentSession, type Session } from '../../src/session/session.ts';

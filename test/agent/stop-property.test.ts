@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/contract/agent.ts';
 import type { Model } from '../../src/generate/model.ts';
 import type { Part } from '../../src/protocol/message.ts';
 import type { Chunk } from '../../src/protocol/turn.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/contract/agent.ts';
 import type { Output } from '../../src/protocol/turn.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/contract/agent.ts';
 import { toErrorBody } from '../../src/core/error.ts';
 import type { Chunk, Output } from '../../src/protocol/turn.ts';
 import type { Store } from '../../src/store/contract/store.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Transform } from '../../src/agent/spec/spec.ts';
+import type { Transform } from '../../src/agent/contract/spec.ts';
 import type { State } from '../../src/protocol/state.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import {

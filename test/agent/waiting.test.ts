@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { InterruptEvent } from '../../src/agent/spec/spec.ts';
+import type { InterruptEvent } from '../../src/agent/contract/spec.ts';
 import { createClient } from '../../src/client/index.ts';
 import type { Clock } from '../../src/core/time.ts';
 import { toolApproval } from '../../src/generate/middleware/tool-approval.ts';

@@ -1,5 +1,5 @@
 import { expectTypeOf, test } from 'vitest';
-import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/contract/agent.ts';
 import type { AgentTypes } from '../../src/api/types.ts';
 import { client, createClient, type RemoteAgent, type TypesOf } from '../../src/client/index.ts';
 import type { Json } from '../../src/core/json/json.ts';

@@ -4,7 +4,7 @@
  */
 import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline';
-import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/contract/agent.ts';
 import type { App } from '../../src/app.ts';
 import { toWaymarkError } from '../../src/core/error.ts';
 import { systemClock } from '../../src/core/time.ts';

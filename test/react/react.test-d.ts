@@ -1,5 +1,5 @@
 import { expectTypeOf, test } from 'vitest';
-import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/contract/agent.ts';
 import type { Message, RemoteAgent, SnapshotRef } from '../../src/client/index.ts';
 import {
   createAgentStore,

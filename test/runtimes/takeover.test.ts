@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/contract/agent.ts';
 import type { App } from '../../src/app.ts';
 import { defineContractAgent } from '../../src/testing/engine-contract/contract-agent.ts';
 import {

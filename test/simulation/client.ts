@@ -1,4 +1,4 @@
-import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/contract/agent.ts';
 import { createClient } from '../../src/client/client.ts';
 import { isWaymarkError } from '../../src/core/error.ts';
 import type { Output } from '../../src/protocol/turn.ts';

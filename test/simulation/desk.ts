@@ -1,4 +1,4 @@
-import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/contract/agent.ts';
 import type { App } from '../../src/app.ts';
 import { abortError } from '../../src/core/async/signal.ts';
 import type { Model } from '../../src/generate/model.ts';

@@ -1,4 +1,4 @@
-import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/contract/agent.ts';
 import { type App, waymark } from '../../src/app.ts';
 import { createIds } from '../../src/core/id.ts';
 import type { Clock } from '../../src/core/time.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/contract/agent.ts';
 import { requestKey } from '../../src/agent/turn/inputs.ts';
 import { waymark } from '../../src/app.ts';
 import { createIds } from '../../src/core/id.ts';

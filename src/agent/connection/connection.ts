@@ -15,9 +15,9 @@ import { scopeOf } from '../../protocol/ids.ts';
 import { parseInput } from '../../protocol/parse.ts';
 import type { SteerResult } from '../../protocol/requests.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
+import type { AgentSpec } from '../contract/spec.ts';
 import { CallerCursor } from '../persistence/caller-cursor.ts';
 import type { AgentHost } from '../persistence/host.ts';
-import type { AgentSpec } from '../spec/spec.ts';
 import { checkOpen } from '../turn/accept.ts';
 import {
   checkRequestId,

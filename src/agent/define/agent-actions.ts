@@ -2,7 +2,7 @@ import { type Action, defineAction } from '../../core/action.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
 import type { Input } from '../../protocol/turn.ts';
-import type { Agent } from '../spec/agent.ts';
+import type { Agent } from '../contract/agent.ts';
 
 /** The context of an agent's action: the caller's own, where to start, and whose session it is. */
 interface AgentCallContext {

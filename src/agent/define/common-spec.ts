@@ -8,13 +8,13 @@ import { textOf } from '../../protocol/messages.ts';
 import { always, on, type SnapshotPolicy } from '../../session/policy.ts';
 import { emptyState, type SessionState } from '../../session/session-state.ts';
 import { checkedStore } from '../../store/rules/checked-store.ts';
+import type { AnyAgentOptions } from '../contract/options.ts';
+import type { AgentLimits, AgentSpec, AgentStore, Transform } from '../contract/spec.ts';
+import { storedState } from '../contract/stored-state.ts';
 import { checkClientState } from '../persistence/client-state.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { completeTransform } from '../persistence/transform.ts';
 import { clientTurnStore, turnStoreOf } from '../persistence/turn-store.ts';
-import type { AnyAgentOptions } from '../spec/options.ts';
-import type { AgentLimits, AgentSpec, AgentStore, Transform } from '../spec/spec.ts';
-import { storedState } from '../spec/stored-state.ts';
 
 export interface AgentEnv {
   readonly host: AgentHost;

@@ -14,9 +14,9 @@ import { type Init, type Input, init as initShape } from '../../protocol/turn.ts
 import { historyOf, toKnownMessages } from '../../session/session-state.ts';
 import type { FilePlace } from '../../store/contract/store.ts';
 import { Connection, TurnStream, type TurnStreamOptions } from '../connection/connection.ts';
+import type { Agent, CallOptions, InvokeOptions, RunOptions } from '../contract/agent.ts';
+import type { AgentSpec } from '../contract/spec.ts';
 import type { AgentHost } from '../persistence/host.ts';
-import type { Agent, CallOptions, InvokeOptions, RunOptions } from '../spec/agent.ts';
-import type { AgentSpec } from '../spec/spec.ts';
 import { type FileArtifact, openArtifact, openFile } from '../turn/files.ts';
 import { underRequest } from '../turn/inputs.ts';
 import type { InvocationRequest } from '../turn/invocation-state.ts';

@@ -10,9 +10,9 @@ import { tool as plainTool, type Tool, type ToolOptions } from '../../generate/t
 import type { ToolContext } from '../../generate/tool/tool-context.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Session } from '../../session/session.ts';
-import type { Agent } from '../spec/agent.ts';
-import type { AgentHandler } from '../spec/handler.ts';
-import type { AgentOptionsBase, CustomOf } from '../spec/options.ts';
+import type { Agent } from '../contract/agent.ts';
+import type { AgentHandler } from '../contract/handler.ts';
+import type { AgentOptionsBase, CustomOf } from '../contract/options.ts';
 
 /** Options of a prompt agent; `promptInput` is the input of its existing prompt. */
 export interface AgentOptions<

@@ -11,10 +11,10 @@ import type { CommitWrite, ExpectHead, Scope } from '../../store/contract/store.
 import { notFound } from '../../store/rules/errors.ts';
 import { checkCustomSize, maxCustomLength } from '../../store/rules/size-limits.ts';
 import { highestTotals } from '../../store/rules/spend.ts';
+import type { AgentSpec } from '../contract/spec.ts';
+import { storedState } from '../contract/stored-state.ts';
+import type { TurnBase, TurnRequest } from '../contract/turn-store.ts';
 import type { AgentHost } from '../persistence/host.ts';
-import type { AgentSpec } from '../spec/spec.ts';
-import { storedState } from '../spec/stored-state.ts';
-import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';
 
 interface EditContext {
   readonly spec: AgentSpec;

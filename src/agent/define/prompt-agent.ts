@@ -32,16 +32,16 @@ import { parseMessage } from '../../protocol/parse.ts';
 import type { AgentInfo, ToolInfo } from '../../protocol/requests.ts';
 import type { Input, TurnSettings } from '../../protocol/turn.ts';
 import type { SessionState } from '../../session/session-state.ts';
-import type { Agent } from '../spec/agent.ts';
+import type { Agent } from '../contract/agent.ts';
 import type {
   HandlerIo,
   RunningTurn,
   TurnInfo,
   TurnLoopHandler,
   TurnResult,
-} from '../spec/handler.ts';
-import { agentOptionNames } from '../spec/options.ts';
-import type { AgentSpec, PromptChanges } from '../spec/spec.ts';
+} from '../contract/handler.ts';
+import { agentOptionNames } from '../contract/options.ts';
+import type { AgentSpec, PromptChanges } from '../contract/spec.ts';
 import { checkPromptInput } from '../turn/inputs.ts';
 import { lastRound } from '../turn/turn-state.ts';
 import { type AgentEnv, commonSpec } from './common-spec.ts';

@@ -1,11 +1,11 @@
 import { on } from '../../session/policy.ts';
 import type { Store } from '../../store/contract/store.ts';
+import type { Agent } from '../contract/agent.ts';
+import type { AgentSpec, PromptChanges } from '../contract/spec.ts';
+import { storedState } from '../contract/stored-state.ts';
 import { createEventLogs } from '../persistence/event-log.ts';
 import { type AgentHost, createLiveRuns, createSessionCache } from '../persistence/host.ts';
 import { turnStoreOf } from '../persistence/turn-store.ts';
-import type { Agent } from '../spec/agent.ts';
-import type { AgentSpec, PromptChanges } from '../spec/spec.ts';
-import { storedState } from '../spec/stored-state.ts';
 import { type AgentInternals, createAgent } from './create-agent.ts';
 
 /** A host for agents that work on a copy: nothing of theirs is dispatched, cached or reported with the app's own. */

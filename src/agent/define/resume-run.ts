@@ -1,10 +1,10 @@
 import { toWaymarkError, type WaymarkError } from '../../core/error.ts';
 import type { RunRecord, TakenRun } from '../../store/contract/store.ts';
 import { highestTotals } from '../../store/rules/spend.ts';
+import type { Agent } from '../contract/agent.ts';
+import type { AgentSpec } from '../contract/spec.ts';
+import { storedState } from '../contract/stored-state.ts';
 import { isUnavailable } from '../persistence/store-errors.ts';
-import type { Agent } from '../spec/agent.ts';
-import type { AgentSpec } from '../spec/spec.ts';
-import { storedState } from '../spec/stored-state.ts';
 import { activateRun, createTurn } from '../turn/accept.ts';
 import { finishInvocation, saveFailed } from '../turn/finish.ts';
 import { requestMarks } from '../turn/inputs.ts';

@@ -24,12 +24,12 @@ import type {
 } from '../../store/contract/store.ts';
 import { pageOf } from '../../store/rules/page.ts';
 import { parseDay } from '../../store/rules/spend.ts';
+import type { Agent, CallOptions, InvokeOptions } from '../contract/agent.ts';
+import { noDeadRun } from '../contract/dispatcher.ts';
+import type { AgentSpec } from '../contract/spec.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { createChunkTransform, transformSnapshot } from '../persistence/transform.ts';
 import { waitForRun, watchRun } from '../persistence/watch.ts';
-import type { Agent, CallOptions, InvokeOptions } from '../spec/agent.ts';
-import { noDeadRun } from '../spec/dispatcher.ts';
-import type { AgentSpec } from '../spec/spec.ts';
 import { checkRequestId, underRequest, withoutOptions } from '../turn/inputs.ts';
 import { steerRun } from '../turn/steer.ts';
 

@@ -17,11 +17,11 @@ import type {
 } from '../../store/contract/store.ts';
 import { checkLimit } from '../../store/rules/page.ts';
 import { checkQuery, matchesQuery } from '../../store/rules/session-filter.ts';
+import type { CallOptions, InvokeOptions } from '../contract/agent.ts';
+import type { AgentSpec } from '../contract/spec.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { onSnapshot, unknownSnapshot } from '../persistence/store-errors.ts';
 import { showsSessions, transformSession, transformSnapshot } from '../persistence/transform.ts';
-import type { CallOptions, InvokeOptions } from '../spec/agent.ts';
-import type { AgentSpec } from '../spec/spec.ts';
 import { editSnapshot, savePartial } from './edit-snapshot.ts';
 import { type RunOperations, supportOf } from './run-operations.ts';
 import { listWaiting } from './waiting.ts';

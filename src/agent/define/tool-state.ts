@@ -3,7 +3,7 @@ import { getOrMake } from '../../core/get-or-make.ts';
 import { type JsonSchema, toJsonSchema } from '../../core/schema/schema.ts';
 import type { Tool } from '../../generate/tool/tool.ts';
 import { type Session, sessionKey } from '../../session/session.ts';
-import type { AgentSpec } from '../spec/spec.ts';
+import type { AgentSpec } from '../contract/spec.ts';
 import { InvocationSession } from '../turn/invocation.ts';
 
 /** An agent, as far as its state is concerned. */

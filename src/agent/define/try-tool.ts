@@ -8,8 +8,8 @@ import {
 } from '../../generate/tool/run-tool-once.ts';
 import { sessionKey } from '../../session/session.ts';
 import { SessionFace, WorkingState } from '../../session/working-state.ts';
-import type { Agent } from '../spec/agent.ts';
-import { checkCustom } from '../spec/stored-state.ts';
+import type { Agent } from '../contract/agent.ts';
+import { checkCustom } from '../contract/stored-state.ts';
 import { internalsOf } from './create-agent.ts';
 
 /** A call of a tool for a person who tries it, and what it did to the state. */

@@ -7,8 +7,8 @@ import type { WaitingSession } from '../../protocol/requests.ts';
 import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { ListOptions, Scope, TimelineSupport } from '../../store/contract/store.ts';
 import { checkLimit } from '../../store/rules/page.ts';
+import type { AgentSpec } from '../contract/spec.ts';
 import { transformState, transformTitle } from '../persistence/transform.ts';
-import type { AgentSpec } from '../spec/spec.ts';
 import { isInForeground } from '../turn/steps.ts';
 
 /** How many sessions are listed at once: the state of each is read. */

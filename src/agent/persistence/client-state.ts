@@ -11,7 +11,7 @@ import {
   type SessionState,
 } from '../../session/session-state.ts';
 import type { Scope, SnapshotStore } from '../../store/contract/store.ts';
-import type { ClientStateOptions } from '../spec/spec.ts';
+import type { ClientStateOptions } from '../contract/spec.ts';
 
 export interface SignatureSubject {
   readonly agent: string;

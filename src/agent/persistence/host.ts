@@ -4,20 +4,20 @@ import { count } from '../../core/metrics.ts';
 import { type Clock, waitAtMost } from '../../core/time.ts';
 import { attributes as names } from '../../core/trace-names.ts';
 import type { RunRef, Scope, StateBase } from '../../store/contract/store.ts';
-import type { Dispatcher } from '../spec/dispatcher.ts';
+import type { Dispatcher } from '../contract/dispatcher.ts';
 import {
   createErrorReports,
   type ErrorInfo,
   type ErrorListener,
   type ErrorReports,
-} from '../spec/error-reports.ts';
+} from '../contract/error-reports.ts';
 import {
   type Logger,
   type TelemetryOptions,
   telemetryOptions,
   writeLog,
-} from '../spec/observability.ts';
-import type { AgentStore, InterruptEvent } from '../spec/spec.ts';
+} from '../contract/observability.ts';
+import type { AgentStore, InterruptEvent } from '../contract/spec.ts';
 import { createEventLogs, type EventLogs } from './event-log.ts';
 
 /** The environment that the agents of one app share. */

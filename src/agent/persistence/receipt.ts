@@ -5,7 +5,7 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import { type Output, output as outputShape } from '../../protocol/turn.ts';
 import type { RequestRecord } from '../../store/contract/store.ts';
-import type { Transform } from '../spec/spec.ts';
+import type { Transform } from '../contract/spec.ts';
 import { transformAnswer, transformError } from './transform.ts';
 
 const { sessionId: _sessionId, state: _state, ...kept } = outputShape.entries;

@@ -2,7 +2,7 @@ import { hasStatus, isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
 import { backoff, type Clock } from '../../core/time.ts';
 import type { Scope } from '../../store/contract/store.ts';
-import type { AgentSpec } from '../spec/spec.ts';
+import type { AgentSpec } from '../contract/spec.ts';
 
 /** How long to wait before an unavailable store is asked again, in milliseconds. */
 const retryDelays = { baseMs: 100, maxMs: 2_000 };

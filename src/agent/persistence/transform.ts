@@ -18,8 +18,8 @@ import type { Artifact, State } from '../../protocol/state.ts';
 import { withoutRecords } from '../../protocol/tool-record.ts';
 import type { Chunk, Output } from '../../protocol/turn.ts';
 import { markedAs } from '../../session/session-state.ts';
-import { markReported } from '../spec/error-reports.ts';
-import type { Transform } from '../spec/spec.ts';
+import { markReported } from '../contract/error-reports.ts';
+import type { Transform } from '../contract/spec.ts';
 
 /**
  * The exit of an agent: the hooks of its definition and, beside a `state` hook, those that it lacks, so that nothing passes that

@@ -21,8 +21,8 @@ import type {
 } from '../../store/contract/store.ts';
 import { headMoved } from '../../store/rules/errors.ts';
 import { writtenSnapshot } from '../../store/rules/saved-snapshot.ts';
-import type { AgentStore } from '../spec/spec.ts';
-import type { TurnBase, TurnStore } from '../spec/turn-store.ts';
+import type { AgentStore } from '../contract/spec.ts';
+import type { TurnBase, TurnStore } from '../contract/turn-store.ts';
 import type { AgentHost, CachedState } from './host.ts';
 import { retryWhileUnavailable, unknownOutcome, wasNotSent } from './store-errors.ts';
 

@@ -8,7 +8,7 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { EventCursor, RunEvent, RunRecord, Scope } from '../../store/contract/store.ts';
-import type { AgentSpec } from '../spec/spec.ts';
+import type { AgentSpec } from '../contract/spec.ts';
 import type { EventLog } from './event-log.ts';
 import type { AgentHost } from './host.ts';
 import { unknownSnapshot } from './store-errors.ts';

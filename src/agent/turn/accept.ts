@@ -9,6 +9,9 @@ import { fromPlainState, type SessionState } from '../../session/session-state.t
 import type { RequestRecord, RunMode, StateBase } from '../../store/contract/store.ts';
 import { notFound } from '../../store/rules/errors.ts';
 import { highestTotals } from '../../store/rules/spend.ts';
+import type { AgentSpec } from '../contract/spec.ts';
+import { withInitial } from '../contract/stored-state.ts';
+import type { TurnBase, TurnRequest } from '../contract/turn-store.ts';
 import {
   answeredStateKey,
   answerOnce,
@@ -17,9 +20,6 @@ import {
 } from '../persistence/client-state.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { unknownSnapshot } from '../persistence/store-errors.ts';
-import type { AgentSpec } from '../spec/spec.ts';
-import { withInitial } from '../spec/stored-state.ts';
-import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';
 import { forkAndClaim, waitAndClaim } from './claim-busy.ts';
 import { checkDeadline } from './deadlines.ts';
 import { knownRequest, requestMarks, withoutProviderOptions } from './inputs.ts';

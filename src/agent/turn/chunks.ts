@@ -9,10 +9,10 @@ import type { Artifact } from '../../protocol/state.ts';
 import { type Chunk, type ModelChunk, modelChunk as modelChunkShape } from '../../protocol/turn.ts';
 import { isSameArtifact, type WorkingState } from '../../session/working-state.ts';
 import type { EventCursor } from '../../store/contract/store.ts';
+import type { Responder } from '../contract/handler.ts';
+import type { AgentSpec } from '../contract/spec.ts';
 import type { CallerCursor } from '../persistence/caller-cursor.ts';
 import type { EventLog } from '../persistence/event-log.ts';
-import type { Responder } from '../spec/handler.ts';
-import type { AgentSpec } from '../spec/spec.ts';
 import { noteChunk, type StopControl } from './stop.ts';
 import type { ActiveRun, Turn } from './turn-state.ts';
 

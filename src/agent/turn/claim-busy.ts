@@ -1,7 +1,7 @@
 import { raceSignal } from '../../core/async/signal.ts';
 import { hasStatus, WaymarkError } from '../../core/error.ts';
 import { runningOf } from '../../store/rules/errors.ts';
-import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';
+import type { TurnBase, TurnRequest } from '../contract/turn-store.ts';
 import type { InvocationState } from './invocation-state.ts';
 
 /** How often a waiting turn polls the store, in case a notification is lost. */

@@ -17,7 +17,7 @@ import type {
   Spent,
   StateWrite,
 } from '../../store/contract/store.ts';
-import type { AgentSpec } from '../spec/spec.ts';
+import type { AgentSpec } from '../contract/spec.ts';
 import { armDeadline } from './deadlines.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { totalsOf } from './limits.ts';

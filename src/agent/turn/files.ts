@@ -6,7 +6,7 @@ import type { NewFile, OpenedFile, OpenFileOptions, SessionFiles } from '../../s
 import type { FileHolder, FilePlace, FileSupport, OpenFile } from '../../store/contract/store.ts';
 import { damagedFile } from '../../store/rules/file-pieces.ts';
 import { maxFileSize } from '../../store/rules/size-limits.ts';
-import type { AgentSpec } from '../spec/spec.ts';
+import type { AgentSpec } from '../contract/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { markingLost } from './stop.ts';
 

@@ -8,7 +8,7 @@ import { withoutProviderMetadata } from '../../protocol/messages.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Input, Resume } from '../../protocol/turn.ts';
 import type { RequestMark, RequestRecord, Scope } from '../../store/contract/store.ts';
-import type { AgentSpec } from '../spec/spec.ts';
+import type { AgentSpec } from '../contract/spec.ts';
 
 const maxQueued = 1_000;
 

@@ -19,8 +19,8 @@ import type {
   SpendSupport,
 } from '../../store/contract/store.ts';
 import { dayLength } from '../../store/rules/spend.ts';
+import type { AgentLimits, AgentSpec } from '../contract/spec.ts';
 import type { AgentHost } from '../persistence/host.ts';
-import type { AgentLimits, AgentSpec } from '../spec/spec.ts';
 import type { StopControl } from './stop.ts';
 import type { Turn } from './turn-state.ts';
 

@@ -6,10 +6,10 @@ import type { State } from '../../protocol/state.ts';
 import { finishReason as finishReasonShape, type Output } from '../../protocol/turn.ts';
 import { toPlainState } from '../../session/session-state.ts';
 import type { RequestOutcome } from '../../store/contract/store.ts';
+import type { AgentResult } from '../contract/handler.ts';
 import { signState } from '../persistence/client-state.ts';
 import { type Receipt, storedReceipt } from '../persistence/receipt.ts';
 import { transformAnswer, transformError, transformState } from '../persistence/transform.ts';
-import type { AgentResult } from '../spec/handler.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { type ActiveRun, usageOf } from './turn-state.ts';
 

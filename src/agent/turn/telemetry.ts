@@ -7,7 +7,7 @@ import { tracedModel, tracedUsage } from '../../generate/answer/price.ts';
 import { pendingInterrupts } from '../../protocol/messages.ts';
 import type { RunMode } from '../../protocol/run.ts';
 import type { FinishReason, Input, Output, Usage } from '../../protocol/turn.ts';
-import { writeLog } from '../spec/observability.ts';
+import { writeLog } from '../contract/observability.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { lastRound, type Outcome, type Turn } from './turn-state.ts';
 

@@ -7,9 +7,9 @@ import type { FinishReason, Input, Output, Usage } from '../../protocol/turn.ts'
 import type { History } from '../../session/history.ts';
 import { isSameState, type SessionState } from '../../session/session-state.ts';
 import type { LoadedState, StateBase, TakenRun } from '../../store/contract/store.ts';
+import type { TurnInfo } from '../contract/handler.ts';
+import type { TurnBase } from '../contract/turn-store.ts';
 import type { EventLog } from '../persistence/event-log.ts';
-import type { TurnInfo } from '../spec/handler.ts';
-import type { TurnBase } from '../spec/turn-store.ts';
 
 export interface Turn {
   readonly info: TurnInfo;

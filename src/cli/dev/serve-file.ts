@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { reportText } from '../../agent/spec/error-reports.ts';
+import { reportText } from '../../agent/contract/error-reports.ts';
 import type { LogEntry } from '../../server/http/log.ts';
 import type { RunningServer } from '../../server/serve.ts';
 import { packageRoot } from '../package-root.ts';

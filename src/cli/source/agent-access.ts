@@ -1,4 +1,4 @@
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import type { RemoteAgent } from '../../client/remote-agent.ts';
 import { defined } from '../../core/json/json.ts';
 import type { RunInfo } from '../../protocol/run.ts';

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { reportHeadline, reportText } from '../../agent/spec/error-reports.ts';
+import { reportHeadline, reportText } from '../../agent/contract/error-reports.ts';
 import type { App } from '../../app.ts';
 import { failedPrecondition, isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import { systemClock, waitAtMost } from '../../core/time.ts';

@@ -1,6 +1,6 @@
 import type { JobInsert } from 'pg-boss';
 import * as v from 'valibot';
-import type { DispatchedRun } from '../../agent/spec/dispatcher.ts';
+import type { DispatchedRun } from '../../agent/contract/dispatcher.ts';
 import { defined } from '../../core/json/json.ts';
 import type { Transaction } from '../../store/contract/store.ts';
 import { type Queue, runQueue } from './queue.ts';

@@ -1,5 +1,5 @@
-import type { Agent } from '../../agent/spec/agent.ts';
-import type { DispatchedRun } from '../../agent/spec/dispatcher.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
+import type { DispatchedRun } from '../../agent/contract/dispatcher.ts';
 import { defined } from '../../core/json/json.ts';
 import { observeGauges } from '../../core/metrics.ts';
 import type { QueueHandoff } from '../../store/contract/store.ts';

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import { invalid, isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import { parseShape } from '../../protocol/parse.ts';

@@ -1,4 +1,4 @@
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import { defined } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';
 import { parseShape } from '../../protocol/parse.ts';

@@ -1,4 +1,4 @@
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import type { A2aServerOptions } from '../http/handler-options.ts';
 import type { Fields } from '../http/json-rpc.ts';
 import type { RequestContext } from '../http/server-context.ts';

@@ -1,4 +1,4 @@
-import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import type { Agent, CallOptions } from '../../agent/contract/agent.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { endsTurn } from '../../protocol/snapshot.ts';
 import type { Fields, RpcError } from '../http/json-rpc.ts';

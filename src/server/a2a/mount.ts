@@ -1,4 +1,4 @@
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import { once } from '../../core/async/promises.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { jsonResponse } from '../http/answer.ts';

@@ -1,4 +1,4 @@
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { short } from '../http/answer.ts';
 import { headerOf } from '../http/connection.ts';

@@ -1,4 +1,4 @@
-import type { CallOptions } from '../../agent/spec/agent.ts';
+import type { CallOptions } from '../../agent/contract/agent.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Part } from '../../protocol/message.ts';
 import type { Chunk } from '../../protocol/turn.ts';

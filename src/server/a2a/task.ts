@@ -1,4 +1,4 @@
-import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import type { Agent, CallOptions } from '../../agent/contract/agent.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Operation } from '../../protocol/routes.ts';

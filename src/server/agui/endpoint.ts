@@ -1,4 +1,4 @@
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import { jsonResponse } from '../http/answer.ts';
 import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';

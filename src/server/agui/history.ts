@@ -1,6 +1,6 @@
+import type { Agent } from '../../agent/contract/agent.ts';
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import { transformState } from '../../agent/persistence/transform.ts';
-import type { Agent } from '../../agent/spec/agent.ts';
 import { steeredBy } from '../../agent/turn/steer.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Message, Part } from '../../protocol/message.ts';

@@ -1,4 +1,4 @@
-import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import type { Agent, CallOptions } from '../../agent/contract/agent.ts';
 import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
 import { invalid, type WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject, toJson } from '../../core/json/json.ts';

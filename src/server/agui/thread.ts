@@ -1,4 +1,4 @@
-import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import type { Agent, CallOptions } from '../../agent/contract/agent.ts';
 import { interruptsAtEnd, interruptsOf } from '../../api/interrupts.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Message } from '../../protocol/message.ts';

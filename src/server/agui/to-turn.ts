@@ -1,4 +1,4 @@
-import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import type { Agent, CallOptions } from '../../agent/contract/agent.ts';
 import { type Interrupt, interruptsAtEnd, toResume } from '../../api/interrupts.ts';
 import { failedPrecondition, invalid, type WaymarkError } from '../../core/error.ts';
 import { sha256 } from '../../core/json/hash.ts';

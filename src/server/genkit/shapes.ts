@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import type { Agent, CallOptions } from '../../agent/contract/agent.ts';
 import { checkLookup } from '../../protocol/ids.ts';
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';

@@ -1,5 +1,5 @@
+import { markReported } from '../../agent/contract/error-reports.ts';
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import { markReported } from '../../agent/spec/error-reports.ts';
 import { hasStatus, isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time.ts';

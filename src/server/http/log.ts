@@ -1,4 +1,4 @@
-import { isReported, markReported } from '../../agent/spec/error-reports.ts';
+import { isReported, markReported } from '../../agent/contract/error-reports.ts';
 import { type ErrorBody, isWaymarkError, messageOf, WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 

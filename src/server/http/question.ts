@@ -1,4 +1,4 @@
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
 import type { ToolRequest } from '../../protocol/message.ts';

@@ -1,6 +1,6 @@
+import type { Agent } from '../../agent/contract/agent.ts';
+import type { ErrorInfo } from '../../agent/contract/error-reports.ts';
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import type { Agent } from '../../agent/spec/agent.ts';
-import type { ErrorInfo } from '../../agent/spec/error-reports.ts';
 import type { Action } from '../../core/action.ts';
 import { failedPrecondition } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';

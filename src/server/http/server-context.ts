@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono';
+import type { Agent, CallOptions } from '../../agent/contract/agent.ts';
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import { lifelongController } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';

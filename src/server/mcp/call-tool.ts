@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import { toResume } from '../../api/interrupts.ts';
 import { abortError } from '../../core/async/signal.ts';
 import { invalid } from '../../core/error.ts';

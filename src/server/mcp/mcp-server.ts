@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import { raceSignal } from '../../core/async/signal.ts';
 import { invalid, type WaymarkError } from '../../core/error.ts';
 import { uuidv7 } from '../../core/id.ts';

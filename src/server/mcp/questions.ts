@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
 import { invalid, type WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';

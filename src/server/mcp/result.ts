@@ -1,4 +1,4 @@
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import type { ErrorBody } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { MediaPart, Part } from '../../protocol/message.ts';

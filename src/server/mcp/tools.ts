@@ -1,6 +1,6 @@
 import * as v from 'valibot';
+import type { Agent } from '../../agent/contract/agent.ts';
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import type { Agent } from '../../agent/spec/agent.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import { finishReason } from '../../protocol/turn.ts';
 import type { McpServerOptions } from '../http/handler-options.ts';

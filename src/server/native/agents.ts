@@ -1,6 +1,6 @@
+import type { Agent } from '../../agent/contract/agent.ts';
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import { listAllWaiting } from '../../agent/define/waiting.ts';
-import type { Agent } from '../../agent/spec/agent.ts';
 import type { UsageQuery } from '../../api/agent-api.ts';
 import { hasStatus } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';

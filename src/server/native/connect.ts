@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws';
 import type { Connection } from '../../agent/connection/connection.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import type { Agent } from '../../agent/spec/agent.ts';
 import type { AgentConnection } from '../../api/types.ts';
 import { linkSignals } from '../../core/async/signal.ts';
 import {

@@ -1,5 +1,5 @@
 import type { InferOutput, ObjectEntries, ObjectSchema } from 'valibot';
-import type { CallOptions } from '../../agent/spec/agent.ts';
+import type { CallOptions } from '../../agent/contract/agent.ts';
 import { invalid } from '../../core/error.ts';
 import { defined, type Json } from '../../core/json/json.ts';
 import { checkMessagePage, type MessageOptions } from '../../protocol/message-page.ts';

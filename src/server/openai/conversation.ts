@@ -1,5 +1,5 @@
+import type { Agent } from '../../agent/contract/agent.ts';
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import type { Agent } from '../../agent/spec/agent.ts';
 import { defined, type Json } from '../../core/json/json.ts';
 import { isName } from '../../protocol/ids.ts';
 import type { Message } from '../../protocol/message.ts';

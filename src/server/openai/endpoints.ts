@@ -1,4 +1,4 @@
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import { jsonResponse } from '../http/answer.ts';
 import type { OpenAiServerOptions } from '../http/handler-options.ts';
 import {

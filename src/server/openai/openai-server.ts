@@ -1,7 +1,7 @@
+import type { Agent } from '../../agent/contract/agent.ts';
 import { createAgent, internalsOf } from '../../agent/define/create-agent.ts';
 import { signState } from '../../agent/persistence/client-state.ts';
 import { clientTurnStore } from '../../agent/persistence/turn-store.ts';
-import type { Agent } from '../../agent/spec/agent.ts';
 import { isWaymarkError } from '../../core/error.ts';
 import { uuidv7 } from '../../core/id.ts';
 import type { Message } from '../../protocol/message.ts';

@@ -1,5 +1,5 @@
+import type { Agent } from '../../agent/contract/agent.ts';
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import type { Agent } from '../../agent/spec/agent.ts';
 import { messageOf } from '../../core/error.ts';
 import { defined, type JsonObject, jsonEqual, toJson } from '../../core/json/json.ts';
 import { untrustedSchema } from '../../core/schema/untrusted-schema.ts';

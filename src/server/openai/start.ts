@@ -1,4 +1,4 @@
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Init } from '../../protocol/turn.ts';
 import { short } from '../http/answer.ts';

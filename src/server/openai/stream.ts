@@ -1,4 +1,4 @@
-import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import type { Agent, CallOptions } from '../../agent/contract/agent.ts';
 import { interruptsAtEnd } from '../../api/interrupts.ts';
 import { abortError } from '../../core/async/signal.ts';
 import { assertNever, WaymarkError } from '../../core/error.ts';

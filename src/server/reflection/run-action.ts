@@ -1,4 +1,4 @@
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import type { Action } from '../../core/action.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { defined, toJson } from '../../core/json/json.ts';

@@ -1,6 +1,6 @@
+import type { Agent } from '../../agent/contract/agent.ts';
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { CallerCursor, LogEvent } from '../../agent/persistence/caller-cursor.ts';
-import type { Agent } from '../../agent/spec/agent.ts';
 import { outputOfRun } from '../../agent/turn/join.ts';
 import { type ErrorBody, isWaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';

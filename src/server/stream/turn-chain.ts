@@ -1,4 +1,4 @@
-import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import type { Agent, CallOptions } from '../../agent/contract/agent.ts';
 import type { LoadedSnapshot, WireTypes } from '../../api/types.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';

@@ -1,5 +1,5 @@
+import type { InvokeOptions } from '../../agent/contract/agent.ts';
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import type { InvokeOptions } from '../../agent/spec/agent.ts';
 import { abortError, linkSignals } from '../../core/async/signal.ts';
 import { invalid, WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';

@@ -1,6 +1,6 @@
 import { appendFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import { settled } from '../../core/async/promises.ts';
 import { hasStatus } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';

@@ -1,4 +1,4 @@
-import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import type { Agent, CallOptions } from '../../agent/contract/agent.ts';
 import { type InterruptAnswer, toResume } from '../../api/interrupts.ts';
 import { failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
 import { defined, toJson } from '../../core/json/json.ts';

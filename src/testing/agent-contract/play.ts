@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { InvokeOptions } from '../../agent/spec/agent.ts';
+import type { InvokeOptions } from '../../agent/contract/agent.ts';
 import type { AgentConnection, WatchEvent } from '../../api/types.ts';
 import { assertNever } from '../../core/error.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';

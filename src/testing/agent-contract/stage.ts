@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import type { AgentConnection } from '../../api/types.ts';
 import type { App } from '../../app.ts';
 import { isJsonArray, isJsonObject, type Json, toJson } from '../../core/json/json.ts';

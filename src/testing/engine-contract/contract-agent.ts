@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import type { App } from '../../app.ts';
 import type { Input } from '../../protocol/turn.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Agent } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/contract/agent.ts';
 import type { App } from '../../app.ts';
 import { defineContractAgent, detached, waitUntil } from './contract-agent.ts';
 import type { ContractProcess } from './contract-process.ts';

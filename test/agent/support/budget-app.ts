@@ -1,5 +1,5 @@
-import type { Agent } from '../../../src/agent/spec/agent.ts';
-import type { AgentLimits } from '../../../src/agent/spec/spec.ts';
+import type { Agent } from '../../../src/agent/contract/agent.ts';
+import type { AgentLimits } from '../../../src/agent/contract/spec.ts';
 import { type App, waymark } from '../../../src/app.ts';
 import type { Clock } from '../../../src/core/time.ts';
 import type { Store } from '../../../src/store/contract/store.ts';

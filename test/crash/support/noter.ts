@@ -1,4 +1,4 @@
-import type { Agent } from '../../../src/agent/spec/agent.ts';
+import type { Agent } from '../../../src/agent/contract/agent.ts';
 import type { App } from '../../../src/app.ts';
 import { type ScriptStep, scriptedModel } from '../../../src/testing/scripted-model.ts';
 

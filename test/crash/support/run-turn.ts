@@ -1,5 +1,5 @@
 import { textInput } from '../../../src/agent/connection/connection.ts';
-import type { Agent } from '../../../src/agent/spec/agent.ts';
+import type { Agent } from '../../../src/agent/contract/agent.ts';
 import type { Journal, Mode } from './journal.ts';
 
 export interface TurnPlan {
