@@ -127,16 +127,19 @@ describe('the beginning of an id', () => {
 
 describe('empty lists', () => {
   test('say which filters were applied, and whose data was read', async () => {
-    const [owner, query, runs] = [
+    const [owner, query, runs, failed] = [
       await run('sessions', '--owner', 'ada'),
       await run('sessions', '--query', 'nothing', '--agent', 'talker'),
       await run('runs'),
+      await run('retry'),
     ];
     expect(owner).toMatchObject({ code: 0, stdout: '' });
     expect(owner.stderr).toContain('No sessions of owner "ada".');
     expect(query.stderr).toContain('No sessions of agent "talker" that match "nothing".');
     expect(query.stderr).toContain('use --owner');
     expect(runs.stderr).toContain('No open or failed runs.');
+    // Agents without a store have none.
+    expect(failed).toMatchObject({ code: 0, stderr: expect.stringContaining('No failed runs.') });
     const bare = await run('sessions', '--agent', 'bare');
     expect(bare.stderr).toContain('Agent "bare" has no store');
   });

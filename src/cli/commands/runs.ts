@@ -103,8 +103,8 @@ export const retry = agentsCommand({
       const started = await agent.retryRun(snapshot.snapshotId);
       return { receipt: started, text: `Started as run ${started.snapshotId}.` };
     }
-    const pages = await Promise.all(agents.map((agent) => agent.listDeadRuns()));
-    const items = pages.flatMap((page) => page.items);
+    const pages = await Promise.all(agents.map((agent) => orNothing(agent.listDeadRuns())));
+    const items = pages.flatMap((page) => page?.items ?? []);
     items.sort((a, b) => a.since.localeCompare(b.since));
     const json = { items };
     if (items.length > 0) return { json, text: deadRunTable(items) };

@@ -16,7 +16,7 @@ export const worker = defineCommand({
     'worker agents.ts --until-idle 50000',
   ],
   options: {
-    file: option('path', 'The file that exports the app; same as the argument'),
+    file: option('path', 'The file that exports the app; same as the argument', { short: 'f' }),
     slots: number('number', 'Number of concurrent runs [the setting of the engine]', { least: 1 }),
     agents: option('a,b', 'Only runs of these agents [all]'),
     'until-idle': number(

@@ -86,7 +86,7 @@ async function openStore(
       throw new WaymarkError('NOT_FOUND', `There is no store at ${shown}.`);
     const store: Store = create();
     await store.open?.();
-    return withParts(store, [], async () => await store.close?.());
+    return await withParts(store, [], async () => await store.close?.());
   }
   const { app } = await loadApp(file, cwd, 'reading');
   const close = (): Promise<void> => closeApp(app);
@@ -96,12 +96,17 @@ async function openStore(
     throw failedPrecondition('The app in this file has no store. Name one with --store.');
   }
   const agents = app.agents().map(({ name }) => name);
-  return withParts(store, agents, close);
+  return await withParts(store, agents, close);
 }
 
-function withParts(store: Store, agents: readonly string[], close: () => Promise<void>): OpenStore {
+async function withParts(
+  store: Store,
+  agents: readonly string[],
+  close: () => Promise<void>,
+): Promise<OpenStore> {
   const { maintenance, timeline } = store;
   if (maintenance && timeline) return { store, maintenance, timeline, agents, close };
+  await close();
   throw failedPrecondition(
     `The ${store.name} store has no timeline, so this command does not work with it.`,
   );
