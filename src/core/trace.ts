@@ -225,31 +225,23 @@ const kinds = { internal: 0, server: 1, client: 2, producer: 3, consumer: 4 } as
 
 // Ends a span with the work that runs inside it.
 function ending<T>(span: Pick<OpenSpan, 'recordError' | 'end'>, work: () => T): T {
+  const done = <Value>(value: Value): Value => {
+    span.end();
+    return value;
+  };
+  const failed = (error: unknown): never => {
+    span.recordError(error);
+    span.end();
+    throw error;
+  };
   let result: T;
   try {
     result = work();
   } catch (error) {
-    span.recordError(error);
-    span.end();
-    throw error;
+    return failed(error);
   }
-  if (!(result instanceof Promise)) {
-    span.end();
-    return result;
-  }
-  const settled = result.then(
-    (value: unknown) => {
-      span.end();
-      return value;
-    },
-    (error: unknown) => {
-      span.recordError(error);
-      span.end();
-      throw error;
-    },
-  );
   // T is the promise type that the work returned; following it does not change its value.
-  return settled as T;
+  return result instanceof Promise ? (result.then(done, failed) as T) : done(result);
 }
 
 function wrap(api: Api, span: OpenTelemetry.Span): Span {

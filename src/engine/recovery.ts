@@ -77,17 +77,12 @@ export function createRecovery(
     for (const each of taken) {
       const agent = agents().find(({ name }) => name === each.run.scope.agent);
       if (agent === undefined) continue;
-      const report = (error: unknown): void =>
-        host.report(error, {
-          phase: 'run',
-          agent: agent.name,
-          sessionId: each.run.sessionId,
-          runId: each.run.runId,
-        });
       const { runId, sessionId, worker: before } = each.run;
-      const about = { agent: agent.name, sessionId, runId, attempt: each.claim.attempt, before };
+      const place = { agent: agent.name, sessionId, runId };
+      const about = { ...place, attempt: each.claim.attempt, before };
       writeLog(host.logger, 'warn', about, `run ${runId} of ${agent.name} is taken over`);
-      const over = (): void => suspects.clear(each.run.runId);
+      const report = (error: unknown): void => host.report(error, { phase: 'run', ...place });
+      const over = (): void => suspects.clear(runId);
       host.background(execute(agent, store, each).catch(report).finally(over));
     }
     return taken.length;

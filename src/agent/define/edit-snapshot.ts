@@ -1,5 +1,5 @@
 import { failedPrecondition, invalid, type WaymarkError } from '../../core/error.ts';
-import type { Json } from '../../core/json/json.ts';
+import { defined, type Json } from '../../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../../core/json/patch.ts';
 import { parse } from '../../core/schema/schema.ts';
 import { parseShape } from '../../protocol/parse.ts';
@@ -112,9 +112,7 @@ async function saveEdit(
     init: {},
     inputs: [],
     context: {},
-    ...(limited !== undefined && { limited }),
-    ...(loaded && { loaded }),
-    ...(expectHead !== undefined && { expectHead }),
+    ...defined({ limited, loaded, expectHead }),
   });
   try {
     await spec.turnStore.commit(scope, turnBase, {

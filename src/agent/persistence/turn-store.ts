@@ -41,8 +41,6 @@ export const clientTurnStore: TurnStore = {
   release: () => Promise.resolve(),
 };
 
-type ClaimedState = Pick<TurnBase, 'base' | 'state' | 'listed'>;
-
 interface TurnStoreOptions {
   readonly host: Pick<AgentHost, 'cache' | 'clock' | 'worker' | 'ttl'>;
   /** Brings a stored state up to the agent's present schema. */
@@ -68,22 +66,18 @@ function claimTurnStore(runs: RunSupport, options: TurnStoreOptions): TurnStore 
       parentId === undefined ? undefined : await runs.load(scope, { snapshotId: parentId });
     return { base, listed: last };
   };
-  const knownStateOf = (scope: Scope, { parent, sessionId }: Claim): ClaimedState | undefined => {
-    if (parent === undefined) return {};
-    const cached = cache.get(scope, sessionId);
-    if (cached?.base.snapshotId !== parent.snapshotId) return undefined;
-    const { base, listed } = cached;
-    return { base, state: base.state, listed };
-  };
   const stateOf = async (
     scope: Scope,
-    parent: ParentRef,
+    { parent, sessionId }: Claim,
     loaded: StateBase | undefined,
-  ): Promise<ClaimedState> => {
+  ): Promise<Pick<TurnBase, 'base' | 'state' | 'listed'>> => {
+    if (parent === undefined) return {};
+    const cached = cache.get(scope, sessionId);
+    if (cached?.base.snapshotId === parent.snapshotId) {
+      return { ...cached, state: cached.base.state };
+    }
     const found = await read(scope, parent, loaded);
-    if (found === undefined) return {};
-    const { base, listed } = found;
-    return { base, state: await upgrade(base.state), listed };
+    return found === undefined ? {} : { ...found, state: await upgrade(found.base.state) };
   };
   return {
     load: (scope, lookup) => runs.load(scope, lookup),
@@ -101,8 +95,6 @@ function claimTurnStore(runs: RunSupport, options: TurnStoreOptions): TurnStore 
       const { sessionId, parent, nextIndex, failedTotals } = claim;
       const run = { runId: claim.runId, attempt: claim.attempt };
       try {
-        let state = knownStateOf(scope, claim);
-        if (parent !== undefined) state ??= await stateOf(scope, parent, loaded);
         return {
           sessionId,
           run,
@@ -111,7 +103,7 @@ function claimTurnStore(runs: RunSupport, options: TurnStoreOptions): TurnStore 
           failedTotals,
           steered: claim.steered,
           detached: claim.detached,
-          ...state,
+          ...(await stateOf(scope, claim, loaded)),
         };
       } catch (error) {
         // The session must not stay claimed because its state could not be read. A detached run ends elsewhere.

@@ -2,6 +2,7 @@ import { createKeyedEmitter, type KeyedEmitter } from '../../core/async/emitter.
 import { Mutex } from '../../core/async/promises.ts';
 import { raceSignal, throwIfAborted } from '../../core/async/signal.ts';
 import { failedPrecondition, WaymarkError } from '../../core/error.ts';
+import { getOrMake } from '../../core/get-or-make.ts';
 import { defined } from '../../core/json/json.ts';
 import { after, backoff } from '../../core/time.ts';
 import { type CallBound, callBound } from '../../generate/answer/price.ts';
@@ -193,13 +194,6 @@ interface Waiting {
 
 const waiting = new WeakMap<object, Waiting>();
 
-interface BudgetQueue {
-  /** Runs the work when all that came before it is over. */
-  run(work: () => Promise<void>): Promise<void>;
-  /** Calls back when a reservation of the same owner is settled; returns a function that unsubscribes. */
-  onSettled(listener: () => void): () => void;
-}
-
 /**
  * Spend of an invocation and the sub-agents inside it that the store has not recorded yet. It goes along with the next
  * commit or checkpoint of any of them.
@@ -252,26 +246,25 @@ export class Spending {
   }
 
   /** The queue for the budgets of the owner, or of the session alone. */
-  queue(of: 'owner' | 'session'): BudgetQueue {
+  queue(of: 'owner' | 'session') {
     const { owner = '', agent, sessionId } = this.#payer();
     const key = JSON.stringify(of === 'owner' ? [owner] : [owner, agent, sessionId]);
-    const store = this.store ?? this;
-    const { queues, settled } = waiting.get(store) ?? {
+    const { queues, settled } = getOrMake(waiting, this.store ?? this, () => ({
       queues: new Map(),
       settled: createKeyedEmitter(),
-    };
-    waiting.set(store, { queues, settled });
-    const queue = queues.get(key) ?? { mutex: new Mutex(), length: 0 };
-    queues.set(key, queue);
+    }));
+    const queue = getOrMake(queues, key, () => ({ mutex: new Mutex(), length: 0 }));
     return {
-      async run(work) {
+      /** Runs the work when all that came before it is over. */
+      async run(work: () => Promise<void>): Promise<void> {
         queue.length++;
         await queue.mutex.run(work).finally(() => {
           queue.length--;
           if (queue.length === 0) queues.delete(key);
         });
       },
-      onSettled: (listener) => settled.subscribe(owner, listener),
+      /** Calls back when a reservation of the same owner is settled; returns a function that unsubscribes. */
+      onSettled: (listener: () => void) => settled.subscribe(owner, listener),
     };
   }
 
