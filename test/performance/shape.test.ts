@@ -20,29 +20,29 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-// A heap also holds what V8 has compiled meanwhile: in one of many runs, up to 200 KB. What a turn leaves behind is there in every run.
-const ofHeap = { retry: 2 };
+// A heap also holds what V8 has compiled and what the test runner does meanwhile, on a busy machine up to 250 KB in one measurement. So the
+// bounds on heaps lie a quarter above what is measured on a quiet one. What they guard against is several times as much.
 
 const userText = 'u'.repeat(200);
 const modelText = 'm'.repeat(400);
 
-test('a turn in memory does the same at any length, and keeps what is new', ofHeap, async () => {
+test('a turn in memory does the same at any length, and keeps what is new', async () => {
   const chat = createChat({ store: memoryStore() });
   const { first, last, grown } = await measure(chat, usedBytes);
   expect(last).toEqual(first);
   // All texts are one and the same string. A separate array for each snapshot would take 9 KB at turn 600.
-  expect(grown.late).toBeLessThan(4000);
+  expect(grown.late).toBeLessThan(5000);
 });
 
-test('an idle session in memory is little more than its text', ofHeap, async () => {
+test('an idle session in memory is little more than its text', async () => {
   // All texts are one and the same string: what is counted is all but the text.
   const [kept, held] = [await idleBytes({ store: memoryStore() }), await idleBytes({})];
   // The store has a title besides.
-  expect(kept).toBeLessThan(2700);
-  expect(held).toBeLessThan(2100);
+  expect(kept).toBeLessThan(3300);
+  expect(held).toBeLessThan(2500);
 });
 
-test('the events of an accepted turn are kept as little more than their text', ofHeap, async () => {
+test('the events of an accepted turn are kept as little more than their text', async () => {
   const agent = createAgent({ store: memoryStore() });
   const turns = async (count: number): Promise<void> => {
     for (let turn = 0; turn < count; turn++) await agent.runText(userText, { accept: true });
