@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createIds } from '../../src/core/id.ts';
 import { systemClock } from '../../src/core/time.ts';
 import { textOf } from '../../src/protocol/messages.ts';
+import type { Store } from '../../src/store/index.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { scope, sessionId, takeTurn } from '../support/expired-turn.ts';
@@ -55,6 +56,49 @@ test('a database user who may not create functions writes in transactions of sin
   const reader = postgresStore({ connectionString: String(url), schema: 'owned' });
   expect(await reader.getSnapshot(scope, { sessionId })).toMatchObject({ turnIndex: 1 });
   await reader.close?.();
+});
+
+test('writes of a frequent shape get a function of their own, and do without when it is gone', async () => {
+  const options = { connectionString: postgres.connectionString, schema: 'shaped' };
+  const names: string[] = [];
+  const store = postgresStore({ ...options, onQuery: (name) => names.push(name) });
+  const other = postgresStore(options);
+  const functions = async (): Promise<readonly string[]> => {
+    const { rows } = await admin.query(
+      `SELECT p.oid::regprocedure::text AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+       WHERE n.nspname = 'shaped' AND p.proname LIKE 'write%' ORDER BY p.pronargs`,
+    );
+    return rows.map(({ name }) => name);
+  };
+  const texts: string[] = [];
+  const turn = async (on: Store): Promise<void> => {
+    const text = `turn ${texts.length}`;
+    expect(await takeTurn(on, text)).toBe(true);
+    texts.push(text);
+  };
+  while ((await functions()).length < 3) {
+    expect(texts.length).toBeLessThan(500);
+    await turn(store);
+  }
+  const [, ...shapes] = await functions();
+  // The process hears of a function after the server has it.
+  await turn(store);
+  await turn(store);
+  const { rows: last } = await admin.query(
+    `SELECT substring(query FROM 'write_[0-9a-f]+') AS name FROM pg_stat_activity
+     WHERE query LIKE 'SELECT "shaped".write_%' ORDER BY query_start DESC`,
+  );
+  expect(shapes.join()).toContain(last[0].name);
+  names.length = 0;
+  await turn(store);
+  expect(names).toEqual(['claim', 'locate_by_id', 'read_state', 'commit']);
+  expect(await takeTurn(store, 'too late', () => turn(other))).toBe(false);
+  await admin.query(shapes.map((name) => `DROP FUNCTION ${name};`).join(' '));
+  await turn(store);
+  const head = await store.getSnapshot(scope, { sessionId });
+  expect(head?.state?.messages?.map(textOf)).toEqual(texts);
+  await store.close?.();
+  await other.close?.();
 });
 
 test('a claim lasts from the moment in which it gets its session, however long it waited', async () => {

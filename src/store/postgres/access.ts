@@ -4,8 +4,10 @@ import { toReadError } from '../rules/errors.ts';
 import type { Driver, Hint, WriteOptions } from '../sql/database/driver.ts';
 import { type Plan, Refused } from '../sql/database/query.ts';
 import { checkTables } from './check.ts';
-import { isConflict, isLost, toStoreError } from './errors.ts';
-import { callOf, collectCall, concludeCall, isRefusal } from './guarded-writes.ts';
+import { give, take } from './connection.ts';
+import { isConflict, isFunctionMissing, isLost, toStoreError } from './errors.ts';
+import { collectCall, concludeCall, generalCall, isRefusal } from './guarded-writes.ts';
+import type { ShapeFunctions } from './shape-functions.ts';
 import type { Queryable, Statements } from './statements.ts';
 
 /** Connections: a pool, or something like it. */
@@ -31,6 +33,8 @@ interface AccessOptions {
   readonly schema: string;
   /** Whether the function of guarded writes is there, once the database is open. */
   hasFunction(): boolean;
+  /** The functions for writes of frequent shapes. */
+  readonly shapes: ShapeFunctions;
   /** Whether everything is done in transactions that find rows by indexes, as in maintenance. Default `false`. */
   readonly isByIndex?: boolean;
   /** The channel and the payload of hints. */
@@ -74,14 +78,14 @@ export function accessTo(options: AccessOptions): Access {
     const sent = collectCall(plan(), hints.length === 0 ? undefined : options.hintOf(hints));
     if (sent === undefined) return undefined;
     try {
-      const values = [sent.calls, sent.numbers, sent.texts, String(durable)];
-      const [row] = await statements.query(pool, callOf(guarded), values);
+      const { call, values } = options.shapes.callOf(guarded, sent) ?? generalCall(guarded, sent);
+      const [row] = await statements.query(pool, call, [...values, String(durable)]);
       const result = concludeCall(plan(), sent, row?.answers);
       options.tell(hints, 'process');
       return { result };
     } catch (error) {
       if (isRefusal(error)) throw new Refused();
-      if (isConflict(error)) return undefined;
+      if (isConflict(error) || isFunctionMissing(error)) return undefined;
       throw error;
     }
   };
@@ -126,18 +130,6 @@ export function accessTo(options: AccessOptions): Access {
   };
 }
 
-/** A connection for several statements. One that breaks between two of them says so by an event that must be heard. */
-export async function take(pool: Connections): Promise<PoolClient> {
-  const client = await pool.connect();
-  client.on('error', ignore);
-  return client;
-}
-
-export function give(client: PoolClient, isBroken = false): void {
-  client.off('error', ignore);
-  client.release(isBroken);
-}
-
 /** Ends a transaction that failed; gives the error when the connection is of no use any more. */
 async function rollBack(client: PoolClient, error: unknown): Promise<unknown> {
   if (isLost(error)) return error;
@@ -147,9 +139,4 @@ async function rollBack(client: PoolClient, error: unknown): Promise<unknown> {
   } catch (lost) {
     return lost;
   }
-}
-
-/** A listener that does nothing; also the handler of rejections that can be ignored. */
-export function ignore(): undefined {
-  return undefined;
 }

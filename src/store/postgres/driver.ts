@@ -3,13 +3,15 @@ import type { Clock } from '../../core/time.ts';
 import { storeClosed } from '../rules/errors.ts';
 import type { Driver, Hint } from '../sql/database/driver.ts';
 import { statement } from '../sql/database/query.ts';
-import { accessTo, give, ignore, take } from './access.ts';
+import { accessTo } from './access.ts';
+import { give, ignore, take } from './connection.ts';
 import { postgresDialect } from './dialect.ts';
 import { toStoreError } from './errors.ts';
 import { createFunction } from './guarded-writes.ts';
 import { Listener, outgoingHints, toPayload } from './listener.ts';
 import { MaintenanceConnection, type PoolParts } from './maintenance-connection.ts';
 import { migrate } from './migrate.ts';
+import { ShapeFunctions } from './shape-functions.ts';
 import { Statements } from './statements.ts';
 
 export interface PostgresOptions {
@@ -111,6 +113,8 @@ export function postgresDriver(options: PostgresOptions): Driver {
     return aside;
   };
 
+  const shapes = new ShapeFunctions(schema, async () => take(await opened()));
+
   const common = {
     dialect,
     transactional: true,
@@ -124,6 +128,7 @@ export function postgresDriver(options: PostgresOptions): Driver {
     listen: (hint: Hint, heard: () => void) => listener.listen(hint, heard),
     async close() {
       await outgoing.settled();
+      await shapes.stop();
       isClosed = true;
       await listener.close();
       await aside?.end();
@@ -135,6 +140,7 @@ export function postgresDriver(options: PostgresOptions): Driver {
   const shared = {
     statements,
     schema,
+    shapes,
     hasFunction: () => hasFunction,
     tell: common.tell,
     hintOf: (hints: readonly Hint[]) => [channel, toPayload(hints, sender)] as const,

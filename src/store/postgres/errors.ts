@@ -55,6 +55,11 @@ export function isLost(error: unknown): boolean {
   return code === undefined && error instanceof Error && networkTexts.test(error.message);
 }
 
+/** Whether a function is not there, as after a restore into the schema. */
+export function isFunctionMissing(error: unknown): boolean {
+  return codeOf(error) === '42883';
+}
+
 /** Whether another transaction was in the way: the same again may succeed. */
 export function isConflict(error: unknown): boolean {
   const code = codeOf(error);

@@ -19,6 +19,7 @@ import { hexOf } from '../sql/values/bytes.ts';
 import { lockKey, now, postgresDialect, qualify } from './dialect.ts';
 import { isForbidden } from './errors.ts';
 import { steps } from './schema.ts';
+import type { PreparedStatement } from './statements.ts';
 
 /*
  * A guarded write is one call of a function that is made of the statements of all such writes, so it takes one round trip. Each
@@ -28,7 +29,9 @@ import { steps } from './schema.ts';
 const tell = statement('hint', 'SELECT pg_notify($1, $2)');
 
 const statements: readonly Statement[] = [...guardedStatements, tell];
-const numberOf = new Map(statements.map((each, number) => [each, number]));
+export const numberOf: ReadonlyMap<Statement, number> = new Map(
+  statements.map((each, number) => [each, number]),
+);
 /** By number, whether a statement has an answer. */
 const answering = statements.map(
   (each) => each.onlyLocks !== true && /^SELECT|RETURNING/.test(textOf(each, '')),
@@ -42,23 +45,11 @@ function textOf({ text, inserted, guards }: Statement, schema: string): string {
   return inserted === undefined ? own : `${own} RETURNING ${inserted}`;
 }
 
-/** The body of the function, for statements whose parameters have these types. */
-function bodyOf(schema: string, types: readonly (readonly string[])[]): string {
-  const cases = statements.map((each, number) => {
-    const text = textOf(each, schema)
-      .replaceAll(now, '_moment')
-      .replace(/\$(\d+)/g, (_, place) => parameter(Number(place), types[number] ?? []));
-    const gives = answering[number] === true;
-    const run = runOf(each, text, gives);
-    if (each.unlessFound !== true) return run;
-    return `IF NOT FOUND THEN ${run} ${gives ? 'ELSE _answers := _answers || NULL::text;' : ''} END IF;`;
-  });
+/** A function with these variables, besides those of every write, and this code. `_durable` is one of its parameters. */
+export function bodyWith(variables: string, code: string): string {
   return `
 DECLARE
-  _at integer := 1;
-  _which integer;     -- the number of a statement
-  _base integer;      -- where the parameters of a statement begin
-  _fills integer;     -- how many parameters get the number of the row that it adds
+  ${variables}
   _fact record;
   _answers text[] := '{}';
   _wrote boolean := false;
@@ -66,7 +57,44 @@ DECLARE
   _moment bigint := ${now};
 BEGIN
   IF NOT _durable THEN _setting := set_config('synchronous_commit', 'off', true); END IF;
-  WHILE _at <= cardinality(_calls) LOOP
+  ${code}
+  RETURN '[' || array_to_string(_answers, ',', 'null') || ']';
+END`;
+}
+
+/** The code that runs a statement by its number, with its parameters written in these words. */
+export function codeFor(
+  number: number,
+  schema: string,
+  parameterAt: (place: number) => string,
+): string {
+  const each = statementAt(number);
+  const text = textOf(each, schema)
+    .replaceAll(now, '_moment')
+    .replace(/\$(\d+)/g, (_, place) => parameterAt(Number(place)));
+  const gives = answering[number] === true;
+  const run = runOf(each, text, gives);
+  if (each.unlessFound !== true) return run;
+  return `IF NOT FOUND THEN ${run} ${gives ? 'ELSE _answers := _answers || NULL::text;' : ''} END IF;`;
+}
+
+function statementAt(number: number): Statement {
+  const found = statements[number];
+  if (found === undefined) throw new TypeError(`There is no statement ${number}.`);
+  return found;
+}
+
+/** The body of the function for every write, for statements whose parameters have these types. */
+function bodyOf(schema: string, types: readonly (readonly string[])[]): string {
+  const cases = statements.map((_, number) =>
+    codeFor(number, schema, (place) => parameter(place, types[number] ?? [])),
+  );
+  return bodyWith(
+    `_at integer := 1;
+  _which integer;     -- the number of a statement
+  _base integer;      -- where the parameters of a statement begin
+  _fills integer;     -- how many parameters get the number of the row that it adds`,
+    `WHILE _at <= cardinality(_calls) LOOP
     _base := _calls[_at + 1];
     _fills := _calls[_at + 2];
     _which := _calls[_at];
@@ -75,9 +103,8 @@ BEGIN
       FOR _fill IN 1.._fills LOOP _numbers[_calls[_at + 2 + _fill]] := _fact.row_id; END LOOP;
     END IF;
     _at := _at + 3 + _fills;
-  END LOOP;
-  RETURN '[' || array_to_string(_answers, ',', 'null') || ']';
-END`;
+  END LOOP;`,
+  );
 }
 
 /** Runs the case whose number is `_which`: a frequent one, or one found by halves. Each comparison costs something once in each call. */
@@ -112,49 +139,68 @@ function runOf({ onlyLocks, guards }: Statement, text: string, gives: boolean): 
 const refusedCode = 'WM409';
 
 /**
- * Processes of another version use functions of their own, so the name says which statements it knows, and for tables of which
- * format: a column of another type makes another function.
+ * The name of a function for writes. Processes of another version use functions of their own, so the name says which statements it runs, and
+ * for tables of which format: a column of another type makes another function.
  */
-const hash = createHash('sha256')
-  .update(String(steps.length))
-  .update(
-    bodyOf(
-      '',
-      statements.map(() => []),
-    ),
-  )
-  .digest('hex');
-const functionName = `write_${hash.slice(0, 16)}`;
+export function nameFor(body: string): string {
+  const hash = createHash('sha256').update(String(steps.length)).update(body).digest('hex');
+  return `write_${hash.slice(0, 16)}`;
+}
+
+const functionName = nameFor(
+  bodyOf(
+    '',
+    statements.map(() => []),
+  ),
+);
+
+/** The statement that calls a function for writes; its name is the kind of the write. */
+export type WriteCall = PreparedStatement<{ readonly answers: string | null }>;
 
 const call = `SELECT @${functionName}($1::integer[], $2::bigint[], $3::text[], $4::boolean) AS answers`;
-const calls = new Map<string, Statement<{ readonly answers: string | null }>>();
+const calls = new Map<string, WriteCall>();
 
 /** The statement that sends guarded writes of a kind. */
-export function callOf(kind: string): Statement<{ readonly answers: string | null }> {
+function callOf(kind: string): WriteCall {
   const made = calls.get(kind) ?? statement(kind, call);
   calls.set(kind, made);
   return made;
 }
 
-/**
- * Makes the function if this version's is missing. Gives whether there is one: a user who may not create it, or who only reads, sends guarded writes
- * as transactions of single statements.
- */
+/** Makes the function for every write: see {@link ensureFunction}. */
 export async function createFunction(client: ClientBase, schema: string): Promise<boolean> {
+  return ensureFunction(client, schema, functionName, async () => {
+    const types: (readonly string[])[] = [];
+    for (const number of statements.keys()) types.push(await typesOf(client, schema, number));
+    return {
+      parameters: '_calls integer[], _numbers bigint[], _texts text[], _durable boolean',
+      body: bodyOf(schema, types),
+    };
+  });
+}
+
+/**
+ * Makes a function for writes if this version's is missing. Gives whether there is one: a user who may not create it, or who only reads, sends
+ * guarded writes as transactions of single statements.
+ */
+export async function ensureFunction(
+  client: ClientBase,
+  schema: string,
+  name: string,
+  source: () => Promise<{ readonly parameters: string; readonly body: string }>,
+): Promise<boolean> {
   const isThere = `SELECT 1 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
     WHERE n.nspname = $1 AND p.proname = $2`;
-  if ((await client.query(isThere, [schema, functionName])).rows.length > 0) return true;
+  if ((await client.query(isThere, [schema, name])).rows.length > 0) return true;
   await client.query('BEGIN');
   try {
     await client.query(`SELECT pg_advisory_xact_lock(${lockKey(schema, 'migrate')})`);
-    if ((await client.query(isThere, [schema, functionName])).rows.length === 0) {
-      const types: (readonly string[])[] = [];
-      for (const each of statements)
-        types.push(await typesOf(client, qualify(textOf(each, schema), schema)));
+    if ((await client.query(isThere, [schema, name])).rows.length === 0) {
+      const { parameters, body } = await source();
       await client.query(
         qualify(
-          `CREATE FUNCTION @${functionName}(_calls integer[], _numbers bigint[], _texts text[], _durable boolean)
-           RETURNS text LANGUAGE plpgsql SET enable_seqscan TO off SET plan_cache_mode TO force_generic_plan AS $$${bodyOf(schema, types)} $$`,
+          `CREATE FUNCTION @${name}(${parameters})
+           RETURNS text LANGUAGE plpgsql SET enable_seqscan TO off SET plan_cache_mode TO force_generic_plan AS $$${body} $$`,
           schema,
         ),
       );
@@ -168,8 +214,13 @@ export async function createFunction(client: ClientBase, schema: string): Promis
   }
 }
 
-/** The types of a statement's parameters, as Postgres finds them out. */
-async function typesOf(client: ClientBase, text: string): Promise<readonly string[]> {
+/** The types of the parameters of a statement by its number, as Postgres finds them out. */
+export async function typesOf(
+  client: ClientBase,
+  schema: string,
+  number: number,
+): Promise<readonly string[]> {
+  const text = qualify(textOf(statementAt(number), schema), schema);
   await client.query(`PREPARE waymark_types AS ${text}`);
   const { rows } = await client.query(
     `SELECT parameter_types::text[] AS types FROM pg_catalog.pg_prepared_statements WHERE name = 'waymark_types'`,
@@ -178,14 +229,14 @@ async function typesOf(client: ClientBase, text: string): Promise<readonly strin
   return rows[0].types;
 }
 
-/** A guarded write as the function takes it. */
+/** A guarded write, collected. */
 export interface SentWrite {
+  /** The queries of the plan. */
   readonly queries: readonly CollectedQuery[];
-  /** For each query its number, where its parameters begin, and how many parameters get its row, with their places. */
+  /** What is sent: the queries, and a hint for listeners. */
+  readonly sent: readonly CollectedQuery[];
+  /** For each query its number, where its parameters begin, and how many parameters get its row, with their places: the shape of the write. */
   readonly calls: string;
-  /** The parameters: numbers in one list, texts and bytes at their places in another. */
-  readonly numbers: string;
-  readonly texts: readonly (string | null)[];
 }
 
 /** Collects the queries of a guarded write and its hint; `undefined` when one of them is not known to the function. */
@@ -197,23 +248,34 @@ export function collectCall(
   if (queries === undefined) return undefined;
   checkOrder(queries);
   const sent = hint === undefined ? queries : [...queries, { statement: tell, values: hint }];
-  const numbers: (number | 'NULL')[] = [];
-  const texts: (string | null)[] = [];
   const bases: number[] = [];
   const fills: number[][] = sent.map(() => []);
-  for (const query of sent) {
-    bases.push(texts.length);
-    for (const value of query.values) {
-      numbers.push(typeof value === 'number' ? value : 'NULL');
-      texts.push(textOfValue(value));
-      if (isRowOf(value)) fills[value.rowOf]?.push(texts.length);
+  let count = 0;
+  for (const { values } of sent) {
+    bases.push(count);
+    for (const value of values) {
+      count++;
+      if (isRowOf(value)) fills[value.rowOf]?.push(count);
     }
   }
   const calls = sent.flatMap(({ statement: each }, place) => {
     const filled = fills[place] ?? [];
     return [numberOf.get(each) ?? 0, bases[place] ?? 0, filled.length, ...filled];
   });
-  return { queries, calls: `{${calls.join()}}`, numbers: `{${numbers.join()}}`, texts };
+  return { queries, sent, calls: `{${calls.join()}}` };
+}
+
+/** A call of a function for writes, with its parameters but the last, which says whether to wait for the disk. */
+export interface FunctionCall {
+  readonly call: WriteCall;
+  readonly values: readonly (SqlValue | readonly (string | null)[])[];
+}
+
+/** The call of the function for every write: numbers in one list, texts and bytes at their places in another. */
+export function generalCall(kind: string, { sent, calls: shape }: SentWrite): FunctionCall {
+  const values = sent.flatMap((query) => query.values);
+  const numbers = values.map((value) => (typeof value === 'number' ? value : 'NULL'));
+  return { call: callOf(kind), values: [shape, `{${numbers.join()}}`, values.map(textOfValue)] };
 }
 
 /** A guard that is refused takes back what is known to be written: statements that give rows. */
@@ -235,7 +297,7 @@ function textOfValue(value: SqlValue | RowOf): string | null {
   return value instanceof Uint8Array ? hexOf(value) : null;
 }
 
-function isRowOf(value: SqlValue | RowOf): value is RowOf {
+export function isRowOf(value: SqlValue | RowOf): value is RowOf {
   return typeof value === 'object' && value !== null && 'rowOf' in value;
 }
 

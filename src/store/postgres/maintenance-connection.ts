@@ -1,6 +1,6 @@
 import type { Client, Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 import { storeClosed } from '../rules/errors.ts';
-import { ignore } from './access.ts';
+import { ignore } from './connection.ts';
 
 /** Milliseconds after which it is closed when nothing uses it. */
 const idleMs = 10_000;

@@ -19,6 +19,11 @@ export interface Queryable {
   query(config: QueryConfig): Promise<QueryResult>;
 }
 
+/** A statement whose name is shared by others, with a name of its own to prepare it by. */
+export interface PreparedStatement<Row = unknown> extends Statement<Row> {
+  readonly prepared?: string;
+}
+
 /** Turns statements into prepared ones, by name unless that is stopped, for the tables of one schema. */
 export class Statements {
   readonly #dialect: Dialect;
@@ -40,13 +45,13 @@ export class Statements {
 
   async query<Row>(
     on: Queryable,
-    statement: Statement<Row>,
+    statement: PreparedStatement<Row>,
     values: readonly (SqlValue | readonly (string | null)[])[],
   ): Promise<readonly Row[]> {
     this.#onQuery?.(statement.name);
     const config: QueryConfig = {
       // Statements of two stores may share a connection of one pool.
-      ...(this.#isNaming && { name: `${this.#schema}.${statement.name}` }),
+      ...(this.#isNaming && { name: `${this.#schema}.${statement.prepared ?? statement.name}` }),
       text: this.#textOf(statement),
       values: [...values],
       types: types as NonNullable<QueryConfig['types']>,
