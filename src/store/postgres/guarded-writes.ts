@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ClientBase } from 'pg';
+import type { ClientBase, QueryResult } from 'pg';
 import { codeOf } from '../../core/error.ts';
 import {
   type CollectedQuery,
@@ -189,26 +189,26 @@ export async function ensureFunction(
   name: string,
   source: () => Promise<{ readonly parameters: string; readonly body: string }>,
 ): Promise<boolean> {
-  const isThere = `SELECT 1 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-    WHERE n.nspname = $1 AND p.proname = $2`;
-  if ((await client.query(isThere, [schema, name])).rows.length > 0) return true;
-  await client.query('BEGIN');
+  const found = `SELECT 1 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    WHERE n.nspname = '${schema}' AND p.proname = '${name}'`;
+  if ((await client.query(found)).rows.length > 0) return true;
+  const { parameters, body } = await source();
   try {
-    await client.query(`SELECT pg_advisory_xact_lock(${lockKey(schema, 'migrate')})`);
-    if ((await client.query(isThere, [schema, name])).rows.length === 0) {
-      const { parameters, body } = await source();
-      await client.query(
-        qualify(
-          `CREATE FUNCTION @${name}(${parameters})
-           RETURNS text LANGUAGE plpgsql SET enable_seqscan TO off SET plan_cache_mode TO force_generic_plan AS $$${body} $$`,
-          schema,
-        ),
-      );
-    }
-    await client.query('COMMIT');
+    // In one statement: a process that stands still must not hold the lock of migrations.
+    await client.query(
+      qualify(
+        `DO $do$ BEGIN
+          PERFORM pg_advisory_xact_lock(${lockKey(schema, 'migrate')});
+          IF NOT EXISTS (${found}) THEN
+            CREATE FUNCTION @${name}(${parameters}) RETURNS text LANGUAGE plpgsql
+            SET enable_seqscan TO off SET plan_cache_mode TO force_generic_plan AS $$${body}$$;
+          END IF;
+        END $do$`,
+        schema,
+      ),
+    );
     return true;
   } catch (error) {
-    await client.query('ROLLBACK').catch(() => {});
     if (isForbidden(error)) return false;
     throw error;
   }
@@ -221,12 +221,11 @@ export async function typesOf(
   number: number,
 ): Promise<readonly string[]> {
   const text = qualify(textOf(statementAt(number), schema), schema);
-  await client.query(`PREPARE waymark_types AS ${text}`);
-  const { rows } = await client.query(
-    `SELECT parameter_types::text[] AS types FROM pg_catalog.pg_prepared_statements WHERE name = 'waymark_types'`,
-  );
-  await client.query('DEALLOCATE waymark_types');
-  return rows[0].types;
+  // At once, as the next query may find another connection behind a pooler. The answer has a result for each statement.
+  const results: unknown = await client.query(`PREPARE waymark_types AS ${text};
+    SELECT parameter_types::text[] AS types FROM pg_catalog.pg_prepared_statements WHERE name = 'waymark_types';
+    DEALLOCATE waymark_types`);
+  return (results as readonly QueryResult<{ types: string[] }>[])[1]?.rows[0]?.types ?? [];
 }
 
 /** A guarded write, collected. */
