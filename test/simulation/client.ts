@@ -4,7 +4,7 @@ import { isWaymarkError } from '../../src/core/error.ts';
 import type { Output } from '../../src/protocol/turn.ts';
 import { clockOf } from './clock.ts';
 import { type Network, simulatedFetch } from './network.ts';
-import type { Oracle } from './oracle.ts';
+import type { Ack, Oracle } from './oracle.ts';
 import { ProcessDied, type SimulatedProcess } from './process.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 import { type Ask, askText, type Command } from './script.ts';
@@ -151,7 +151,11 @@ export class SimulatedClient implements Actor {
       );
       if (output === undefined) return;
       const { sessionId } = output;
-      oracle.acknowledge({ requestId, ask, sessionId, output, sent, acked: scheduler.steps });
+      const ack = { requestId, ask, sessionId, output, sent, acked: scheduler.steps };
+      oracle.acknowledge(ack);
+      // Most people answer what they are asked, and some press the button twice.
+      const answers = output.finishReason === 'interrupted' ? op.choice % 3 : 0;
+      await Promise.all(Array.from({ length: answers }, () => this.#approve(ack)));
     };
     this.#last = send;
     await send();
@@ -267,32 +271,38 @@ export class SimulatedClient implements Actor {
     });
   }
 
-  /** Sends a message to a turn that is running. */
+  /** Sends messages to a turn that is running. */
   async #steer(op: Op): Promise<void> {
     const { oracle, scheduler } = this.#place;
     const runId = await this.#start(op, this.#ask('multi'));
     if (runId === undefined) return;
     for (let n = op.choice % 12; n > 0; n--) await scheduler.pause(this, 'wait');
-    const ask = this.#ask('steer');
-    const steered = await this.#request(
-      async () =>
-        (await this.#process()).call(({ desk }) =>
-          desk.steer(runId, askText(ask), { requestId: `r-${ask.tag}` }),
-        ),
-      ['FAILED_PRECONDITION', 'NOT_FOUND'],
-    );
-    if (steered !== undefined) oracle.steered.push({ tag: ask.tag, runId });
+    for (let left = 1 + (op.choice % 3); left > 0; left--) {
+      const ask = this.#ask('steer');
+      const steered = await this.#request(
+        async () =>
+          (await this.#process()).call(({ desk }) =>
+            desk.steer(runId, askText(ask), { requestId: `r-${ask.tag}` }),
+          ),
+        ['FAILED_PRECONDITION', 'NOT_FOUND'],
+      );
+      if (steered !== undefined) oracle.steered.push({ tag: ask.tag, runId });
+    }
     await this.#request(async () => (await this.#process()).call(({ desk }) => desk.wait(runId)));
   }
 
   /** Approves a booking that waits in the session. */
   async #answer(op: Op): Promise<void> {
-    const { oracle, scheduler } = this.#place;
+    const { oracle } = this.#place;
     const waiting = oracle.acks.filter(
       ({ sessionId, output }) => sessionId === op.session && output.finishReason === 'interrupted',
     );
     const asked = waiting[op.choice % Math.max(1, waiting.length)];
-    if (asked === undefined) return;
+    if (asked !== undefined) await this.#approve(asked);
+  }
+
+  async #approve(asked: Ack): Promise<void> {
+    const { oracle, scheduler } = this.#place;
     const requestId = `a-${this.name}.${++this.#count}`;
     const sent = scheduler.steps;
     const output = await this.#request(
@@ -309,7 +319,7 @@ export class SimulatedClient implements Actor {
     oracle.acknowledge({
       requestId,
       ask: undefined,
-      sessionId: op.session,
+      sessionId: asked.sessionId,
       output,
       sent,
       acked: scheduler.steps,

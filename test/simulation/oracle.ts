@@ -103,15 +103,18 @@ export class Oracle {
         );
       }
     };
-    const settle = (messages: readonly Message[]): void => {
+    const settle = (isStored: (effect: Effect) => boolean): void => {
+      for (const effect of this.outside.effects) {
+        if (isStored(effect)) this.#settled.add(`${effect.tool} ${effect.key}`);
+      }
+    };
+    const settleAnswers = (messages: readonly Message[]): void => {
       for (const { role, content } of messages) {
         if (role !== 'tool') continue;
         for (const part of content) {
           if (!('toolResponse' in part)) continue;
           const { name, output } = part.toolResponse;
-          for (const { tool, tag, key } of this.outside.effects) {
-            if (tool === name && output === `${tool} ${tag}`) this.#settled.add(`${tool} ${key}`);
-          }
+          settle(({ tool, tag }) => tool === name && output === `${tool} ${tag}`);
         }
       }
     };
@@ -132,13 +135,13 @@ export class Oracle {
         checkpoint: async (ref, write) => {
           const base = await runs.checkpoint(ref, write);
           current(ref, 'checkpoint');
-          settle(write.state.history.messages);
+          settleAnswers(write.state.history.messages);
           return base;
         },
         commit: async (ref, write) => {
           const committed = await runs.commit(ref, write);
           current(ref, 'commit');
-          settle(write.state?.history.messages ?? []);
+          settleAnswers(write.state?.history.messages ?? []);
           return committed;
         },
         release: async (ref, ...rest) => {
@@ -148,6 +151,7 @@ export class Oracle {
         saveStep: async (ref, key, value) => {
           await runs.saveStep(ref, key, value);
           current(ref, 'saveStep');
+          settle((effect) => value === `${effect.tool} ${effect.tag}`);
         },
       },
       events: {
