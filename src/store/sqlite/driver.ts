@@ -10,7 +10,7 @@ import { Connection, type Synchronous } from './connection.ts';
 import { sqliteDialect } from './dialect.ts';
 import { isBusy, stillBusy, toStoreError } from './errors.ts';
 import { formatOf, upgradeSqlite } from './migrate.ts';
-import { steps } from './schema.ts';
+import { newSteps, steps } from './schema.ts';
 import { runInThread } from './thread.ts';
 
 const busyDelays = { baseMs: 1, maxMs: 20 };
@@ -225,7 +225,7 @@ function prepare(db: Connection, options: SqliteOptions): void {
   if (db.run(formatOf()) !== steps.length) {
     const { newId } = options;
     const path = String(options.path);
-    db.transaction('BEGIN IMMEDIATE', () => upgradeSqlite({ path, newId, steps }));
+    db.transaction('BEGIN IMMEDIATE', () => upgradeSqlite({ path, newId, steps, newSteps }));
   }
   if (options.maxSize !== undefined) limitSize(db, options.maxSize);
 }

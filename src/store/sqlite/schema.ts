@@ -1,8 +1,11 @@
 import { renamedColumns } from '../sql/database/renamed-columns.ts';
 import { code } from '../sql/values/codes.ts';
-import { checkedSpend, rowSums, withSums } from './row-sums.ts';
+import { checkedSpend, checkedTables, rowSums, withSums } from './row-sums.ts';
 
 const spendSums = withSums(checkedSpend);
+const renames = renamedColumns
+  .map(({ table, from, to }) => `ALTER TABLE ${table} RENAME COLUMN "${from}" TO ${to};`)
+  .join('\n');
 
 /**
  * The tables, one step a format; steps are only added, never changed. A later step renames some columns of the first: see
@@ -154,9 +157,7 @@ export const steps: readonly string[] = [
   // A checksum for each row whose columns are not covered by the hash of a state.
   rowSums,
   // Names that say what a column holds. SQLite renames them in the indexes and triggers as well.
-  renamedColumns
-    .map(({ table, from, to }) => `ALTER TABLE ${table} RENAME COLUMN "${from}" TO ${to};`)
-    .join('\n'),
+  renames,
   // Full-text search. The words are made by the store, so every character above ASCII is part of one.
   `
   CREATE TABLE search(                       -- the different words in the messages of a session; made when it is searched
@@ -219,6 +220,14 @@ export const steps: readonly string[] = [
     PRIMARY KEY(owner, agent, session, id, currency)) WITHOUT ROWID;
   `,
 ];
+
+/** The same tables for a new database. Columns are renamed before there are triggers: SQLite reads all of them again with each name. */
+export const newSteps: readonly string[] = steps.toSpliced(
+  steps.indexOf(rowSums),
+  2,
+  renames,
+  checkedTables.map(withSums).join('\n'),
+);
 
 /** The same formats in a database whose connections have no functions for checksums. */
 export const stepsWithoutSums: readonly string[] = steps.map((step) =>
