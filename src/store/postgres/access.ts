@@ -77,16 +77,17 @@ export function accessTo(options: AccessOptions): Access {
   ): Promise<{ readonly result: Result } | undefined> => {
     const sent = collectCall(plan(), hints.length === 0 ? undefined : options.hintOf(hints));
     if (sent === undefined) return undefined;
+    const { call, values } = options.shapes.callOf(guarded, sent) ?? generalCall(guarded, sent);
     try {
-      const { call, values } = options.shapes.callOf(guarded, sent) ?? generalCall(guarded, sent);
       const [row] = await statements.query(pool, call, [...values, String(durable)]);
       const result = concludeCall(plan(), sent, row?.answers);
       options.tell(hints, 'process');
       return { result };
     } catch (error) {
       if (isRefusal(error)) throw new Refused();
-      if (isConflict(error) || isFunctionMissing(error)) return undefined;
-      throw error;
+      if (isFunctionMissing(error)) options.shapes.forget(call);
+      else if (!isConflict(error)) throw error;
+      return undefined;
     }
   };
 

@@ -17,8 +17,8 @@ import {
 
 /*
  * The writes of most turns have one of a few shapes: the same statements in the same order. The function for every write finds out at each
- * step what to run and takes the parameters from lists, which costs the server half as much again as the statements. So a shape that is
- * sent often gets a function of its own, made aside: its statements one after the other, with a parameter for each value.
+ * step what to run and takes the parameters from lists, which costs the server half as much again as the statements. So a frequent
+ * shape gets its own function, created in the background: its statements one after the other, with a parameter for each value.
  */
 
 /** How often a shape is sent before it gets a function, which takes about as many round trips. */
@@ -51,6 +51,11 @@ export class ShapeFunctions {
     return call && { call, values: valuesOf(sent) };
   }
 
+  /** Forgets a function that is gone; the shape is counted again. */
+  forget(gone: WriteCall): void {
+    for (const [key, call] of this.#calls) if (call === gone) this.#calls.delete(key);
+  }
+
   /** Makes no more functions, and waits for the one that is being made. */
   async stop(): Promise<void> {
     this.#isStopped = true;
@@ -59,7 +64,7 @@ export class ShapeFunctions {
 
   #count(key: string, kind: string, sent: readonly CollectedQuery[]): void {
     if (this.#isStopped || this.#calls.size >= mostShapes) return;
-    // Shapes that come up now and then do not keep the frequent ones out.
+    // Rare shapes do not keep the frequent ones out.
     if (this.#uses.size >= mostShapes) this.#uses.clear();
     const uses = (this.#uses.get(key) ?? 0) + 1;
     this.#uses.set(key, uses);
@@ -75,7 +80,7 @@ export class ShapeFunctions {
       });
   }
 
-  /** Makes the function of a shape. Without the right to, or when that fails, the function for every write goes on to be called. */
+  /** Creates the function of a shape. If it may not or fails, the function for every write stays in use. */
   async #make(kind: string, sent: readonly CollectedQuery[]): Promise<WriteCall | undefined> {
     const name = nameFor(bodyOf(sent, ''));
     const client = await this.#connect();

@@ -19,7 +19,7 @@ export interface Queryable {
   query(config: QueryConfig): Promise<QueryResult>;
 }
 
-/** A statement whose name is shared by others, with a name of its own to prepare it by. */
+/** A statement that shares its name with others, and the unique name it is prepared under. */
 export interface PreparedStatement<Row = unknown> extends Statement<Row> {
   readonly prepared?: string;
 }

@@ -225,7 +225,10 @@ function prepare(db: Connection, options: SqliteOptions): void {
   if (db.run(formatOf()) !== steps.length) {
     const { newId } = options;
     const path = String(options.path);
-    db.transaction('BEGIN IMMEDIATE', () => upgradeSqlite({ path, newId, steps, newSteps }));
+    db.transaction('BEGIN IMMEDIATE', function* () {
+      const isNew = (yield* formatOf()) === undefined;
+      yield* upgradeSqlite({ path, newId, steps: isNew ? newSteps : steps });
+    });
   }
   if (options.maxSize !== undefined) limitSize(db, options.maxSize);
 }

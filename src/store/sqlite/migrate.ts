@@ -16,8 +16,6 @@ export interface UpgradeOptions {
   readonly newId?: () => string;
   /** The statements of each format. @default without checksums, which need functions of the connection */
   readonly steps?: readonly string[];
-  /** The statements for a new database, which make the same tables. @default steps */
-  readonly newSteps?: readonly string[];
 }
 
 const selectTable = statement(
@@ -49,7 +47,6 @@ export function* upgradeSqlite({
   path = '',
   newId = createIds(systemClock),
   steps = stepsWithoutSums,
-  newSteps = steps,
 }: UpgradeOptions = {}): Plan<void> {
   const format = yield* formatOf();
   if (format === undefined) {
@@ -61,7 +58,7 @@ export function* upgradeSqlite({
   const from = format ?? 0;
   if (from > steps.length) throw tooNew(path, from, steps.length);
   if (from === steps.length) return;
-  for (const step of format === undefined ? newSteps : steps.slice(from)) {
+  for (const step of steps.slice(from)) {
     for (const text of statementsOf(step)) yield* run(statement('upgrade_step', text));
   }
   yield* run(updateFormat, steps.length);
