@@ -203,16 +203,12 @@ async function answerError(c: RequestContext, error: unknown): Promise<Response>
 }
 
 function unknownRoute(c: RequestContext): WaymarkError {
-  const [, openAi = ''] = /^(.*\/openai\/v1)\//.exec(c.req.path) ?? [];
-  const isChat = openAi !== '' && c.req.path.endsWith('/chat/completions');
-  const instead = isChat ? ` Use the Responses API: POST ${openAi}/responses.` : '';
-  const list =
-    openAi === ''
-      ? 'GET /openapi.json lists what there is.'
-      : 'The routes are those of https://platform.openai.com/docs/api-reference/responses.';
+  const list = /\/openai\/v1\//.test(c.req.path)
+    ? 'The routes are those of https://platform.openai.com/docs/api-reference/responses, and POST /chat/completions.'
+    : 'GET /openapi.json lists what there is.';
   return new WaymarkError(
     'NOT_FOUND',
-    `There is nothing at ${c.req.method} ${short(c.req.path)}.${instead} ${list}`,
+    `There is nothing at ${c.req.method} ${short(c.req.path)}. ${list}`,
   );
 }
 

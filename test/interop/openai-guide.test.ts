@@ -127,6 +127,16 @@ const second = await client.responses.create({ model: 'desk', input, store: fals
 // #endregion
 assert.equal(second.output_text, 'Message 2.');
 
+// #region chat
+const completion = await client.chat.completions.create({
+  model: 'desk',
+  messages: [{ role: 'user', content: 'Where is order 7?' }],
+  metadata: { session_id: 'order-7' }, // without it, the request has to have the whole conversation
+});
+console.log(completion.choices[0]?.message.content);
+// #endregion
+assert.equal(completion.choices[0]?.message.content, 'Message 1.');
+
 // #region ai-sdk
 const agents = createOpenAI({ baseURL, apiKey: 'token-of-ada' });
 const { textStream } = streamText({ model: agents('desk'), prompt: 'Write the report.' });

@@ -197,6 +197,24 @@ describe.each(Object.entries(stores))('on %s', (_, openStore) => {
       expect(done).toMatchObject({ status: 'completed', output_text: 'abcdef', background: true });
     });
 
+    test('compacts a conversation, and counts its tokens', async () => {
+      const first = await client.responses.create({ model: 'desk', input: 'one' });
+      const { output } = await client.responses.compact({
+        model: 'desk',
+        previous_response_id: first.id,
+      });
+      const next = await client.responses.create({
+        model: 'desk',
+        input: [
+          ...(output as OpenAI.Responses.ResponseInputItem[]),
+          { role: 'user', content: 'two' },
+        ],
+      });
+      expect(next.output_text).toBe('You said 2 things.');
+      const counted = await client.responses.inputTokens.count({ model: 'desk', input: 'one' });
+      expect(counted.input_tokens).toBeGreaterThan(0);
+    });
+
     test('cancels a response, attached or in the background', async () => {
       for (const background of [true, false]) {
         const stream = await client.responses.create({

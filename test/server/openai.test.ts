@@ -266,6 +266,72 @@ describe('input', () => {
   });
 });
 
+describe('a conversation as input', () => {
+  test('is compacted to the messages of the user and one item that stands for it (S746)', async () => {
+    const first = await made({ input: 'one' });
+    const second = await made({ input: 'two', previous_response_id: first.id });
+    const body = { model: 'desk', previous_response_id: second.id };
+    const response = await post(`${url}/responses/compact`, body);
+    const compacted = await response.json();
+    expect(compacted).toMatchObject({
+      object: 'response.compaction',
+      output: [
+        { type: 'message', role: 'user', content: [{ text: 'one' }] },
+        { type: 'message', role: 'user', content: [{ text: 'two' }] },
+        { type: 'compaction', encrypted_content: second.id },
+      ],
+    });
+    const third = await made({ input: [...compacted.output, user('three')] });
+    expect(third.previous_response_id).toBe(second.id);
+    expect(textOf(third)).toBe('You said 3 things.');
+    const items = [...third.output, user('four')];
+    const again = await (
+      await post(`${url}/responses/compact`, { ...body, previous_response_id: null, input: items })
+    ).json();
+    expect(again.output.slice(-2)).toMatchObject([{ type: 'compaction' }, user('four')]);
+    expect(textOf(await made({ input: again.output }))).toBe('You said 4 things.');
+  });
+
+  test('that the client holds is compacted as well, and stays signed (S746)', async () => {
+    const held = { store: false };
+    const first = await made({ input: 'one', ...held });
+    const compact = async (input: unknown): Promise<Any> =>
+      (await post(`${url}/responses/compact`, { model: 'desk', input })).json();
+    const { output } = await compact([user('one'), ...first.output]);
+    expect(output).toMatchObject([{ role: 'user' }, { type: 'compaction' }]);
+    const second = await made({ input: [...output, user('two')], ...held });
+    expect(textOf(second)).toBe('You said 2 things.');
+    const state = JSON.parse(Buffer.from(output[1].encrypted_content, 'base64url').toString());
+    const forged = Buffer.from(JSON.stringify({ ...state, messages: [] })).toString('base64url');
+    const input = [{ ...output[1], encrypted_content: forged }, user('x')];
+    expect(await create({ input, ...held })).toMatchObject(refused(403, 'permission_denied'));
+    expect(await compact('nothing yet')).toMatchObject({ error: { code: 'missing_parameter' } });
+  });
+
+  test('is counted by an estimate that grows with it (S746)', async () => {
+    const count = async (body: object): Promise<number> => {
+      const response = await post(`${url}/responses/input_tokens`, { model: 'desk', ...body });
+      const counted = await response.json();
+      expect(counted, JSON.stringify(counted)).toMatchObject({ object: 'response.input_tokens' });
+      return counted.input_tokens;
+    };
+    const short = await count({ input: 'one' });
+    expect(await count({ input: 'one'.repeat(400) })).toBeGreaterThan(short + 290);
+    const first = await made({ input: 'say '.repeat(100) });
+    expect(await count({ input: 'one', previous_response_id: first.id })).toBeGreaterThan(
+      short + 100,
+    );
+    const tools = [{ type: 'function', name: 'f', parameters: { type: 'object' } }];
+    expect(await count({ input: 'one', tools })).toBeGreaterThan(short);
+    const unknown = `resp_${crypto.randomUUID()}`;
+    const response = await post(`${url}/responses/input_tokens`, {
+      model: 'desk',
+      previous_response_id: unknown,
+    });
+    expect(response.status).toBe(404);
+  });
+});
+
 describe('interrupts', () => {
   test('are function calls that are answered once, also at once (S353)', async () => {
     const asked = await made({ input: 'call transfer {"sum":7}' });
@@ -931,12 +997,12 @@ describe('the server', () => {
     expect(await response.json()).toMatchObject({ error: { code: 'unsupported_operation' } });
   });
 
-  test('says where the routes are described, and that chat completions are not among them', async () => {
-    const response = await post(`${url}/chat/completions`, { model: 'desk', messages: [] });
+  test('says where the routes are described', async () => {
+    const response = await post(`${url}/embeddings`, { model: 'desk', input: 'x' });
     expect(response.status).toBe(404);
-    const text = await response.text();
-    expect(text).toContain('Use the Responses API: POST /openai/v1/responses.');
-    expect(text).toContain('https://platform.openai.com/docs/api-reference/responses');
+    expect(await response.text()).toContain(
+      'https://platform.openai.com/docs/api-reference/responses, and POST /chat/completions.',
+    );
   });
 
   test('works on another store as well', async () => {

@@ -337,12 +337,32 @@ const elsewhere: Record<string, { route: string; attempt: Attempt; expected: unk
       'a function call': () => ({
         input: [{ type: 'function_call_output', call_id: ann.call, output: '{"approved":true}' }],
       }),
+    }).flatMap(([what, body]) =>
+      ['/responses', '/responses/compact', '/responses/input_tokens'].map((path) => [
+        `${what} of OpenAI that is continued at ${path}`,
+        {
+          route: `POST ${openAiPath}${path}`,
+          attempt: () => asBob(`${openAiPath}${path}`, 'POST', { model: 'chat', ...body() }),
+          expected: { error: { code: expect.stringContaining('_not_found') } },
+        },
+      ]),
+    ),
+  ),
+  ...Object.fromEntries(
+    Object.entries<() => object>({
+      'that is named by its id': () => ({ store: true }),
+      'in the session': () => ({ metadata: { session_id: ann.sessionId } }),
     }).map(([what, body]) => [
-      `${what} of OpenAI that is continued`,
+      `a tool call of a chat completion ${what}`,
       {
-        route: `POST ${openAiPath}/responses`,
-        attempt: () => asBob(`${openAiPath}/responses`, 'POST', { model: 'chat', ...body() }),
-        expected: { error: { code: expect.stringContaining('_not_found') } },
+        route: `POST ${openAiPath}/chat/completions`,
+        attempt: () =>
+          asBob(`${openAiPath}/chat/completions`, 'POST', {
+            model: 'chat',
+            messages: [{ role: 'tool', tool_call_id: ann.call, content: '{"approved":true}' }],
+            ...body(),
+          }),
+        expected: { error: { code: expect.stringMatching(/_found$/) } },
       },
     ]),
   ),

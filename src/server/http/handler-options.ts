@@ -142,7 +142,7 @@ export interface HandlerOptions {
    * `/a2a/:agent/.well-known/agent-card.json`. Push notifications need `webhooks` of the app. @default false
    */
   readonly a2a?: boolean | A2aServerOptions | undefined;
-  /** Offers the agents as models to clients of the OpenAI Responses API, at `/openai/v1`. @default false */
+  /** Offers the agents as models to clients of OpenAI's Responses and Chat Completions APIs, at `/openai/v1`. @default false */
   readonly openai?: boolean | OpenAiServerOptions | undefined;
   /** Offers the agents to AG-UI clients, at `/agui/:agent`. @default false */
   readonly agui?: boolean | AguiServerOptions | undefined;

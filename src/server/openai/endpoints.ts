@@ -8,6 +8,8 @@ import {
   type RequestContext,
   type ServerContext,
 } from '../http/server-context.ts';
+import { createChatHandler } from './chat.ts';
+import { contextHandlers } from './context.ts';
 import { conversationHandlers } from './conversations.ts';
 import { createOpenAiServer, type Handler, type OpenAiServer } from './openai-server.ts';
 import { createResponse, responseHandlers } from './responses.ts';
@@ -28,13 +30,6 @@ const modelHandlers = {
   },
 } satisfies Partial<Record<OpenAiRoute, Handler>>;
 
-const handlers: Readonly<Record<OpenAiRoute, Handler>> = {
-  ...modelHandlers,
-  ...responseHandlers,
-  ...conversationHandlers,
-  createResponse,
-};
-
 export type Endpoints = (route: OpenAiRoute, c: RequestContext) => Promise<Response>;
 
 export function createEndpoints(
@@ -42,6 +37,14 @@ export function createEndpoints(
   options: OpenAiServerOptions,
 ): Endpoints {
   const openai = createOpenAiServer(serverContext, options);
+  const handlers: Readonly<Record<OpenAiRoute, Handler>> = {
+    ...modelHandlers,
+    ...responseHandlers,
+    ...conversationHandlers,
+    ...contextHandlers,
+    createResponse,
+    createChatCompletion: createChatHandler(),
+  };
   return (route, c) => handlers[route]({ ...openai, c, caller: c.get('caller') });
 }
 

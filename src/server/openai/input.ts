@@ -1,4 +1,4 @@
-import { defined } from '../../core/json/json.ts';
+import { defined, type JsonObject } from '../../core/json/json.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import { short } from '../http/answer.ts';
 import { badRequest } from './errors.ts';
@@ -22,6 +22,8 @@ export interface ReadInput {
   /** System and developer messages. */
   readonly instructions: readonly string[];
   readonly outputs: readonly CallOutput[];
+  /** Settings of the model that only Chat Completions has. */
+  readonly sampling?: JsonObject | undefined;
 }
 
 /**
@@ -70,7 +72,8 @@ function splitMessages(messages: readonly Message[]): {
 }
 
 function heldStateOf(item: InputItem): string | undefined {
-  if (item.type !== 'reasoning') return undefined;
+  const isCompact = item.type === 'compaction' && snapshotOfItem(item.id) === undefined;
+  if (item.type !== 'reasoning' && !isCompact) return undefined;
   const { encrypted_content: content } = item;
   return typeof content === 'string' && content !== '' ? content : undefined;
 }
@@ -174,14 +177,14 @@ function toPart(part: Readonly<Record<string, unknown>>): Part | undefined {
   }
 }
 
-function filePart(part: Readonly<Record<string, unknown>>): Part | undefined {
+export function filePart(part: Readonly<Record<string, unknown>>): Part | undefined {
   const { file_data: data, file_url: url } = part;
   if (typeof url === 'string') return media(url);
   if (typeof data !== 'string') return undefined;
   return media(data.startsWith('data:') ? data : `data:application/octet-stream;base64,${data}`);
 }
 
-function media(url: string, otherwise?: string): Part {
+export function media(url: string, otherwise?: string): Part {
   const [, type] = /^data:([\w.+-]+\/[\w.+-]+)/.exec(url) ?? [];
   return { media: { url, ...defined({ contentType: type ?? otherwise }) } };
 }

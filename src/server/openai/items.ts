@@ -7,11 +7,11 @@ import { turnsOf } from '../http/turns-of.ts';
 
 const uuid = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 const responsePattern = new RegExp(`^(?:resp_)?(${uuid})$`);
-const itemPattern = new RegExp(`^(?:msg|rs|fc|fco)_(${uuid})_`);
+const itemPattern = new RegExp(`^(?:msg|rs|fc|fco|cmp)_(${uuid})_`);
 const callPattern = new RegExp(`^call_(${uuid})_`);
 
-/** The kinds of items, as their ids begin: messages, reasoning, function calls, and the outputs of those. */
-export type ItemKind = 'msg' | 'rs' | 'fc' | 'fco';
+/** The kinds of items, as their ids begin: messages, reasoning, function calls, the outputs of those, and compacted conversations. */
+export type ItemKind = 'msg' | 'rs' | 'fc' | 'fco' | 'cmp';
 
 /** The id of a response: that of the snapshot which its turn leaves. */
 export function toResponseId(snapshotId: string): string {

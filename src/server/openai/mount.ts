@@ -10,7 +10,7 @@ import { openAiErrorResponse } from './errors.ts';
 import { type OpenAiRoute, openAiPath, openAiRoutes } from './routes.ts';
 
 /**
- * Offers the agents as models to clients of the OpenAI Responses API, at `/openai/v1`.
+ * Offers the agents as models to clients of OpenAI's Responses and Chat Completions APIs, at `/openai/v1`.
  * @example handler(app, { protocols: [openAiProtocol()] })
  */
 export function openAiProtocol(options: OpenAiServerOptions = {}): ServerProtocol {

@@ -1,3 +1,4 @@
+import type { Agent } from '../../agent/contract/agent.ts';
 import {
   type Interrupt,
   type InterruptAnswer,
@@ -20,7 +21,7 @@ import type { OpenAiRequest } from './openai-server.ts';
 import { type RequestEcho, requestMetadata, type StoredRequest } from './response.ts';
 import { checkAllowed, checkParameters, settingsOf } from './settings.ts';
 import type { CreateRequest, FunctionTool } from './shapes.ts';
-import { findStart, type Start } from './start.ts';
+import { findStart, type Start, type StartRequest } from './start.ts';
 
 /** A turn as a request asks for it. */
 export interface TurnRequest extends OpenCall {
@@ -37,17 +38,28 @@ export async function openRequest(
   body: CreateRequest,
 ): Promise<TurnRequest> {
   checkParameters(body, openai.options);
-  if (typeof body.model !== 'string') {
-    throw badRequest('Say which agent is to answer: GET /openai/v1/models lists them.', {
-      param: 'model',
-      code: 'missing_parameter',
-    });
-  }
-  const agent = openai.agent(body.model);
+  const agent = agentOf(openai, body.model);
   const read = readInput(body.input ?? '');
   checkInput(openai, read);
   const isHeld = body.store === false || !hasStore(agent);
   const start = await findStart(openai, { agent, body, read, isHeld });
+  return await openTurn(openai, { agent, body, read, isHeld }, start);
+}
+
+export function agentOf(openai: OpenAiRequest, model: string | null | undefined): Agent {
+  if (typeof model === 'string') return openai.agent(model);
+  throw badRequest('Say which agent is to answer: GET /openai/v1/models lists them.', {
+    param: 'model',
+    code: 'missing_parameter',
+  });
+}
+
+/** The turn of a request whose start is known. */
+export async function openTurn(
+  openai: OpenAiRequest,
+  { agent, body, read, isHeld }: StartRequest,
+  start: Start,
+): Promise<TurnRequest> {
   // Asking for them may ask MCP servers.
   const { tool_choice: choice } = body;
   const isNamed = typeof choice === 'object' && choice !== null;
@@ -81,19 +93,22 @@ function checkToolChoice(name: string, tools: readonly { readonly name: string }
   });
 }
 
-function checkInput({ options }: OpenAiRequest, read: ReadInput): void {
-  const { content, outputs, history, instructions } = read;
-  if (instructions.length > 0) checkAllowed(options, 'instructions', 'input');
-  if (history.length > 0) checkAllowed(options, 'history', 'input');
+export function checkInput(
+  { options }: OpenAiRequest,
+  { content, outputs, history, instructions }: ReadInput,
+  param: 'input' | 'messages' = 'input',
+): void {
+  if (instructions.length > 0) checkAllowed(options, 'instructions', param);
+  if (history.length > 0) checkAllowed(options, 'history', param);
   if (content.length > 0 && outputs.length > 0) {
     throw badRequest(
       'Send the outputs of function calls alone. A message of the user can follow when they are answered.',
-      { param: 'input', code: 'unsupported_value' },
+      { param, code: 'unsupported_value' },
     );
   }
   if (content.length > 0 || outputs.length > 0) return;
-  throw badRequest('The input is empty. Send a text, or a message of the user at its end.', {
-    param: 'input',
+  throw badRequest(`The ${param} field has nothing new. End it with a message of the user.`, {
+    param,
     code: 'missing_parameter',
   });
 }

@@ -122,7 +122,7 @@ function toResponseError(error: ResponseProgress['error']): object {
   return { code, message: error?.message ?? 'The turn failed.' };
 }
 
-function toUsage({
+export function toUsage({
   inputTokens = 0,
   outputTokens = 0,
   totalTokens = inputTokens + outputTokens,

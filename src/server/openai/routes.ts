@@ -3,7 +3,10 @@ export const openAiPath = '/openai/v1';
 export const openAiRoutes = {
   listModels: { method: 'GET', path: '/models' },
   getModel: { method: 'GET', path: '/models/:model' },
+  createChatCompletion: { method: 'POST', path: '/chat/completions' },
   createResponse: { method: 'POST', path: '/responses' },
+  compactResponse: { method: 'POST', path: '/responses/compact' },
+  countInputTokens: { method: 'POST', path: '/responses/input_tokens' },
   getResponse: { method: 'GET', path: '/responses/:response' },
   deleteResponse: { method: 'DELETE', path: '/responses/:response' },
   cancelResponse: { method: 'POST', path: '/responses/:response/cancel' },

@@ -18,10 +18,10 @@ const maxSchemaLength = 65_536;
 export async function settingsOf(
   agent: Agent,
   body: CreateRequest,
-  read: ReadInput,
+  { instructions: asked, sampling }: Pick<ReadInput, 'instructions' | 'sampling'>,
 ): Promise<TurnSettings | undefined> {
   const { temperature, top_p: topP, max_output_tokens: maxOutputTokens, reasoning } = body;
-  const instructions = [body.instructions ?? '', ...read.instructions]
+  const instructions = [body.instructions ?? '', ...asked]
     .filter((text) => text !== '')
     .join('\n\n');
   const config = defined({
@@ -29,6 +29,7 @@ export async function settingsOf(
     topP: topP ?? undefined,
     maxOutputTokens: maxOutputTokens ?? undefined,
     reasoning: reasoning?.effort ?? undefined,
+    ...sampling,
   });
   const settings = defined({
     instructions: instructions || undefined,
@@ -84,7 +85,7 @@ async function outputOf(
   if (own === undefined) return { schema };
   if (jsonEqual(own as JsonObject, schema)) return undefined;
   throw badRequest(
-    `The model ${short(agent.name)} has its own output schema. Leave out text.format; GET /agents/${agent.name} shows the schema.`,
+    `The model ${short(agent.name)} has its own output schema. Leave out the format; GET /agents/${agent.name} shows the schema.`,
     { param: 'text.format', code: 'unsupported_value' },
   );
 }
@@ -123,13 +124,24 @@ const restricted: Readonly<Record<string, Allowance>> = {
   temperature: 'sampling',
   top_p: 'sampling',
   max_output_tokens: 'sampling',
+  max_completion_tokens: 'sampling',
+  max_tokens: 'sampling',
+  presence_penalty: 'sampling',
+  frequency_penalty: 'sampling',
+  seed: 'sampling',
+  stop: 'sampling',
+  reasoning_effort: 'sampling',
 };
 
 /** Refuses what this server does not do, and what its callers may not decide: passing over it would be a wrong answer. */
-export function checkParameters(body: CreateRequest, options: OpenAiServerOptions): void {
+export function checkParameters(
+  body: Readonly<Record<string, unknown>> & Pick<CreateRequest, 'reasoning'>,
+  options: OpenAiServerOptions,
+  known: object = createRequest.entries,
+): void {
   for (const [name, value] of Object.entries(body)) {
     if (value === undefined || value === null || passedOver.has(name)) continue;
-    if (!Object.hasOwn(createRequest.entries, name)) {
+    if (!Object.hasOwn(known, name)) {
       throw badRequest(`Unsupported parameter: ${short(name)}.`, {
         param: name.slice(0, 64),
         code: 'unsupported_parameter',
@@ -161,6 +173,10 @@ const reasons: Readonly<Record<Allowance, (param: string) => string>> = {
   instructions: (param) => `Callers may not give instructions (${param}): the agent has its own.`,
   sampling: (param) => `Callers may not set ${param}: the agent's definition decides.`,
   tools: (param) => `Callers may not set ${param}: the agent decides which tools it uses.`,
-  history: () =>
-    'The input has earlier messages that this server does not know. Continue with previous_response_id or conversation, or send back the items of the last response with their ids.',
+  history: (param) =>
+    `The ${param} field has earlier messages that this server does not know. ${
+      param === 'messages'
+        ? 'Name the conversation with metadata.session_id or user, so that the server has them.'
+        : 'Continue with previous_response_id or conversation, or send back the items of the last response with their ids.'
+    }`,
 };

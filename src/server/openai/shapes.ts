@@ -14,7 +14,7 @@ const item = v.looseObject({
 export type InputItem = v.InferOutput<typeof item>;
 
 /** At most 16 pairs, with keys of 64 and values of 512 characters. */
-const metadata = v.pipe(
+export const metadata = v.pipe(
   v.record(
     v.pipe(v.string(), v.maxLength(64, 'Keys of metadata have at most 64 characters')),
     v.pipe(v.string(), v.maxLength(512, 'Values of metadata have at most 512 characters')),
@@ -22,7 +22,7 @@ const metadata = v.pipe(
   v.check((given) => Object.keys(given).length <= 16, 'Metadata has at most 16 keys'),
 );
 
-const jsonSchemaObject = v.record(v.string(), v.unknown());
+export const jsonSchemaObject = v.record(v.string(), v.unknown());
 
 const functionTool = v.looseObject({
   type: v.string(),
@@ -49,12 +49,18 @@ const toolChoice = v.union([
 ]);
 export type ToolChoiceField = v.InferOutput<typeof toolChoice>;
 
+export const effort = v.nullish(v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']));
+
 /** The summary of the reasoning is always part of the output. */
 const reasoning = v.looseObject({
-  effort: v.nullish(v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'])),
+  effort,
 });
 
-const flag = v.nullish(v.boolean());
+export const flag = v.nullish(v.boolean());
+
+export const ratio = (most: number, least = 0) =>
+  v.nullish(v.pipe(v.number(), v.minValue(least), v.maxValue(most)));
+export const tokens = v.nullish(v.pipe(v.number(), v.integer(), v.minValue(1)));
 
 /** The body of `POST /responses`, as far as this server knows it. */
 export const createRequest = v.looseObject({
@@ -67,9 +73,9 @@ export const createRequest = v.looseObject({
   stream: flag,
   store: flag,
   metadata: v.nullish(metadata),
-  temperature: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
-  top_p: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(1))),
-  max_output_tokens: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(1))),
+  temperature: ratio(2),
+  top_p: ratio(1),
+  max_output_tokens: tokens,
   tools: v.nullish(v.array(functionTool)),
   tool_choice: v.nullish(toolChoice),
   reasoning: v.nullish(reasoning),

@@ -19,7 +19,7 @@ export interface Start {
   readonly place: Pick<StoredRequest, 'conversation' | 'previous_response_id'>;
 }
 
-interface StartRequest {
+export interface StartRequest {
   readonly agent: Agent;
   readonly body: CreateRequest;
   readonly read: ReadInput;
@@ -95,25 +95,34 @@ async function responseStart(
   { agent, read }: StartRequest,
   previous: string | undefined,
 ): Promise<Start> {
-  const { c, caller } = openai;
-  const { sessionOf } = c.get('server');
-  const snapshotId = previous === undefined ? read.snapshotId : snapshotOfResponse(previous);
-  if (previous === undefined && snapshotId === undefined) {
+  const { c } = openai;
+  const snapshotId = await knownSnapshot(openai, agent, { previous, read });
+  if (snapshotId === undefined) {
     const open = await openAgentCall(c, { agent, operation: 'runTurn' });
     if (read.history.length === 0) return { open, init: {}, place: {} };
     const seeded = await seedSession(open, { messages: read.history });
     return { open, init: { snapshotId: seeded }, place: {} };
   }
-  const sessionId =
-    snapshotId === undefined ? undefined : await sessionOf(agent, snapshotId, caller);
-  if (snapshotId === undefined || sessionId === undefined) {
-    throw unknownId(
-      `There is no response ${short(previous ?? toResponseId(snapshotId ?? ''))} of the model ${short(agent.name)} here.`,
-      'previous_response_not_found',
-      previous === undefined ? 'input' : 'previous_response_id',
-    );
-  }
   const open = await openAgentCall(c, { agent, operation: 'runTurn', snapshotId });
   const place = { previous_response_id: toResponseId(snapshotId) };
   return { open, init: { snapshotId }, place };
+}
+
+/** The snapshot that a request names, by its response or by an item of it; one of another owner is unknown. */
+export async function knownSnapshot(
+  { c, caller }: OpenAiRequest,
+  agent: Agent,
+  { previous, read }: { readonly previous: string | undefined; readonly read: ReadInput },
+): Promise<string | undefined> {
+  const snapshotId = previous === undefined ? read.snapshotId : snapshotOfResponse(previous);
+  if (previous === undefined && snapshotId === undefined) return undefined;
+  const { sessionOf } = c.get('server');
+  if (snapshotId !== undefined && (await sessionOf(agent, snapshotId, caller)) !== undefined) {
+    return snapshotId;
+  }
+  throw unknownId(
+    `There is no response ${short(previous ?? toResponseId(snapshotId ?? ''))} of the model ${short(agent.name)} here.`,
+    'previous_response_not_found',
+    previous === undefined ? 'input' : 'previous_response_id',
+  );
 }
