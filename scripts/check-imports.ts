@@ -59,8 +59,10 @@ const folders: Readonly<Record<string, readonly string[]>> = {
     'session',
     'store/contract',
     'store/rules',
+    'store/memory',
     'agent',
     'engine',
+    'replay',
     '.',
   ],
   cli: [
@@ -78,6 +80,7 @@ const folders: Readonly<Record<string, readonly string[]>> = {
     'client',
     'mcp',
     'replay',
+    'testing',
     '.',
   ],
   '.': [

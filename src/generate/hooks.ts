@@ -4,7 +4,9 @@ import { type ContextKey, createContextKey } from '../core/platform.ts';
 import type { Message, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
 import type { ToolRecord } from '../protocol/tool-record.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
-import type { Model, ModelRef, ModelRequest } from './model.ts';
+import type { Model, ModelCall, ModelRef, ModelRequest, ModelResponse } from './model.ts';
+import type { Tool } from './tool/tool.ts';
+import type { ToolContext } from './tool/tool-context.ts';
 
 /** The progress of a generate call. */
 export interface GenerateProgress {
@@ -120,3 +122,20 @@ export interface ToolReplay {
 
 /** Set while a recorded session is replayed. Every generate call inside asks it first, whichever app it belongs to. */
 export const toolReplay: ContextKey<ToolReplay> = createContextKey('waymark.toolReplay');
+
+/** Stands between an agent and its models and tools, for tests that interrupt a run there. */
+export interface CallProbe {
+  /** `run` makes the model call. */
+  model(
+    call: PendingCall & { readonly stream: ModelCall['stream'] },
+    run: () => Promise<ModelResponse>,
+  ): Promise<ModelResponse>;
+  /** `run` calls the tool with a context, which is the given one or wraps it. */
+  tool(
+    call: { readonly tool: Tool; readonly input: Json | undefined; readonly context: ToolContext },
+    run: (context: ToolContext) => Promise<unknown>,
+  ): Promise<unknown>;
+}
+
+/** Set while a crash test runs an agent. */
+export const callProbe: ContextKey<CallProbe> = createContextKey('waymark.callProbe');

@@ -127,6 +127,7 @@ export function scriptedModel(
     }
   };
 
+  if (!('patterns' in script)) countedRuns.add(run);
   return {
     name,
     provider: 'scripted',
@@ -140,6 +141,13 @@ export function scriptedModel(
       steps.push(...more);
     },
   };
+}
+
+const countedRuns = new WeakSet<Model['run']>();
+
+/** Whether a model replies by the number of its calls, so that a call that is repeated gets the wrong reply. */
+export function repliesInOrder({ run }: Model): boolean {
+  return countedRuns.has(run);
 }
 
 const answerNames: OptionNames<ScriptedAnswer> = {

@@ -39,6 +39,7 @@ const snippets: Readonly<Record<string, () => Promise<object>>> = {
   'deploying.ts': () => import('../../docs/snippets/deploying.ts'),
   'serverless.ts': () => import('../../docs/snippets/serverless.ts'),
   'replay.ts': () => import('../../docs/snippets/replay.ts'),
+  'survive-crashes.ts': () => import('../../docs/snippets/survive-crashes.ts'),
   'coming-from.ts': () => import('../../docs/snippets/coming-from.ts'),
 };
 

@@ -119,6 +119,8 @@ export interface AgentSpec {
   readonly freshState: SessionState;
   readonly upgradeState?: ((custom: Json) => unknown) | undefined;
   readonly handler: TurnLoopHandler;
+  /** The model of calls that name none, also of runs that were taken over; set by tests. */
+  readonly testModel?: ModelRef | undefined;
   /** Throws when an input is not one for this agent. */
   checkInput(input: Input): void;
   /** Throws when the agent names something that does not exist; `model` is the one of the call. */

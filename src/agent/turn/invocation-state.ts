@@ -120,7 +120,9 @@ export class InvocationState {
   constructor(spec: AgentSpec, host: AgentHost, request: InvocationRequest) {
     this.spec = spec;
     this.host = host;
-    this.request = request;
+    const { testModel } = spec;
+    this.request =
+      testModel === undefined ? request : { ...request, model: request.model ?? testModel };
     this.scope = scopeOf(spec, request.owner);
     this.position = {
       sessionId: request.init.sessionId ?? host.newId(),

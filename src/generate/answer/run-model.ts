@@ -6,7 +6,7 @@ import { inSpan, type Span, type SpanAttributes } from '../../core/trace.ts';
 import { genAi, attributes as names, operations } from '../../core/trace-names.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import { parseMessage } from '../../protocol/parse.ts';
-import { generateScope } from '../hooks.ts';
+import { callProbe, generateScope } from '../hooks.ts';
 import { fromProviderError } from '../language-model/errors.ts';
 import type { Model, ModelCall, ModelRequest, ModelResponse } from '../model.ts';
 import { pricedUsage, tracedModel, tracedUsage } from './price.ts';
@@ -59,7 +59,10 @@ function answered(model: Model, request: ModelRequest, call: ModelCall): Promise
     // Set before the call, so that a call that hangs or fails shows what was sent.
     span.setContent({ model: model.name, request });
     try {
-      const answer = await model.run(request, watch?.watched(call) ?? call);
+      const watched = watch?.watched(call) ?? call;
+      const run = (): Promise<ModelResponse> => model.run(request, watched);
+      const probe = callProbe.get();
+      const answer = await (probe?.model({ model, request, ...watched }, run) ?? run());
       const parsed = parseResponse(answer, model.name);
       const response = { ...parsed, ...defined({ usage: pricedUsage(model, parsed.usage) }) };
       watch?.answered(request, response);

@@ -10,7 +10,7 @@ import { genAi, attributes as names, operations } from '../../core/trace-names.t
 import type { Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
 import type { ModelChunk } from '../../protocol/turn.ts';
 import { defaultLimits, type Limits } from '../generate-options.ts';
-import { generateScope, insideTool, type ToolOutcome } from '../hooks.ts';
+import { callProbe, generateScope, insideTool, type ToolOutcome } from '../hooks.ts';
 import { composeTool, type Middleware } from '../middleware/middleware.ts';
 import { respond } from '../tool/resume.ts';
 import { isBadCall, markBadCall, type Tool } from '../tool/tool.ts';
@@ -80,13 +80,18 @@ export async function runToolCall(
       const before = resumed === undefined ? undefined : request.metadata;
       const call = { name, ref, resumed, before, index, interrupt, attached };
       const context = toContext(scope, call);
-      const run = composeTool(scope.use, async (step) =>
+      const run = composeTool(scope.use, async (step) => {
+        const { input } = step.request;
         // Checked by the tool itself, as model output may be anything.
-        toJsonResult(
-          await step.tool.run(step.request.input, step.context),
+        const runWith = (given: ToolContext): Promise<unknown> => step.tool.run(input, given);
+        const probed = callProbe
+          .get()
+          ?.tool({ tool: step.tool, input, context: step.context }, runWith);
+        return toJsonResult(
+          await (probed ?? runWith(step.context)),
           `The output of tool "${name}"`,
-        ),
-      );
+        );
+      });
       const output = await insideTool(() => run({ tool, request: toolRequest, context }));
       // An interrupt counts even if the tool caught it: the call must not continue without its approval.
       if (interrupt.data === undefined) {
