@@ -21,6 +21,15 @@ const price: Price = (_model, { inputTokens = 0, outputTokens = 0 }) => ({
 const app = waymark({ store, model, price });
 // #endregion
 
+// #region cache
+const archive = app.defineAgent({
+  name: 'archive',
+  system: 'Answer from the archive.',
+  config: { cache: '1h' }, // keeps marks for an hour; false: sets none
+});
+// #endregion
+assert.equal(archive.name, 'archive');
+
 // #region budget
 const support = app.defineAgent({
   name: 'support',

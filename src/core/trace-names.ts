@@ -58,6 +58,7 @@ export const attributes = {
   turnIndex: 'waymark.turn.index',
   finishReason: 'waymark.finish_reason',
   agent: 'waymark.agent',
+  expectedCachedTokens: 'waymark.usage.expected_cached_tokens',
   genkitSnapshotId: 'genkit:metadata:snapshotId',
   genkitAgent: 'genkit:metadata:agent',
   errorType: 'error.type',

@@ -25,6 +25,11 @@ export interface ModelConfig {
   readonly seed?: number;
   /** Reasoning effort, for models that support it. */
   readonly reasoning?: string;
+  /**
+   * Marks the parts of the prompt that stay the same, for providers that cache only what is marked: Anthropic and Bedrock, and
+   * Claude on OpenRouter and Vercel's AI Gateway. `'1h'` keeps them for an hour. @default true
+   */
+  readonly cache?: boolean | '1h';
   /** Provider-specific options, by provider: `{ anthropic: { … } }`. */
   readonly providerOptions?: Readonly<Record<string, JsonObject>>;
   /** Additional HTTP headers. */

@@ -40,6 +40,8 @@ export const usage = v.object({
   cachedInputTokens: v.optional(v.number()),
   /** Input tokens that were written to the provider's cache. */
   cacheWriteTokens: v.optional(v.number()),
+  /** An estimate of the input tokens that an earlier call has sent, so that the provider's cache can have them; where it reports them. */
+  expectedCachedTokens: v.optional(v.number()),
   /** The cost, where the app has a `price`. */
   cost: v.optional(cost),
 });

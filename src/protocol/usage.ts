@@ -27,6 +27,7 @@ const keys = [
   'reasoningTokens',
   'cachedInputTokens',
   'cacheWriteTokens',
+  'expectedCachedTokens',
 ] as const satisfies readonly (keyof Usage)[];
 
 export function addCost(a: Cost, b: Cost): Cost {

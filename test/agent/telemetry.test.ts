@@ -139,6 +139,7 @@ test('S385 S386 spans have the attributes of the GenAI conventions, field by fie
     'gen_ai.usage.cache_write.input_tokens': 2,
     'gen_ai.usage.cache_creation.input_tokens': 2,
     'gen_ai.usage.reasoning.output_tokens': 1,
+    'waymark.usage.expected_cached_tokens': 0,
   });
   expect(named('execute_tool look').attributes).toEqual({
     'gen_ai.operation.name': 'execute_tool',

@@ -150,7 +150,7 @@ test('S518 a tool of `only` that a user may not see is left out, and reported on
   const source = mcp('web', { url, user: userOf, headers: headersOf }).only('read', 'delete');
   const agent = app.defineAgent({ name: 'chat', system: 'Help.', tools: [source] });
   for (const user of ['admin', 'ada', 'bob', 'admin']) await agent.run('Go', { context: { user } });
-  const all = ['web_read', 'web_delete'];
+  const all = ['web_delete', 'web_read'];
   expect(offered).toEqual([all, ['web_read'], ['web_read'], all]);
   expect(errors).toEqual(['MCP server "web" has no tool "delete" for a user. It has read.']);
 });

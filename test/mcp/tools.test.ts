@@ -71,7 +71,7 @@ test('only and except select tools by the server’s own names; rename and prefi
     await app.generate({ prompt: 'Go', tools });
   }
   expect(model.requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([
-    ['r-echo', 'delete_it'],
+    ['delete_it', 'r-echo'],
     ['delete_it'],
     ['r-echo', 'delete_it'],
   ]);

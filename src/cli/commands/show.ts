@@ -53,6 +53,7 @@ function snapshotText(snapshot: Snapshot, style: Style): string {
       ['', error?.status === 'INTERNAL' ? whereTheCauseIs : ''],
       ['label', label === undefined ? '' : oneLine(label)],
       ['created', when(snapshot.createdAt)],
+      ['cached', usage?.cachedInputTokens === undefined ? '' : String(usage.cachedInputTokens)],
       ['tokens', usage?.totalTokens === undefined ? '' : String(usage.totalTokens)],
       ['hash', snapshot.stateHash],
     ].filter(([, value]) => value !== ''),

@@ -38,12 +38,13 @@ export const usage = storeCommand({
 
 function usageTable(by: SpendGroup, items: readonly SpendSum[]): string {
   return table([
-    [by.toUpperCase(), 'CALLS', 'INPUT', 'CACHED', 'OUTPUT', 'COST'],
+    [by.toUpperCase(), 'CALLS', 'INPUT', 'CACHED', 'WRITTEN', 'OUTPUT', 'COST'],
     ...items.map(({ key, calls, usage: used }) => [
       key === '' ? '-' : oneLine(key, 64),
       String(calls),
       String(used.inputTokens ?? 0),
       String(used.cachedInputTokens ?? 0),
+      String(used.cacheWriteTokens ?? 0),
       String(used.outputTokens ?? 0),
       costText(used.cost),
     ]),

@@ -1,7 +1,7 @@
 import { invalid } from '../../core/error.ts';
 import { getOrMake } from '../../core/get-or-make.ts';
 import type { SpanAttributes } from '../../core/trace.ts';
-import { genAi } from '../../core/trace-names.ts';
+import { attributes, genAi } from '../../core/trace-names.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Cost, Usage } from '../../protocol/turn.ts';
 import type { Model, ModelRequest } from '../model.ts';
@@ -45,6 +45,7 @@ export function tracedUsage(usage: Usage = {}): SpanAttributes {
     [genAi.cacheWriteTokens]: usage.cacheWriteTokens,
     [genAi.cacheCreationTokens]: usage.cacheWriteTokens,
     [genAi.reasoningTokens]: usage.reasoningTokens,
+    [attributes.expectedCachedTokens]: usage.expectedCachedTokens,
   };
 }
 
@@ -66,6 +67,29 @@ export function checkCost(cost: Cost, what: string): void {
   throw invalid(
     `${what} is not an amount of money. Pass integer micro-units by currency, such as { USD: 1500 } for $0.0015.`,
   );
+}
+
+/** Providers cache no shorter beginning of a prompt. */
+const leastCached = 1_024;
+
+/**
+ * The usage of a call with the tokens that the provider's cache can have: all before the last answer was sent by an earlier call.
+ * Only where the provider reports what its cache had.
+ */
+export function withExpectedCache(
+  usage: Usage | undefined,
+  { messages, tools, output }: ModelRequest,
+): Usage | undefined {
+  const { inputTokens, cachedInputTokens, cacheWriteTokens } = usage ?? {};
+  const isReported = cachedInputTokens !== undefined || cacheWriteTokens !== undefined;
+  if (usage === undefined || inputTokens === undefined || !isReported) return usage;
+  const sizeIn = (some: readonly Message[]): number =>
+    some.reduce((sum, message) => sum + sizeOf(message).tokens, 0);
+  const last = messages.findLastIndex(({ role }) => role === 'model');
+  const before = last === -1 ? 0 : tokensIn({ tools, output }) + sizeIn(messages.slice(0, last));
+  const all = tokensIn({ tools, output }) + sizeIn(messages);
+  const expected = Math.floor((inputTokens * before) / all);
+  return { ...usage, expectedCachedTokens: expected < leastCached ? 0 : expected };
 }
 
 /** The tokens and cost that a model call may reach. */

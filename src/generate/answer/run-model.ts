@@ -9,7 +9,7 @@ import { parseMessage } from '../../protocol/parse.ts';
 import { callProbe, generateScope } from '../hooks.ts';
 import { fromProviderError } from '../language-model/errors.ts';
 import type { Model, ModelCall, ModelRequest, ModelResponse } from '../model.ts';
-import { pricedUsage, tracedModel, tracedUsage } from './price.ts';
+import { pricedUsage, tracedModel, tracedUsage, withExpectedCache } from './price.ts';
 
 const refusals = new WeakSet<WaymarkError>();
 
@@ -64,7 +64,8 @@ function answered(model: Model, request: ModelRequest, call: ModelCall): Promise
       const probe = callProbe.get();
       const answer = await (probe?.model({ model, request, ...watched }, run) ?? run());
       const parsed = parseResponse(answer, model.name);
-      const response = { ...parsed, ...defined({ usage: pricedUsage(model, parsed.usage) }) };
+      const usage = pricedUsage(model, withExpectedCache(parsed.usage, request));
+      const response = { ...parsed, ...defined({ usage }) };
       watch?.answered(request, response);
       span.setContent({ model: model.name, request, response });
       return response;

@@ -11,6 +11,7 @@ import type {
   ModelResponse,
   ToolChoice,
 } from '../model.ts';
+import { withCacheMarks } from './cache-marks.ts';
 import { fromProviderError } from './errors.ts';
 import { toPrompt } from './prompt.ts';
 import { readStream } from './stream.ts';
@@ -54,7 +55,7 @@ async function run(
   throwIfAborted(signal);
   const { provider, modelId } = languageModel;
   const name = `${provider}/${modelId}`;
-  const options = toCallOptions(request, languageModel.specificationVersion, signal);
+  const options = toCallOptions(request, languageModel, signal);
   let stream: ReadableStream<unknown>;
   try {
     // The options are built to the model's own version of the specification.
@@ -68,13 +69,14 @@ async function run(
 
 function toCallOptions(
   { messages, tools, toolChoice, config, output }: ModelRequest,
-  version: SpecificationVersion,
+  model: LanguageModel,
   abortSignal: AbortSignal,
 ): CallOptions {
+  const { specificationVersion: version } = model;
   const isJson = output?.contentType === 'application/json';
   return {
     ...settingsOf(config),
-    prompt: toPrompt(messages, version),
+    prompt: withCacheMarks(toPrompt(messages, version), model, config?.cache),
     abortSignal,
     ...(tools.length > 0 && { tools: tools.map((tool) => toCallTool(tool, version)) }),
     ...(tools.length > 0 && toolChoice && { toolChoice: toCallToolChoice(toolChoice) }),

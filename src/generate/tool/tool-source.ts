@@ -135,7 +135,8 @@ async function withSources(refs: readonly ToolRef[], scope: ToolsScope): Promise
     const list = lists[index];
     const source = isToolSource(ref) ? ref : undefined;
     if (list === undefined) missing.push(source?.name ?? '');
-    for (const tool of list ?? []) {
+    // A provider's cache begins with the tools, and servers list them in any order.
+    for (const tool of (list ?? []).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       scope.checkTool?.(tool);
       addTool(tools, tool, [sources.get(tool.name)?.name, source?.name]);
       if (source !== undefined) sources.set(tool.name, source);

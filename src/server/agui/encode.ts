@@ -234,17 +234,18 @@ function endingOf({ error, finishReason }: Output): Ending {
   return { isSuspended: finishReason === 'interrupted' };
 }
 
-const counted = [
-  'inputTokens',
-  'outputTokens',
-  'totalTokens',
-  'reasoningTokens',
-  'cachedInputTokens',
-] as const;
+const counted = {
+  inputTokens: 'inputTokens',
+  outputTokens: 'outputTokens',
+  totalTokens: 'totalTokens',
+  reasoningTokens: 'reasoningTokens',
+  cachedInputTokens: 'cachedInputTokens',
+  cacheWriteInputTokens: 'cacheWriteTokens',
+} as const;
 
 function usageOf(usage: Usage | undefined): readonly object[] | undefined {
-  const counts = counted.flatMap((name) => {
-    const count = usage?.[name];
+  const counts = Object.entries(counted).flatMap(([name, field]) => {
+    const count = usage?.[field];
     return Number.isSafeInteger(count) ? [[name, count] as const] : [];
   });
   return counts.length === 0 ? undefined : [Object.fromEntries(counts)];

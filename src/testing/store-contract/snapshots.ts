@@ -46,7 +46,11 @@ export function snapshotContract(useKit: UseKit): void {
       const { store, scope, id } = useKit();
       const error = { status: 'INTERNAL', message: 'x' } as const;
       const outcomes: readonly Partial<Snapshot>[] = [
-        { finishReason: 'interrupted', usage: { inputTokens: 3, outputTokens: 4 }, label: 'here' },
+        {
+          finishReason: 'interrupted',
+          usage: { inputTokens: 3, cacheWriteTokens: 2, expectedCachedTokens: 1 },
+          label: 'here',
+        },
         { status: 'failed', finishReason: 'failed', error },
         { event: 'edit', edit: { by: 'Ada', reason: 'a wrong currency' } },
       ];

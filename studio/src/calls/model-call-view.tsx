@@ -4,7 +4,7 @@ import { newMessages } from '../lib/call-history.ts';
 import { count, duration } from '../lib/format.ts';
 import type { ModelCall } from '../lib/model-calls.ts';
 import type { TraceSpan } from '../lib/traces.ts';
-import { costText } from '../lib/usage.ts';
+import { cacheText, costText } from '../lib/usage.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { LongText } from '../ui/long-text.tsx';
 import { Answer } from './answer.tsx';
@@ -77,7 +77,7 @@ function CallFacts({
     ['Model', model],
     ['Finish reason', response?.finishReason ?? (span.error ? 'failed' : undefined)],
     ['Input', tokens(usage.inputTokens)],
-    ['Cached', tokens(usage.cachedInputTokens)],
+    ['Cache', cacheText(usage)],
     ['Output', tokens(usage.outputTokens)],
     ['Reasoning', tokens(usage.reasoningTokens)],
     ['Cost', usage.cost && costText(usage)],

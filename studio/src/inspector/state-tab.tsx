@@ -6,7 +6,7 @@ import { artifactChanges, artifactName, artifactSize } from '../lib/artifacts.ts
 import { faultOfSnapshot } from '../lib/faults.ts';
 import { bytes, plural } from '../lib/format.ts';
 import { changesBetween, pathText } from '../lib/json-changes.ts';
-import { costText } from '../lib/usage.ts';
+import { cacheText, costText } from '../lib/usage.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Empty } from '../ui/empty.tsx';
@@ -127,6 +127,7 @@ function SnapshotFacts({ snapshot }: { readonly snapshot: Snapshot }): ReactNode
             {usage.inputTokens ?? 0} in · {usage.outputTokens ?? 0} out
           </Fact>
         )}
+        {usage && cacheText(usage) && <Fact name="Cache">{cacheText(usage)}</Fact>}
         {usage?.cost && <Fact name="Cost">{costText(usage)}</Fact>}
         <Fact name="Hash" copied={stateHash}>
           {stateHash.slice(0, 12)}…

@@ -1,5 +1,6 @@
 import type { Usage } from '../../../src/client/index.ts';
 import { addUsage as add } from '../../../src/protocol/usage.ts';
+import { count } from './format.ts';
 
 export { totalTokens } from '../../../src/protocol/usage.ts';
 
@@ -8,6 +9,17 @@ export function addUsage(usages: Iterable<Usage | undefined>): Usage {
   let sum: Usage = {};
   for (const usage of usages) sum = add(sum, usage);
   return sum;
+}
+
+/** What the provider's cache had of the input, and what was expected: `900 of about 1,000 read · 50 written`. */
+export function cacheText(usage: Usage): string | undefined {
+  const { cachedInputTokens: read, expectedCachedTokens, cacheWriteTokens } = usage;
+  const expected = expectedCachedTokens ? ` of about ${count(expectedCachedTokens)}` : '';
+  const texts = [
+    read === undefined ? '' : `${count(read)}${expected} read`,
+    cacheWriteTokens ? `${count(cacheWriteTokens)} written` : '',
+  ];
+  return texts.filter((text) => text !== '').join(' · ') || undefined;
 }
 
 /** The cost of a turn or session: `$0.0123`; empty if it is not known. */

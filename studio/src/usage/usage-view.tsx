@@ -123,6 +123,9 @@ function UsageTable({
               Cached
             </th>
             <th scope="col" className="number">
+              Written
+            </th>
+            <th scope="col" className="number">
               Output
             </th>
             <th scope="col" className="number">
@@ -144,6 +147,7 @@ function UsageTable({
               <td className="number">{count(row.calls)}</td>
               <td className="number">{count(row.usage.inputTokens ?? 0)}</td>
               <td className="number">{count(row.usage.cachedInputTokens ?? 0)}</td>
+              <td className="number">{count(row.usage.cacheWriteTokens ?? 0)}</td>
               <td className="number">{count(row.usage.outputTokens ?? 0)}</td>
               <td className="number">{costText(row.usage) || '–'}</td>
             </tr>

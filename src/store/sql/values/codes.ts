@@ -64,6 +64,7 @@ type UsageList = readonly (number | null)[];
 /** Fields that came later than the list: they stand behind the tool calls and the turns before, where earlier versions do not look. */
 interface UsageExtras {
   readonly cacheWriteTokens?: number;
+  readonly expectedCachedTokens?: number;
   readonly cost?: Usage['cost'];
 }
 
@@ -102,9 +103,9 @@ function listOf(usage: Usage): (number | null)[] {
   return usageFields.map((field) => usage[field] ?? null);
 }
 
-function extrasOf({ cacheWriteTokens, cost }: Usage): UsageExtras | null {
-  if (cacheWriteTokens === undefined && cost === undefined) return null;
-  return defined({ cacheWriteTokens, cost });
+function extrasOf({ cacheWriteTokens, expectedCachedTokens, cost }: Usage): UsageExtras | null {
+  const extras = defined({ cacheWriteTokens, expectedCachedTokens, cost });
+  return Object.keys(extras).length === 0 ? null : extras;
 }
 
 function shortened(list: StoredUsage): StoredUsage {
