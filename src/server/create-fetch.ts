@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import { compress } from 'hono/compress';
 import { cors } from 'hono/cors';
 import { invalid, WaymarkError } from '../core/error.ts';
+import { isPerRequest } from '../core/platform.ts';
 import { systemClock } from '../core/time.ts';
 import { extractTrace, inSpan } from '../core/trace.ts';
 import { mountGenkit, prepareGenkit } from './genkit/mount.ts';
@@ -115,7 +116,8 @@ type Middleware = (c: RequestContext, next: () => Promise<void>) => Promise<void
 // A span and a line in the log for each request, and what every answer gets on its way out.
 function observe(serverContext: ServerContext): Middleware {
   const { clock, log, options } = serverContext;
-  const compressed = options.compress === false ? undefined : compress();
+  // Workers compress what a handler answers, and would compress it twice.
+  const compressed = options.compress === false || isPerRequest ? undefined : compress();
   return (c, next) => {
     const started = clock.now();
     const { method, path } = c.req;

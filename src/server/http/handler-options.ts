@@ -156,7 +156,7 @@ export interface HandlerOptions {
    * function of a platform that ends processes with their requests: `waitUntil` from `cloudflare:workers` or `@vercel/functions`. @default none
    */
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
-  /** Compresses responses that are not streams. @default true */
+  /** Compresses responses that are not streams. Cloudflare Workers do that themselves. @default true */
   readonly compress?: boolean | undefined;
   /**
    * Gets one entry per request and per failure. By default, `serve` writes to standard output, as readable lines on a terminal and as
