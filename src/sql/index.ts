@@ -4,5 +4,5 @@ export type { Driver, Hint, WriteOptions } from '../store/sql/database/driver.ts
 export type { Plan, Query, SqlValue, Statement } from '../store/sql/database/query.ts';
 export type { SqlStoreOptions } from '../store/sql/sql-context.ts';
 export { type SqlStore, sqlStore } from '../store/sql/sql-store.ts';
-export { sqliteDialect, sqliteText } from '../store/sqlite/dialect.ts';
+export { sqliteDialect, sqliteServerDialect, sqliteText } from '../store/sqlite/dialect.ts';
 export { type UpgradeOptions, upgradeSqlite } from '../store/sqlite/migrate.ts';

@@ -39,4 +39,4 @@ async function openLibsql(encryption?: SqlStoreOptions['encryption']): Promise<O
   };
 }
 
-storeContract('a libSQL store', () => openLibsql());
+storeContract('a driver over the public entries', () => openLibsql());

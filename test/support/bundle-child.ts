@@ -3,7 +3,10 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bin, buildOnce, root } from './build-once.ts';
 
-const options = ['--platform', 'node', '--format', 'esm', '--log-level', 'silent'];
+const options = [
+  ...['--platform', 'node', '--format', 'esm', '--log-level', 'silent'],
+  ...['--external', '@libsql/client'],
+];
 
 /**
  * The path of a script for child processes, bundled with everything it imports. Node starts a bundle three times faster than

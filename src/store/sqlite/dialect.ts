@@ -34,15 +34,25 @@ export const sqliteDialect: Dialect = {
   hex: (column) => `lower(hex(${column}))`,
 };
 
+/** SQLite's words for a database on another machine, whose clock the stored times come from. */
+export const sqliteServerDialect: Dialect = {
+  ...sqliteDialect,
+  now: `CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER)`,
+};
+
 /**
- * The text of a statement in SQLite's words. The time is a parameter, after all others: a function would have to be called back for it.
+ * The text of a statement in SQLite's words. With `sqliteDialect`, the time is a parameter, after all others: a function would have to be
+ * called back for it. With `sqliteServerDialect`, it is the database's.
  */
-export function sqliteText({ text }: Statement): {
+export function sqliteText(
+  { text }: Statement,
+  dialect: Dialect = sqliteDialect,
+): {
   readonly sql: string;
   /** Whether the time is its last parameter. */
   readonly takesTime: boolean;
 } {
-  const general = typeof text === 'string' ? text : text(sqliteDialect);
+  const general = typeof text === 'string' ? text : text(dialect);
   const places = [...general.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place));
   const timePlace = Math.max(0, ...places) + 1;
   const sql = general
@@ -50,4 +60,14 @@ export function sqliteText({ text }: Statement): {
     .replace(/\$(\d+)/g, '?$1')
     .replaceAll(sqliteDialect.now, `?${timePlace}`);
   return { sql, takesTime: general.includes(sqliteDialect.now) };
+}
+
+/** The text of a statement that gives the columns of the row that it inserts. */
+export function returningText(
+  statement: Statement,
+  dialect?: Dialect,
+): ReturnType<typeof sqliteText> {
+  const { sql, takesTime } = sqliteText(statement, dialect);
+  const { inserted } = statement;
+  return { sql: inserted === undefined ? sql : `${sql} RETURNING ${inserted}`, takesTime };
 }

@@ -9,7 +9,7 @@ import { checkStatements, faultsIn } from './check.ts';
 import { Connection, type Synchronous } from './connection.ts';
 import { sqliteDialect } from './dialect.ts';
 import { isBusy, stillBusy, toStoreError } from './errors.ts';
-import { formatOf, upgradeSqlite } from './migrate.ts';
+import { checkSums, formatOf, upgradeSqlite } from './migrate.ts';
 import { newSteps, steps } from './schema.ts';
 import { runInThread } from './thread.ts';
 
@@ -222,12 +222,13 @@ function prepare(db: Connection, options: SqliteOptions): void {
   writeBackEvery(db, writeBackPages);
   db.synchronous = 'FULL';
   // Read first: a database that is up to date is opened without writing.
-  if (db.run(formatOf()) !== steps.length) {
+  const path = String(options.path);
+  if (db.run(formatOf()) === steps.length) db.run(checkSums(path, steps.length, true));
+  else {
     const { newId } = options;
-    const path = String(options.path);
     db.transaction('BEGIN IMMEDIATE', function* () {
       const isNew = (yield* formatOf()) === undefined;
-      yield* upgradeSqlite({ path, newId, steps: isNew ? newSteps : steps });
+      yield* upgradeSqlite({ path, newId, withSums: true, steps: isNew ? newSteps : steps });
     });
   }
   if (options.maxSize !== undefined) limitSize(db, options.maxSize);

@@ -3,7 +3,7 @@ import { createIds } from '../../core/id.ts';
 import { systemClock } from '../../core/time.ts';
 import { storeFault } from '../rules/errors.ts';
 import { all, first, type Plan, run, statement } from '../sql/database/query.ts';
-import { stepsWithoutSums } from './schema.ts';
+import { firstSumsFormat, stepsWithoutSums } from './schema.ts';
 
 // "WYMK", in the file's header.
 const applicationId = 1465470283;
@@ -14,6 +14,10 @@ export interface UpgradeOptions {
   readonly path?: string;
   /** Makes the database's name. @default time-ordered UUIDs */
   readonly newId?: () => string;
+  /** Whether the file has a header for this connection, which marks it as a store. @default true */
+  readonly hasHeader?: boolean;
+  /** Whether rows have checksums, by functions of the connection. @default false */
+  readonly withSums?: boolean;
   /** The statements of each format. @default without checksums, which need functions of the connection */
   readonly steps?: readonly string[];
 }
@@ -33,7 +37,12 @@ const selectMark = statement<{ application_id: number }>(
 const selectFormat = statement<{ format: number }>('upgrade_format', 'SELECT format FROM meta');
 const selectOther = statement<{ name: string }>(
   'upgrade_other',
-  `SELECT name FROM sqlite_schema WHERE type = 'table' LIMIT 1`,
+  // Cloudflare has tables of its own in each database.
+  `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '!_cf!_%' ESCAPE '!' LIMIT 1`,
+);
+const selectSums = statement(
+  'upgrade_sums',
+  `SELECT 1 AS found FROM sqlite_schema WHERE type = 'trigger' AND name = 'sessions_sum_added'`,
 );
 const createMeta = statement(
   'upgrade_create',
@@ -46,9 +55,11 @@ const updateFormat = statement('upgrade_done', 'UPDATE meta SET format = $1');
 export function* upgradeSqlite({
   path = '',
   newId = createIds(systemClock),
+  hasHeader = true,
+  withSums = false,
   steps = stepsWithoutSums,
 }: UpgradeOptions = {}): Plan<void> {
-  const format = yield* formatOf();
+  const format = yield* formatOf(hasHeader);
   if (format === undefined) {
     const other = yield* first(selectOther);
     if (other !== undefined) throw notOurs(path, other.name);
@@ -57,22 +68,34 @@ export function* upgradeSqlite({
   }
   const from = format ?? 0;
   if (from > steps.length) throw tooNew(path, from, steps.length);
+  yield* checkSums(path, from, withSums);
   if (from === steps.length) return;
   for (const step of steps.slice(from)) {
-    for (const text of statementsOf(step)) yield* run(statement('upgrade_step', text));
+    for (const text of statementsOf(step)) {
+      if (hasHeader || !text.startsWith('PRAGMA')) yield* run(statement('upgrade_step', text));
+    }
   }
   yield* run(updateFormat, steps.length);
 }
 
 /** The format of the tables; `undefined` when there are none of ours. */
-export function* formatOf(): Plan<number | undefined> {
+export function* formatOf(hasHeader = true): Plan<number | undefined> {
   const known = yield* first(selectTable);
   // Another program may have a table of that name.
   const columns = (yield* all(selectColumns)).map(({ name }) => name);
   if (known === undefined || columns.join() !== 'format,id,sealed') return undefined;
-  const mark = (yield* first(selectMark))?.application_id;
-  if (mark !== 0 && mark !== applicationId) return undefined;
+  if (hasHeader) {
+    const mark = (yield* first(selectMark))?.application_id;
+    if (mark !== 0 && mark !== applicationId) return undefined;
+  }
   return (yield* first(selectFormat))?.format;
+}
+
+/** Refuses tables whose checksums are made by functions that the connection does not have, or that lack those that it would compare. */
+export function* checkSums(path: string, format: number, expected: boolean): Plan<void> {
+  if (format < firstSumsFormat) return;
+  const found = (yield* first(selectSums)) !== undefined;
+  if (found !== expected) throw ofOtherStore(path, found);
 }
 
 /** The statements of a step: a trigger ends with END. */
@@ -93,6 +116,16 @@ function notOurs(path: string, table: string): WaymarkError {
   return storeFault(
     'FAILED_PRECONDITION',
     `The database "${path}" is of another program: it has a table "${table}". Give the store a file of its own.`,
+  );
+}
+
+function ofOtherStore(path: string, hasSums: boolean): WaymarkError {
+  const made = hasSums
+    ? 'was made by `sqliteStore`, whose checksums other stores cannot write'
+    : 'was made by a store without checksums, such as `libsqlStore`';
+  return storeFault(
+    'FAILED_PRECONDITION',
+    `The database "${path}" ${made}. Open it with the store that made it, or export its sessions there and import them here.`,
   );
 }
 

@@ -221,6 +221,9 @@ export const steps: readonly string[] = [
   `,
 ];
 
+/** The format since which rows have checksums. */
+export const firstSumsFormat: number = steps.indexOf(rowSums) + 1;
+
 /** The same tables for a new database. Columns are renamed before there are triggers: SQLite reads all of them again with each name. */
 export const newSteps: readonly string[] = steps.toSpliced(
   steps.indexOf(rowSums),

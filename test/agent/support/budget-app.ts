@@ -4,12 +4,11 @@ import { type App, waymark } from '../../../src/app.ts';
 import type { Clock } from '../../../src/core/time.ts';
 import type { Store } from '../../../src/store/contract/store.ts';
 import { postgresStore } from '../../../src/store/postgres/index.ts';
-import { sqliteStore } from '../../../src/store/sqlite/index.ts';
-import type { SharedStore } from '../../support/store-child.ts';
+import { openShared as openOther, type SharedStore } from '../../support/store-child.ts';
 
 /** Opens the store that processes share. */
 export function openShared(shared: SharedStore): Store {
-  if (shared.kind === 'sqlite') return sqliteStore(shared.path);
+  if (shared.kind !== 'postgres') return openOther(shared);
   const { connectionString, schema } = shared;
   return postgresStore({ connectionString, schema, max: 4 });
 }
