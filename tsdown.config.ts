@@ -30,6 +30,8 @@ export default defineConfig({
     'testing-contract': 'src/testing/contract.ts',
     store: 'src/store/index.ts',
     sqlite: 'src/store/sqlite/index.ts',
+    libsql: 'src/store/libsql/index.ts',
+    'durable-object': 'src/durable-object/index.ts',
     sql: 'src/sql/index.ts',
     file: 'src/store/file/index.ts',
     postgres: 'src/store/postgres/index.ts',

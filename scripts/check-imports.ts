@@ -47,6 +47,7 @@ const folders: Readonly<Record<string, readonly string[]>> = {
   ],
   prices: ['core', 'protocol', 'generate'],
   sql: ['store'],
+  'durable-object': ['core', 'store', 'engine'],
   messages: ['core', 'protocol', 'generate'],
   a2a: ['core', 'protocol', 'generate', 'client'],
   client: ['core', 'protocol', 'api'],

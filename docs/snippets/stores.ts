@@ -10,17 +10,19 @@ const oldKey = randomBytes(32);
 
 import { memoryStore, waymark } from 'waymark';
 import { fileStore } from 'waymark/file';
+import { libsqlStore } from 'waymark/libsql';
 import { postgresStore } from 'waymark/postgres';
 import { sqliteStore } from 'waymark/sqlite';
 
 const inMemory = memoryStore();
 const inOneFile = sqliteStore('sessions.db');
 const inPlainFiles = fileStore('./sessions');
+const inLibsql = libsqlStore({ url: 'file:libsql.db' }); // or libsql://…, with an authToken
 const inPostgres = postgresStore({ connectionString: process.env.DATABASE_URL });
 // #endregion
 assert.deepEqual(
-  [inMemory, inOneFile, inPlainFiles, inPostgres].map(({ name }) => name),
-  ['memory', 'sqlite', 'file', 'postgres'],
+  [inMemory, inOneFile, inPlainFiles, inLibsql, inPostgres].map(({ name }) => name),
+  ['memory', 'sqlite', 'file', 'libsql', 'postgres'],
 );
 
 // #region encryption
