@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { defineConfig } from 'tsdown';
 
-const bundled = ['valibot', 'mutative', '@noble/hashes'];
+const bundled = ['valibot', 'mutative', '@noble/hashes', 'ignore'];
 
 /** A file of `src` and all that it imports besides types. */
 function graphOf(path: string, found: Set<string> = new Set()): Set<string> {
@@ -44,6 +44,7 @@ export default defineConfig({
     mcp: 'src/mcp/index.ts',
     replay: 'src/replay/index.ts',
     prices: 'src/prices/index.ts',
+    workspace: 'src/workspace/index.ts',
     engine: 'src/engine/index.ts',
     messages: 'src/messages/index.ts',
     'replay-vitest': 'src/replay/vitest/index.ts',

@@ -9,3 +9,7 @@ export {
 export { type EngineCluster, engineContract } from './engine-contract/engine-contract.ts';
 export type { OpenedStore } from './store-contract/kit.ts';
 export { storeContract } from './store-contract/store-contract.ts';
+export {
+  type OpenedWorkspace,
+  workspaceContract,
+} from './workspace-contract/workspace-contract.ts';
