@@ -32,6 +32,48 @@ export function fileHashesIn(artifacts: readonly Artifact[]): readonly string[] 
   return found.length > 1 ? [...new Set(found)] : found;
 }
 
+/*
+ * The tree of a workspace stands among the artifacts of a stored state, always first, so that every store keeps, shares and deletes it like
+ * any other artifact. Callers, prompts and policies never see it: see `withoutTree`.
+ */
+const treeUrl = /^waymark-tree:([0-9a-f]{64})$/;
+
+/** The artifact that names a tree by the hash of its topmost node. */
+function treeArtifact(hash: string): Artifact {
+  return { parts: [{ media: { url: `waymark-tree:${hash}` } }] };
+}
+
+/** The hash of the tree that a part names; `undefined` for any other part. */
+export function treeHashOf(part: Part): string | undefined {
+  return 'media' in part ? treeUrl.exec(part.media.url)?.[1] : undefined;
+}
+
+/** The hash of the tree in a state; `undefined` if it has none. */
+export function treeHashIn([first]: readonly Artifact[]): string | undefined {
+  const [part] = first?.parts ?? [];
+  return part && treeHashOf(part);
+}
+
+/** The hashes of all trees that artifacts name, which may be those of several states. */
+export function treeHashesIn(artifacts: readonly Artifact[]): readonly string[] {
+  const found = artifacts.flatMap(({ parts }) => parts.flatMap((part) => treeHashOf(part) ?? []));
+  return found.length > 1 ? [...new Set(found)] : found;
+}
+
+/** The artifacts as callers see them. */
+export function withoutTree(artifacts: readonly Artifact[]): readonly Artifact[] {
+  return treeHashIn(artifacts) === undefined ? artifacts : artifacts.slice(1);
+}
+
+/** The artifacts with this tree, or without any. */
+export function withTree(
+  artifacts: readonly Artifact[],
+  hash: string | undefined,
+): readonly Artifact[] {
+  const others = withoutTree(artifacts);
+  return hash === undefined ? others : [treeArtifact(hash), ...others];
+}
+
 /** The artifact after an edit; `undefined` if the edit was made to another version of it. */
 export function patchArtifact(
   artifact: Artifact | undefined,

@@ -10,11 +10,11 @@ import type { SessionState } from './session-state.ts';
 
 /** One session as one JSON document, with its whole tree. */
 export interface SessionExport {
-  /** The format of the document; 3 if it has files. */
-  readonly format: 1 | 2 | 3;
+  /** The format of the document; 3 if it has files, 4 if it has those of a workspace. */
+  readonly format: 1 | 2 | 3 | 4;
   /** The session. */
   readonly session: SessionInfo;
-  /** Messages, custom states, artifacts and files (as base64) each stand once; snapshots and artifacts name them by hash. */
+  /** Messages, custom states, artifacts, files and folders (as base64) each stand once; snapshots and artifacts name them by hash. */
   readonly content: JsonObject;
   /** Its snapshots, parents first. */
   readonly snapshots: readonly JsonObject[];

@@ -28,7 +28,7 @@ const exportedSnapshot = v.object({
 });
 
 const exportedSession = v.object({
-  format: v.picklist([1, 2, 3]),
+  format: v.picklist([1, 2, 3, 4]),
   session: v.object({
     ...v.omit(session, ['state', 'running']).entries,
     createdAt: time,
@@ -40,6 +40,7 @@ const exportedSession = v.object({
     custom: table,
     artifacts: table,
     files: v.optional(v.record(v.string(), v.string())),
+    nodes: v.optional(v.record(v.string(), v.string())),
   }),
   snapshots: v.array(exportedSnapshot),
 });
@@ -105,9 +106,9 @@ export function renewIds(
 
 function checkFormat(value: unknown): void {
   const format = typeof value === 'object' && value !== null && 'format' in value && value.format;
-  if (typeof format !== 'number' || format <= 3) return;
+  if (typeof format !== 'number' || format <= 4) return;
   throw failedPrecondition(
-    `The session document has format ${format}; this version reads up to format 3. Import it with a newer version.`,
+    `The session document has format ${format}; this version reads up to format 4. Import it with a newer version.`,
   );
 }
 

@@ -1,5 +1,6 @@
 import { contentHash, formerContentHash, sha256 } from '../core/json/hash.ts';
 import { Branded, type Json, toJson } from '../core/json/json.ts';
+import { withoutTree } from '../protocol/artifacts.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact, State } from '../protocol/state.ts';
 import { History } from './history.ts';
@@ -10,7 +11,7 @@ export interface SessionState {
   readonly history: History;
   /** The custom state. */
   readonly custom: Json | undefined;
-  /** The artifacts. */
+  /** The artifacts, after the tree of the workspace if there is one: see `withTree`. */
   readonly artifacts: readonly Artifact[];
 }
 
@@ -151,9 +152,10 @@ function mark(messages: Message[], marks: ReadonlyMap<number, string> | undefine
 }
 
 function documentsOf(state: Omit<SessionState, 'history'>): Pick<State, 'custom' | 'artifacts'> {
+  const artifacts = withoutTree(state.artifacts);
   return {
     ...(state.custom === undefined ? {} : { custom: state.custom }),
-    ...(state.artifacts.length === 0 ? {} : { artifacts: [...state.artifacts] }),
+    ...(artifacts.length === 0 ? {} : { artifacts: [...artifacts] }),
   };
 }
 

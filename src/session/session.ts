@@ -3,6 +3,7 @@ import type { JsonObject } from '../core/json/json.ts';
 import { createContextKey } from '../core/platform.ts';
 import type { TextEdit } from '../protocol/artifacts.ts';
 import type { Message } from '../protocol/message.ts';
+import type { OpenedFile, OpenFileOptions } from '../protocol/opened-file.ts';
 import type { Artifact, State } from '../protocol/state.ts';
 
 type DeepReadonly<Value> = Value extends readonly (infer Item)[]
@@ -96,26 +97,6 @@ export interface NewFile {
   readonly metadata?: JsonObject;
   /** The largest size in bytes; a larger file is `RESOURCE_EXHAUSTED`. @default `limits.session.fileSize` of the agent */
   readonly maxSize?: number;
-}
-
-/** Options of `openFile`. */
-export interface OpenFileOptions {
-  /** The part to read, as in `slice`: bytes from `start` to before `end`. @default all */
-  readonly range?: { readonly start?: number; readonly end?: number };
-}
-
-/** A file that was opened with `openFile`. */
-export interface OpenedFile {
-  /** The name of the artifact. */
-  readonly name: string;
-  /** The media type that it was saved with. */
-  readonly contentType: string;
-  /** Bytes of the whole file. */
-  readonly size: number;
-  /** SHA-256 of the whole file, in lower-case hex. */
-  readonly hash: string;
-  /** The bytes of the file, or of the range. They are read from the store when they are asked for; cancel it to stop early. */
-  readonly stream: ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
 export interface SessionFiles {

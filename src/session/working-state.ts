@@ -11,13 +11,18 @@ import {
   editArtifactText,
   fileHashesIn,
   type TextEdit,
+  treeHashesIn,
+  treeHashIn,
+  withoutTree,
+  withTree,
 } from '../protocol/artifacts.ts';
 import type { Message } from '../protocol/message.ts';
+import type { OpenedFile, OpenFileOptions } from '../protocol/opened-file.ts';
 import { parseArtifact, parseMessage } from '../protocol/parse.ts';
 import type { Artifact, State } from '../protocol/state.ts';
 import type { ArtifactRef, ToolRecord } from '../protocol/tool-record.ts';
 import type { ArtifactPatch } from '../protocol/turn.ts';
-import type { NewFile, OpenedFile, OpenFileOptions, Session, SessionFiles } from './session.ts';
+import type { NewFile, Session, SessionFiles } from './session.ts';
 import { hashState, type SessionState, toPlainState, withoutMark } from './session-state.ts';
 
 /** Artifacts with more characters are recorded by their hash: the states of the session have them already. */
@@ -247,6 +252,18 @@ export class WorkingState {
     return parsed;
   }
 
+  /** The tree of the workspace; `undefined` if the state has none. */
+  get tree(): string | undefined {
+    return treeHashIn(this.#state.artifacts);
+  }
+
+  /** Replaces the tree of the workspace. It is no change of the handler's, so it is also made after the handler has returned. */
+  setTree(hash: string | undefined): void {
+    if (hash === this.tree) return;
+    const artifacts = withTree(this.#state.artifacts, hash);
+    this.#set({ artifacts: toJson(artifacts, 'artifacts') as unknown as readonly Artifact[] });
+  }
+
   /** Edits the text of an artifact in place. Returns the artifact as it was stored. */
   editArtifact(name: string, edits: readonly TextEdit[]): Artifact {
     this.#open();
@@ -262,13 +279,13 @@ export class WorkingState {
     this.#open();
     const parsed = artifacts.map(parseNamed);
     this.#checkFiles(parsed);
-    const before = [...this.#state.artifacts];
+    const before = [...withoutTree(this.#state.artifacts)];
     const changed = parsed.filter((artifact) => {
       const place = before.findIndex((other) => isSameArtifact(other, artifact));
       if (place >= 0) before.splice(place, 1);
       return place < 0;
     });
-    this.#setArtifacts(parsed);
+    this.#setArtifacts(withTree(parsed, this.tree));
     ToolEffects.of(this)?.noteSet(parsed);
     this.#listener?.onArtifacts(changed);
   }
@@ -342,6 +359,11 @@ function orExplain(recipe: (draft: unknown) => unknown): (draft: unknown) => unk
 function parseNamed(value: Artifact): Artifact {
   const artifact = parseArtifact(value);
   checkArtifactName(artifact.name);
+  if (treeHashesIn([artifact]).length > 0) {
+    throw invalid(
+      'An artifact cannot name the files of a workspace. Use agent.openFile() to read one.',
+    );
+  }
   return artifact;
 }
 
@@ -389,7 +411,7 @@ export class SessionFace<Custom> implements Session<Custom> {
   }
 
   get artifacts(): readonly Artifact[] {
-    return this.#working.state.artifacts;
+    return withoutTree(this.#working.state.artifacts);
   }
 
   get snapshotIds(): readonly string[] {

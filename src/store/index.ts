@@ -6,7 +6,7 @@ export type {
 export { type Json, type JsonObject, toJson } from '../core/json/json.ts';
 export type { JsonPatch, JsonPatchOperation } from '../core/json/patch.ts';
 export type { Clock } from '../core/time.ts';
-export { fileHashesIn } from '../protocol/artifacts.ts';
+export { fileHashesIn, treeHashesIn } from '../protocol/artifacts.ts';
 export type { Message } from '../protocol/message.ts';
 export type { Page, SessionInfo } from '../protocol/session.ts';
 export type { EditNote, Snapshot, SnapshotEvent, SnapshotStatus } from '../protocol/snapshot.ts';
@@ -29,6 +29,7 @@ export {
   type SessionState,
   toPlainState,
 } from '../session/session-state.ts';
+export { type NodeNames, namesOfNode } from '../session/tree-node.ts';
 export type { SteeringMessage } from './contract/run.ts';
 export type {
   Spend,
@@ -97,6 +98,7 @@ export type {
   TakenRun,
   TimelineSupport,
   Transaction,
+  TreeWrite,
   VerifyOptions,
 } from './contract/store.ts';
 export { checkedStore } from './rules/checked-store.ts';

@@ -13,6 +13,25 @@ export interface FileSupport {
   write(holder: FileHolder, data: AsyncIterable<Uint8Array>): Promise<StoredFile>;
   /** Opens a file that a state of this session names, or that the run has written; `undefined` if it is not in the store. */
   open(place: FilePlace, hash: string): Promise<OpenFile | undefined>;
+  /**
+   * Stores nodes of trees, and contents of files, in one step. Agents with a workspace need it. A node (see `namesOfNode`) names files and
+   * other nodes, which are kept as long as it is; a state names the topmost one (see `treeHashesIn`), and the store keeps it like a file.
+   * Returns the hashes that the nodes name and that the store does not have: if there are any, it has stored nothing.
+   */
+  writeTree?(holder: FileHolder, write: TreeWrite): Promise<readonly string[]>;
+  /** Reads nodes that a state of this session names, or that the run has written; `undefined` for one that is not in the store. */
+  readTree?(
+    place: FilePlace,
+    hashes: readonly string[],
+  ): Promise<readonly (Uint8Array | undefined)[]>;
+}
+
+/** Nodes and contents to be stored together. */
+export interface TreeWrite {
+  /** Nodes, each after those that it names. */
+  readonly nodes: readonly Uint8Array[];
+  /** Contents of files, each of at most 256 KiB. */
+  readonly contents: readonly Uint8Array[];
 }
 
 /**

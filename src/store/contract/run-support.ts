@@ -66,7 +66,8 @@ export interface CommitWrite extends StateWrite {
   readonly listed?: boolean;
   /**
    * Ends the run and frees the session. `false` for a snapshot in the middle of a run, which then is what the run hangs
-   * on, and counts as a checkpoint: after a `toolIterationEnd` within the turn, else with one more input done.
+   * on, and counts as a checkpoint: after a `toolIterationEnd` within the turn, else with one more input done. An `edit` within a run has
+   * what others changed in the workspace before its turn: as many inputs are done, and a run that was claimed elsewhere stays as it is.
    */
   readonly end: boolean;
   /** Appended to the run's events in the same step, so that subscribers never see the end of a turn that was not saved. */

@@ -18,6 +18,8 @@ export interface Store extends SnapshotStore {
   readonly name: string;
   /** Whether content is encrypted with your key. Studio then writes no recorded calls to disk. */
   readonly encrypted?: boolean;
+  /** Absolute paths of its files and folders, which are no part of a workspace that they are in. */
+  readonly paths?: readonly string[];
   /** Makes the store usable (opens files, migrates); called before the first use, safe to call again. */
   open?(): Promise<void>;
   /** Claims and background runs. */

@@ -65,6 +65,7 @@ export class Directory implements Refresh {
       files: {
         check: (scope, state, before) => this.files.check(scope, state, before),
         problemOf: () => undefined,
+        node: () => undefined,
         runEnded: () => {},
         removed: () => {},
       },

@@ -5,10 +5,11 @@ import { createSha256 } from '../../core/platform.ts';
 import { isSnapshotId } from '../../protocol/ids.ts';
 import type { FileSupport, OpenFile, RunRef, StoredFile } from '../contract/store.ts';
 import { currentRun, findSession } from '../memory/tables.ts';
-import { damagedFile, filePieceLength, inPieces } from '../rules/file-pieces.ts';
+import { damagedFile, filePieceLength, hashOfBytes, inPieces } from '../rules/file-pieces.ts';
 import type { Directory } from './directory.ts';
 import { diskError } from './disk.ts';
-import { fileName } from './layout.ts';
+import { hashIn, namesIn } from './files.ts';
+import { fileName, nodeName } from './layout.ts';
 import { homeOf } from './session-tree.ts';
 import type { Transaction } from './transaction.ts';
 
@@ -42,17 +43,70 @@ export function fileSupport(directory: Directory, transaction: Transaction): Fil
       return transaction.read(() => {
         const session = findSession(tables, scope, sessionId);
         const tree = session && homeOf(session);
-        const ofTree = tree && files.nameIn(tree, hash);
-        const isRun = runId !== undefined && isSnapshotId(runId);
-        const ofRun = isRun ? `${files.uploadsOf(runId)}/${fileName(hash)}` : undefined;
-        for (const name of [ofTree, ofRun].filter((each) => each !== undefined)) {
+        const own = runId !== undefined && isSnapshotId(runId) ? runId : undefined;
+        const ofSession = tree === undefined ? [] : [files.nameIn(tree, hash)];
+        for (const name of [...ofSession, ...files.inTrees(tree, own, fileName(hash))]) {
           const size = disk.stat(name)?.size;
           if (size !== undefined) return opened(join(disk.root, name), size, hash);
         }
         return undefined;
       });
     },
+    async writeTree({ run, scope }, { nodes, contents }) {
+      const folder = files.uploadsOf(run?.runId ?? `import-${tables.newId()}`);
+      await transaction.read(() => checkRun(run));
+      const written = new Map<string, string>();
+      const write = async (bytes: Uint8Array, nameOf: (hash: string) => string): Promise<void> => {
+        const temporary = `${folder}/${tables.newId()}.tmp`;
+        written.set(nameOf(hashOfBytes(bytes)), temporary);
+        await writeBytes(join(disk.root, temporary), bytes);
+      };
+      try {
+        await mkdir(join(disk.root, folder), { recursive: true });
+        await Promise.all([
+          ...nodes.map((bytes) => write(bytes, nodeName)),
+          ...contents.map((bytes) => write(bytes, fileName)),
+        ]);
+        return await transaction.write(() => {
+          checkRun(run);
+          const tree = run && homeOf(currentRun(tables, run).session);
+          const isThere = (name: string): boolean =>
+            written.has(name) ||
+            files.inTrees(tree, undefined, name).some((each) => disk.stat(each) !== undefined);
+          const named = new Set(nodes.flatMap(namesIn));
+          const others = [...named].filter((name) => !isThere(name));
+          const missing = files.bring(folder, others, scope);
+          if (missing.length > 0) return missing.map(hashIn);
+          for (const [name, temporary] of written) disk.rename(temporary, `${folder}/${name}`);
+          return [];
+        });
+      } catch (error) {
+        throw diskError(error, folder);
+      } finally {
+        for (const temporary of written.values()) {
+          await rm(join(disk.root, temporary), { force: true }).catch(() => {});
+        }
+      }
+    },
+    readTree({ scope, sessionId, runId }, hashes) {
+      return transaction.read(() => {
+        const session = findSession(tables, scope, sessionId);
+        const tree = session && homeOf(session);
+        const own = runId !== undefined && isSnapshotId(runId) ? runId : undefined;
+        return hashes.map((hash) => files.readTree(tree, own, hash));
+      });
+    },
   };
+}
+
+async function writeBytes(path: string, bytes: Uint8Array): Promise<void> {
+  const file = await open(path, 'wx');
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 }
 
 /** Writes a new file, which is on the disk when this resolves. */

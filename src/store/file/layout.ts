@@ -8,11 +8,12 @@ import type { Scope } from '../contract/store.ts';
  *     sessions/<owner, or _>/<agent>/<session>/      a session and its forks
  *       journal.jsonl                                one line per change, and one per artifact; runs and events included
  *       files/<hash>.bin                             saved files that its snapshots name
+ *       trees/<hash>.tree, trees/<hash>.bin          folders and files of workspaces that its snapshots name
  *     sessions/<owner, or _>/<agent>/<fork>.json     names the folder that contains a fork
  *     runs/<run>.json                                names the folder that contains an open run
  *     requests/<key>.json                            names the folder of the run that was claimed under a request id
  *     spend/<owner, or _>.jsonl                      what an owner has spent
- *     uploads/<run>/<hash>.bin                       saved files that no snapshot names yet
+ *     uploads/<run>/<hash>.bin, <hash>.tree          saved files and folders that no snapshot names yet
  *     trash/                                         the folder of a deleted session, until it is removed
  *     lock                                           see lock.ts
  */
@@ -27,6 +28,7 @@ export const uploadsFolder = 'uploads';
 export const trashFolder = 'trash';
 export const journalName = 'journal.jsonl';
 export const filesName = 'files';
+export const treesName = 'trees';
 export const extension = '.jsonl';
 
 /** The paths that version control should leave alone: only running processes need them. */
@@ -42,6 +44,11 @@ export const ignored: readonly string[] = [
 /** The name of a saved file, by the hash of its content. */
 export function fileName(hash: string): string {
   return `${hash}.bin`;
+}
+
+/** The name of a node of a tree, by the hash of its bytes. */
+export function nodeName(hash: string): string {
+  return `${hash}.tree`;
 }
 
 // Names that Windows reserves for devices.

@@ -190,7 +190,7 @@ function treeFaults(fresh: Directory, tree: SessionTree): readonly Fault[] {
   if (tree.scope === undefined) {
     return [{ kind: 'unreachable', message: `No session belongs in the folder "${folder}".` }];
   }
-  const verified = verifyTables(fresh.tables, (hash) => fresh.files.problemOf(tree, hash));
+  const verified = verifyTables(fresh.tables, fresh.files.reading(tree));
   const faults = [...verified].flatMap(({ found }) => found);
   const strays = fresh.files.unneeded(tree).map((name): Fault => {
     return { kind: 'unreachable', message: `No snapshot names the file "${name}".` };

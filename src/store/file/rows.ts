@@ -127,6 +127,8 @@ export interface ArtifactLine {
   readonly artifact: string;
   /** The saved files that it names. */
   readonly files: readonly string[];
+  /** The trees that it names. */
+  readonly trees?: readonly string[];
   readonly content: Artifact;
 }
 

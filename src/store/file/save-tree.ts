@@ -1,4 +1,3 @@
-import { fileHashesIn } from '../../protocol/artifacts.ts';
 import { iso } from '../memory/reading.ts';
 import {
   inScope,
@@ -57,7 +56,10 @@ function saveSession(directory: Directory, session: SessionRow): SessionTree {
   // A line says at least which session it is about.
   const isNew = saved === undefined || Object.keys({ ...line.session, ...line }).length > 2;
   if (isNew) writeLine(directory, tree, session, line);
-  if (ended !== undefined) directory.endRun(ended);
+  if (ended !== undefined) {
+    directory.endRun(ended);
+    directory.files.sweepRest(tree);
+  }
   return tree;
 }
 
@@ -95,7 +97,7 @@ function writeLine(
       ? []
       : (tables.snapshots.get(each.id)?.state.artifacts ?? []),
   );
-  files.adopt(tree, fileHashesIn(listed), scope);
+  files.adopt(tree, listed, scope);
   const hasReached = line.run?.checkpoint?.state?.artifacts !== undefined;
   const reached = hasReached ? (run?.checkpoint?.state.artifacts ?? []) : [];
   const replaced = line.snapshots?.some((each) => each.state && tree.rows.has(each.id)) ?? false;

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/json/json.ts';
-import { fileHashesIn } from '../../protocol/artifacts.ts';
+import { fileHashesIn, treeHashesIn } from '../../protocol/artifacts.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { emptyState, type SessionState } from '../../session/session-state.ts';
 import { requestTtl, type Scope } from '../contract/store.ts';
@@ -41,8 +41,12 @@ import {
 } from './state-delta.ts';
 
 /** An artifact in the journal, and the saved files that it names. */
-interface StoredArtifact extends Place {
+interface StoredArtifact extends Place, NamedFiles {}
+
+/** The saved files and the trees that artifacts name. */
+interface NamedFiles {
   readonly files: readonly string[];
+  readonly trees?: readonly string[];
 }
 
 /** A session as the journal has it, with the number of its listed snapshots. */
@@ -135,8 +139,8 @@ export class SessionTree implements JournalReader, StateSource {
     for (const artifact of artifacts) {
       const hash = artifactHash(artifact);
       if (this.artifacts.has(hash)) continue;
-      const files = fileHashesIn([artifact]);
-      this.artifacts.set(hash, { ...this.journal.append(toArtifactLine(hash, artifact)), files });
+      const place = this.journal.append(toArtifactLine(hash, artifact));
+      this.artifacts.set(hash, { ...place, ...namedIn(artifact) });
     }
     const durable = isDurable(session, line);
     const { length } = this.journal.append(toLine(line), { durable });
@@ -173,10 +177,10 @@ export class SessionTree implements JournalReader, StateSource {
     return isRequest || [...this.sessions.values()].flatMap(ofSession).includes(pointer);
   }
 
-  /** The saved files that its snapshots name. */
-  neededFiles(): ReadonlySet<string> {
+  /** The saved files, or the trees, that its snapshots name. */
+  needed(kind: keyof NamedFiles): ReadonlySet<string> {
     const used = [...this.rows.values()].flatMap((row) => row.artifacts);
-    return new Set(used.flatMap((hash) => this.artifacts.get(hash)?.files ?? []));
+    return new Set(used.flatMap((hash) => this.artifacts.get(hash)?.[kind] ?? []));
   }
 
   /** Number of bytes of artifacts that no snapshot has. */
@@ -266,8 +270,8 @@ export class SessionTree implements JournalReader, StateSource {
     const { scope } = this;
     if (scope === undefined) return;
     if ('artifact' in content) {
-      const { artifact, files } = content as unknown as ArtifactLine;
-      this.artifacts.set(artifact, { ...place, files });
+      const { artifact, files, trees } = content as unknown as ArtifactLine;
+      this.artifacts.set(artifact, { ...place, files, ...(trees && { trees }) });
       return;
     }
     const { tables } = this.#directory;
@@ -398,8 +402,16 @@ function isDurable(
 
 /** An artifact as a line of the journal. */
 export function toArtifactLine(hash: string, artifact: Artifact): string {
-  const files = fileHashesIn([artifact]);
-  return toLine({ artifact: hash, files, content: artifact } satisfies ArtifactLine);
+  return toLine({
+    artifact: hash,
+    ...namedIn(artifact),
+    content: artifact,
+  } satisfies ArtifactLine);
+}
+
+function namedIn(artifact: Artifact): NamedFiles {
+  const trees = treeHashesIn([artifact]);
+  return { files: fileHashesIn([artifact]), ...(trees.length > 0 && { trees }) };
 }
 
 /** The scope that a head line has. */

@@ -1,11 +1,14 @@
 import { createSha256 } from '../../core/platform.ts';
-import { fileHashesIn } from '../../protocol/artifacts.ts';
+import { fileHashesIn, treeHashesIn } from '../../protocol/artifacts.ts';
+import type { Artifact } from '../../protocol/state.ts';
 import type { SessionState } from '../../session/session-state.ts';
-import type { FileHolder, OpenFile, Scope } from '../contract/store.ts';
+import { namesOfNode } from '../../session/tree-node.ts';
+import type { FileHolder, OpenFile, Scope, TreeWrite } from '../contract/store.ts';
 import {
   checkFiles,
   damagedFile,
   fileHoldMs,
+  hashOfBytes,
   inPieces,
   neededPieces,
 } from '../rules/file-pieces.ts';
@@ -26,6 +29,7 @@ interface Hold {
 /** The files of a memory store, by the hash of their bytes. A file goes when nothing names or holds it any more. */
 export class MemoryFiles implements FileTable {
   readonly #files = new Map<string, KeptFile>();
+  readonly #nodes = new Map<string, Uint8Array>();
   readonly #holds = new Set<Hold>();
   readonly #tables: () => Tables;
   #isSweeping = false;
@@ -58,24 +62,57 @@ export class MemoryFiles implements FileTable {
     return { hash, size };
   }
 
+  /** As {@link FileSupport.writeTree}. */
+  writeTree({ run }: FileHolder, { nodes, contents }: TreeWrite): readonly string[] {
+    const tables = this.#tables();
+    if (run !== undefined) currentRun(tables, run);
+    const files = new Map(contents.map((bytes) => [hashOfBytes(bytes), bytes]));
+    const written = new Map(nodes.map((bytes) => [hashOfBytes(bytes), bytes]));
+    const missing = new Set<string>();
+    for (const bytes of nodes) {
+      const names = namesOfNode(bytes);
+      for (const hash of names.files)
+        if (!files.has(hash) && !this.#files.has(hash)) missing.add(hash);
+      for (const hash of names.nodes) {
+        if (!written.has(hash) && !this.#nodes.has(hash)) missing.add(hash);
+      }
+    }
+    if (missing.size > 0) return [...missing];
+    for (const [hash, bytes] of files) {
+      const pieces = bytes.length === 0 ? [] : [bytes.slice()];
+      if (!this.#files.has(hash)) this.#files.set(hash, { size: bytes.length, pieces });
+    }
+    for (const [hash, bytes] of written) this.#nodes.set(hash, bytes.slice());
+    for (const hash of [...files.keys(), ...written.keys()]) {
+      this.#holds.add({ runId: run?.runId, at: tables.clock.now(), hash });
+    }
+    return [];
+  }
+
+  readTree(hashes: readonly string[]): readonly (Uint8Array | undefined)[] {
+    return hashes.map((hash) => this.#nodes.get(hash));
+  }
+
   open(hash: string): OpenFile | undefined {
     const file = this.#files.get(hash);
     return file && { size: file.size, read: (from, to) => read(file, from, to) };
   }
 
   check(_scope: Scope, state: SessionState, before: () => SessionState): void {
-    checkFiles(state, before, (hash) => this.#files.has(hash));
+    checkFiles(state, before, (hash) => this.#files.has(hash) || this.#nodes.has(hash));
   }
 
   /** The fault of a file; `undefined`: none. */
-  problemOf(hash: string): string | undefined {
+  readonly problemOf = (hash: string): string | undefined => {
     const file = this.#files.get(hash);
     if (file === undefined) return damagedFile(hash, 'it is missing').message;
     const sum = createSha256();
     for (const piece of file.pieces) sum.update(piece);
     if (sum.hex() === hash) return undefined;
     return damagedFile(hash, 'its content does not fit its hash').message;
-  }
+  };
+
+  readonly node = (hash: string): Uint8Array | undefined => this.#nodes.get(hash);
 
   runEnded(runId: string): void {
     for (const hold of this.#holds) if (hold.runId === runId) this.#sweepLater();
@@ -83,13 +120,15 @@ export class MemoryFiles implements FileTable {
 
   // Most snapshots name no file, and a sweep looks at all that are left.
   removed(rows: readonly SnapshotRow[]): void {
-    if (this.#files.size === 0 || this.#isSweeping) return;
-    if (rows.some(({ state }) => fileHashesIn(state.artifacts).length > 0)) this.#sweepLater();
+    if (this.#isEmpty() || this.#isSweeping) return;
+    const named = (artifacts: readonly Artifact[]) =>
+      fileHashesIn(artifacts).length > 0 || treeHashesIn(artifacts).length > 0;
+    if (rows.some(({ state }) => named(state.artifacts))) this.#sweepLater();
   }
 
   /** Looks for unused files when the caller is done. */
   #sweepLater(): void {
-    if (this.#files.size === 0 || this.#isSweeping) return;
+    if (this.#isEmpty() || this.#isSweeping) return;
     this.#isSweeping = true;
     queueMicrotask(() => {
       this.#isSweeping = false;
@@ -97,19 +136,40 @@ export class MemoryFiles implements FileTable {
     });
   }
 
+  #isEmpty(): boolean {
+    return this.#files.size === 0 && this.#nodes.size === 0;
+  }
+
   #sweep(): void {
-    if (this.#files.size === 0) return;
+    if (this.#isEmpty()) return;
     for (const hold of this.#holds) if (!this.#isHeld(hold)) this.#holds.delete(hold);
-    const needed = new Set(Array.from(this.#holds, ({ hash }) => hash));
+    const needed = new Set<string>();
+    for (const { hash } of this.#holds) this.#need(hash, needed);
     const { snapshots, runs } = this.#tables();
     const states = [
       ...Array.from(snapshots.values(), (row) => row.state),
       ...Array.from(runs.values(), (run) => run.checkpoint?.state),
     ];
     for (const state of states) {
-      for (const hash of fileHashesIn(state?.artifacts ?? [])) needed.add(hash);
+      const artifacts = state?.artifacts ?? [];
+      for (const hash of [...fileHashesIn(artifacts), ...treeHashesIn(artifacts)]) {
+        this.#need(hash, needed);
+      }
     }
-    for (const hash of this.#files.keys()) if (!needed.has(hash)) this.#files.delete(hash);
+    for (const table of [this.#files, this.#nodes]) {
+      for (const hash of table.keys()) if (!needed.has(hash)) table.delete(hash);
+    }
+  }
+
+  /** Notes that a file or a node is needed, with all that a node names. */
+  #need(hash: string, needed: Set<string>): void {
+    if (needed.has(hash)) return;
+    needed.add(hash);
+    const node = this.#nodes.get(hash);
+    if (node === undefined) return;
+    const { files, nodes } = namesOfNode(node);
+    for (const each of files) needed.add(each);
+    for (const each of nodes) this.#need(each, needed);
   }
 
   #isHeld({ runId, at }: Hold): boolean {

@@ -1,6 +1,7 @@
 import { isWaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
-import { fileHashesIn } from '../../protocol/artifacts.ts';
+import { fileHashesIn, treeHashesIn } from '../../protocol/artifacts.ts';
+import type { Artifact } from '../../protocol/state.ts';
 import type { Link } from '../../session/compact-history.ts';
 import { type ExportRow, toSessionExport } from '../../session/export-session.ts';
 import type { History } from '../../session/history.ts';
@@ -14,10 +15,17 @@ import { isStateHash } from '../../session/session-state.ts';
 import type { Fault, MaintenanceSupport, Scope } from '../contract/store.ts';
 import { sessionExists } from '../rules/errors.ts';
 import { createFaults, createSteps } from '../rules/maintenance-steps.ts';
+import { treeProblems } from '../rules/tree-problems.ts';
 import { batch, createPruning } from './prune.ts';
 import { activePath, toMetadata, toSessionInfo } from './reading.ts';
 import { addSnapshot, allRows, createSessionRow, dropSessionRows, turnFieldsOf } from './rows.ts';
-import { findSession, type SessionRow, type SnapshotRow, type Tables } from './tables.ts';
+import {
+  type FileTable,
+  findSession,
+  type SessionRow,
+  type SnapshotRow,
+  type Tables,
+} from './tables.ts';
 
 export function maintenanceSupport(tables: Tables): MaintenanceSupport {
   return {
@@ -48,8 +56,7 @@ export function maintenanceSupport(tables: Tables): MaintenanceSupport {
     async verify(options) {
       const step = createSteps(options);
       const faults = createFaults(options);
-      const problemOf = (hash: string) => tables.files.problemOf(hash);
-      for (const { snapshots, found } of verifyTables(tables, problemOf)) {
+      for (const { snapshots, found } of verifyTables(tables, tables.files)) {
         faults.add(found);
         await step(snapshots);
       }
@@ -153,19 +160,18 @@ function someOf(tables: Tables, owner: string): Set<SessionRow> {
   return found;
 }
 
-/** The problem of a file; `undefined`: none. */
-type ProblemOfFile = (hash: string) => string | undefined;
+/** How stored files are verified. */
+type FileReading = Pick<FileTable, 'problemOf' | 'node'>;
+
+/** The faults of the files and the tree that artifacts name. */
+type ProblemsOf = (artifacts: readonly Artifact[]) => readonly string[];
 
 /** Verifies the rows of one session after another, then those that belong to none. Reads each file once. */
 export function* verifyTables(
   tables: Tables,
-  problemOfFile: ProblemOfFile,
+  reading: FileReading,
 ): Generator<{ readonly snapshots: number; readonly found: readonly Fault[] }, void> {
-  const files = new Map<string, string | undefined>();
-  const problemOf: ProblemOfFile = (hash) => {
-    if (!files.has(hash)) files.set(hash, problemOfFile(hash));
-    return files.get(hash);
-  };
+  const problemOf = problemsIn(reading);
   const known = new Map<Link, History>();
   for (const session of tables.sessions.values()) {
     // Forks may share messages with the sessions before them.
@@ -186,11 +192,34 @@ export function* verifyTables(
   yield { snapshots: 0, found };
 }
 
+function problemsIn({ problemOf, node }: FileReading): ProblemsOf {
+  const files = new Map<string, string | undefined>();
+  const problemOfFile = (hash: string): string | undefined => {
+    if (!files.has(hash)) files.set(hash, problemOf(hash));
+    return files.get(hash);
+  };
+  const tree = {
+    // biome-ignore lint/correctness/useYield: read at once, from memory or the disk.
+    *node(hash: string): Generator<never, Uint8Array | undefined, undefined> {
+      return node(hash);
+    },
+    // biome-ignore lint/correctness/useYield: as above.
+    *problemOfFile(hash: string): Generator<never, string | undefined, undefined> {
+      return problemOfFile(hash);
+    },
+    seen: new Map<string, readonly string[]>(),
+  };
+  return (artifacts) => [
+    ...fileHashesIn(artifacts).flatMap((hash) => problemOfFile(hash) ?? []),
+    ...treeHashesIn(artifacts).flatMap((hash) => treeProblems(hash, tree).next().value),
+  ];
+}
+
 function snapshotFaults(
   tables: Tables,
   row: SnapshotRow,
   known: Map<Link, History>,
-  problemOf: ProblemOfFile,
+  problemsOf: ProblemsOf,
 ): Fault[] {
   const faults: Fault[] = [];
   const { parent } = row;
@@ -201,10 +230,7 @@ function snapshotFaults(
     if (!isStateHash({ history: { chain: () => chain }, custom, artifacts }, row.stateHash)) {
       faults.push(fault('hash', row, 'The state does not fit its hash.'));
     }
-    for (const hash of fileHashesIn(artifacts)) {
-      const message = problemOf(hash);
-      if (message !== undefined) faults.push(fault('hash', row, message));
-    }
+    for (const message of problemsOf(artifacts)) faults.push(fault('hash', row, message));
   } catch (error) {
     if (!isWaymarkError(error)) throw error;
     faults.push(fault('hash', row, error.message));

@@ -61,6 +61,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     files: {
       write: (holder, data) => files.write(holder, data),
       open: async (_place, hash) => files.open(hash),
+      writeTree: async (holder, write) => files.writeTree(holder, write),
+      readTree: async (_place, hashes) => files.readTree(hashes),
     },
   });
 }

@@ -35,7 +35,9 @@ export interface FileTable {
   /** Refuses a state that names a file which the store does not have, unless the state before named it already. */
   check(scope: Scope, state: SessionState, before: () => SessionState): void;
   /** The fault of a file; `undefined`: none. */
-  problemOf(hash: string): string | undefined;
+  readonly problemOf: (hash: string) => string | undefined;
+  /** A node of a tree; `undefined` if it is not in the store. */
+  readonly node: (hash: string) => Uint8Array | undefined;
   runEnded(runId: string): void;
   removed(rows: readonly SnapshotRow[]): void;
 }

@@ -187,7 +187,12 @@ const capabilityCalls: { readonly [Name in Capability]: Calls<Required<Store>[Na
     importSession: [newScope, anything, importOptions],
   },
   spend: { add: [], reserve: [], total: [], sums: [] },
-  files: { write: [holder], open: [place, hash] },
+  files: {
+    write: [holder],
+    open: [place, hash],
+    writeTree: [holder],
+    readTree: [place, (hashes: readonly unknown[]) => hashes.forEach(hash)],
+  },
 };
 
 /** Calls that return no promise, so that a failed check throws. */

@@ -91,6 +91,7 @@ export function decideCommit<Key>(
   const listsHead = succeeds && hasUnlistedHead && !isFromHead;
   const afterHead = facts.nextIndex + (listsHead ? 1 : 0);
   const isNew = row === null && write.listed !== false;
+  const run = runAfter(facts, write);
   return {
     row: row?.key ?? null,
     parent:
@@ -102,8 +103,8 @@ export function decideCommit<Key>(
     movesHead,
     movesBranchEnd: succeeds,
     nextIndex: afterHead + (isNew ? 1 : 0),
-    dropsCheckpoint: write.end || succeeds,
-    run: runAfter(facts, write),
+    dropsCheckpoint: write.end || (succeeds && run !== 'stays'),
+    run,
   };
 }
 
@@ -145,11 +146,15 @@ function parentOf<Key>(facts: CommitFacts<Key>, write: CommitWrite): Key | null 
 }
 
 function runAfter<Key>(
-  { inputsDone }: CommitFacts<Key>,
+  { inputsDone, parent, start }: CommitFacts<Key>,
   { end, status, event }: CommitWrite,
 ): CommitDecision<Key>['run'] {
   if (end) return 'ends';
   if (status !== 'succeeded') return 'stays';
+  // Files that others have changed are saved before the turn. It continues from there if it starts from the snapshot before.
+  if (event === 'edit') {
+    return parent?.key === start && start !== null ? { inputsDone, midTurn: false } : 'stays';
+  }
   const midTurn = event === 'toolIterationEnd';
   return { inputsDone: midTurn ? inputsDone : inputsDone + 1, midTurn };
 }

@@ -1,5 +1,6 @@
 import { failedPrecondition, WaymarkError } from '../../core/error.ts';
-import { fileHashesIn } from '../../protocol/artifacts.ts';
+import { createSha256 } from '../../core/platform.ts';
+import { fileHashesIn, treeHashesIn } from '../../protocol/artifacts.ts';
 import type { SessionState } from '../../session/session-state.ts';
 
 /** Bytes that a store keeps, reads and writes at a time. Part of the stored format. */
@@ -56,10 +57,22 @@ export function checkFiles(
   before: () => SessionState,
   isStored: (hash: string) => boolean,
 ): void {
-  const missing = fileHashesIn(state.artifacts).filter((hash) => !isStored(hash));
+  const missing = namedIn(state).filter((hash) => !isStored(hash));
   if (missing.length === 0) return;
-  const known = fileHashesIn(before().artifacts);
+  const known = namedIn(before());
   for (const hash of missing) if (!known.includes(hash)) throw missingFile(hash);
+}
+
+/** The files and trees that a state names. */
+function namedIn({ artifacts }: SessionState): readonly string[] {
+  return [...fileHashesIn(artifacts), ...treeHashesIn(artifacts)];
+}
+
+/** The hash of bytes that are in memory as a whole. */
+export function hashOfBytes(bytes: Uint8Array): string {
+  const sum = createSha256();
+  sum.update(bytes);
+  return sum.hex();
 }
 
 export function missingFile(hash: string): WaymarkError {

@@ -18,6 +18,7 @@ import { checkedStore } from '../rules/checked-store.ts';
 import { damagedFile, inPieces, neededPieces } from '../rules/file-pieces.ts';
 import { createCipher } from './content/cipher.ts';
 import { type FileHead, pieceMark, readHead, readPiece } from './content/files.ts';
+import { readNodes, writeTree } from './content/nodes.ts';
 import { openedDriver } from './content/opened-driver.ts';
 import { finishUpload, writePiece } from './content/uploads.ts';
 import type { Driver } from './database/driver.ts';
@@ -247,6 +248,12 @@ function fileSupport(context: SqlContext): FileSupport {
       const head = await db.read(() => readHead(hash, cipher));
       return head && opened(context, hash, head);
     },
+    async writeTree({ run }, write) {
+      if (run !== undefined) uploading.add(run.runId);
+      // The commit that names the tree makes it last.
+      return await db.write(() => writeTree(run, write, cipher), { durable: false });
+    },
+    readTree: (_place, hashes) => db.read(() => readNodes(hashes, cipher)),
   };
 }
 

@@ -12,6 +12,7 @@ import { runContract } from './runs.ts';
 import { snapshotContract } from './snapshots.ts';
 import { spendContract } from './spend.ts';
 import { timelineContract } from './timeline.ts';
+import { treeContract } from './trees.ts';
 
 /** Optional capabilities of a store. */
 type Capability = 'runs' | 'abort' | 'events' | 'timeline' | 'maintenance' | 'spend' | 'files';
@@ -93,5 +94,8 @@ const groups: Record<Capability, (useKit: UseKit) => void> = {
   timeline: timelineContract,
   maintenance: maintenanceContract,
   spend: spendContract,
-  files: fileContract,
+  files(useKit) {
+    fileContract(useKit);
+    treeContract(useKit);
+  },
 };

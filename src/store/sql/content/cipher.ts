@@ -38,7 +38,15 @@ export interface StoreSecret {
 }
 
 /** The kinds of documents that have a content address. */
-type DocumentKind = 'custom' | 'artifacts' | 'part' | 'chunk' | 'chunks' | 'file' | 'piece';
+type DocumentKind =
+  | 'custom'
+  | 'artifacts'
+  | 'part'
+  | 'chunk'
+  | 'chunks'
+  | 'file'
+  | 'piece'
+  | 'node';
 
 /** How content stands in its columns: as JSON text, or encrypted and bound to its place. */
 export interface Cipher {

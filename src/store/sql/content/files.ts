@@ -42,6 +42,11 @@ export function fileDigest(hash: string, cipher: Cipher): Uint8Array {
   return cipher.digest('file', hash);
 }
 
+/** The content address of a node of a tree. */
+export function nodeDigest(hash: string, cipher: Cipher): Uint8Array {
+  return cipher.digest('node', hash);
+}
+
 export function pieceDigest(piece: Uint8Array, cipher: Cipher): Uint8Array {
   const sum = createSha256();
   sum.update(piece);

@@ -1,5 +1,5 @@
 import { deepFreeze } from '../../../core/json/json.ts';
-import { fileHashesIn, fileHashOf } from '../../../protocol/artifacts.ts';
+import { fileHashesIn, fileHashOf, treeHashIn, treeHashOf } from '../../../protocol/artifacts.ts';
 import type { Part } from '../../../protocol/message.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import { longTextOf } from '../../../session/long-part.ts';
@@ -16,7 +16,7 @@ import {
   readChunked,
 } from './chunked-part.ts';
 import type { Cipher } from './cipher.ts';
-import { fileDigest } from './files.ts';
+import { fileDigest, nodeDigest } from './files.ts';
 import { documentPlace } from './places.ts';
 
 // A part whose JSON is longer is stored once in a separate row, however many artifacts and snapshots contain it.
@@ -46,7 +46,7 @@ export type ManifestWrite =
       readonly chunks: readonly PartWrite[];
       /** The chunks of lists that are stored already. */
       readonly knownChunks: ReadonlyMap<string, ChunkRows>;
-      /** The files that parts name, by the digest of their rows. */
+      /** The files and the tree that parts name, by the digest of their rows. */
       readonly files: ReadonlyMap<string, FileName>;
     };
 
@@ -107,11 +107,17 @@ function filesIn(
   cipher: Cipher,
 ): ReadonlyMap<string, FileName> {
   const hashes = fileHashesIn(value);
-  if (hashes.length === 0) return noFiles;
+  const tree = treeHashIn(value);
+  if (hashes.length === 0 && tree === undefined) return noFiles;
   const known = fileHashesIn(before);
-  return new Map(
+  const names = new Map(
     hashes.map((hash) => [hexOf(fileDigest(hash, cipher)), { hash, isNew: !known.includes(hash) }]),
   );
+  if (tree !== undefined) {
+    const isNew = tree !== treeHashIn(before);
+    names.set(hexOf(nodeDigest(tree, cipher)), { hash: tree, isNew });
+  }
+  return names;
 }
 
 const noFiles: ReadonlyMap<string, FileName> = new Map();
@@ -160,8 +166,11 @@ function fileNamesIn(part: unknown, cipher: Cipher): readonly string[] {
   // A custom state may look like a list of artifacts: whatever it names in this way is only looked at.
   const { media } = part as { readonly media?: { readonly url?: unknown } };
   if (typeof media?.url !== 'string') return [];
-  const hash = fileHashOf({ media: { url: media.url } });
-  return hash === undefined ? [] : [hexOf(fileDigest(hash, cipher))];
+  const named = { media: { url: media.url } };
+  const hash = fileHashOf(named);
+  if (hash !== undefined) return [hexOf(fileDigest(hash, cipher))];
+  const tree = treeHashOf(named);
+  return tree === undefined ? [] : [hexOf(nodeDigest(tree, cipher))];
 }
 
 /** The artifacts, with the texts of their large parts. */

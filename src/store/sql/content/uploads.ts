@@ -37,7 +37,7 @@ const insertCandidate = statement(
   'upload_candidate',
   `INSERT INTO @trash(kind, row_id) VALUES(${trashKind.upload}, $1) ON CONFLICT DO NOTHING`,
 );
-const insertParts = statement(
+export const insertParts = statement(
   'upload_parts',
   (d) => `
     INSERT INTO @blob_parts(part, list) SELECT b.row_id, CAST($2 AS BIGINT) FROM @blobs b
@@ -68,7 +68,7 @@ const deleteCandidates = statement(
 );
 
 /** The number under which an upload holds what it writes. */
-function* holdOf(ref: RunRef | undefined): Plan<number> {
+export function* holdOf(ref: RunRef | undefined): Plan<number> {
   if (ref === undefined) return (yield* one(selectTime)).list;
   const { runId, attempt } = ref;
   const row = isSnapshotId(runId) ? yield* first(selectRun, uuidBytes(runId), attempt) : undefined;
@@ -76,7 +76,8 @@ function* holdOf(ref: RunRef | undefined): Plan<number> {
   return row.list;
 }
 
-function* hold(part: number, list: number): Plan<void> {
+/** Keeps a row for a run until a list names it. */
+export function* hold(part: number, list: number): Plan<void> {
   yield* run(insertHold, part, list);
   yield* run(insertCandidate, part);
 }

@@ -34,7 +34,8 @@ export const selectByHash = statement<{ row_id: number; hash: Uint8Array }>(
   'place_find',
   (d) => `SELECT b.row_id, b.hash FROM @blobs b WHERE b.hash ${d.bytes('$1')}`,
 );
-const shareBlobs = locking('place_share_blobs', (d) => d.shareBlobs);
+/** Keeps garbage collection from removing documents until the transaction ends. */
+export const shareBlobs = locking('place_share_blobs', (d) => d.shareBlobs);
 
 /** The statements that write documents, other than files. */
 export const documentStatements = [insertPatch, insertBlob, insertBytes, insertPart, shareBlobs];

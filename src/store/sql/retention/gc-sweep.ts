@@ -1,6 +1,7 @@
 import type { Cipher } from '../content/cipher.ts';
 import { discardAll, type Pointers, trash, trashKind } from '../content/gc-queue.ts';
 import { partNamesIn } from '../content/manifest.ts';
+import { maxStoredNode, namesInNode } from '../content/nodes.ts';
 import { documentPlace } from '../content/places.ts';
 import { releaseUploads } from '../content/uploads.ts';
 import { selectByHash } from '../content/write-documents.ts';
@@ -215,7 +216,15 @@ function* dropBranch(need: Reachability): Plan<void> {
 
 // Blobs ------------------------------------------------------------------------------------------
 
-const deleteBlobs = statement<{ row_id: number; prev: number | null; body: SqlValue }>(
+interface DeletedBlob {
+  readonly row_id: number;
+  readonly prev: number | null;
+  readonly body: SqlValue;
+  /** If they may be those of a node. */
+  readonly bytes: Uint8Array | null;
+}
+
+const deleteBlobs = statement<DeletedBlob>(
   'collect_blobs',
   (d) => `
     DELETE FROM @blobs AS b WHERE b.row_id ${d.integers('$1')}
@@ -223,7 +232,8 @@ const deleteBlobs = statement<{ row_id: number; prev: number | null; body: SqlVa
     AND NOT EXISTS (SELECT 1 FROM @snapshots s WHERE s.artifacts = b.row_id)
     AND NOT EXISTS (SELECT 1 FROM @blobs y WHERE y.prev = b.row_id)
     AND NOT EXISTS (SELECT 1 FROM @blob_parts p WHERE p.part = b.row_id)
-    RETURNING row_id, prev, body`,
+    RETURNING row_id, prev, body,
+      CASE WHEN octet_length(bytes) <= ${maxStoredNode} THEN bytes END AS bytes`,
 );
 const deleteParts = statement(
   'collect_part_rows',
@@ -251,9 +261,10 @@ function* collectBlobs(rows: readonly number[], cipher: Cipher): Plan<boolean> {
   const gone = yield* all(deleteBlobs, JSON.stringify(rows));
   const judged = yield* judgedOf(rows, new Set(gone.map((blob) => blob.row_id)));
   yield* done(trashKind.blob, judged);
-  const names = gone.flatMap(({ body }) =>
-    partNamesIn(cipher.decrypt(body, documentPlace), cipher),
-  );
+  const names = gone.flatMap(({ body, bytes }) => [
+    ...partNamesIn(cipher.decrypt(body, documentPlace), cipher),
+    ...(bytes === null ? [] : namesInNode(bytes, cipher)),
+  ]);
   const found = names.length === 0 ? [] : yield* all(selectByHash, JSON.stringify(names));
   const parts = found.map((part) => part.row_id);
   if (parts.length > 0) {

@@ -1,7 +1,8 @@
-import { fileHashesIn } from '../../../protocol/artifacts.ts';
+import { fileHashesIn, treeHashesIn } from '../../../protocol/artifacts.ts';
 import type { Fault } from '../../contract/store.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { checkFile } from '../content/files.ts';
+import { checkTree } from '../content/nodes.ts';
 import { problemIn, problemOf } from '../content/open-json.ts';
 import { all, type Plan, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
@@ -92,12 +93,12 @@ export function* verifySessions(
     ...runs.map((run) => run.checkpoint),
   ]);
   const reader = new StateReader(context);
-  const files = new Map<string, string | undefined>();
+  const seen: SeenFiles = { files: new Map(), nodes: new Map() };
   for (const read of readsOf(rows)) {
     const snapshots = yield* all(...read);
     yield* reader.expect(snapshots);
     for (const row of snapshots) {
-      const problems = yield* stateProblems(row, reader, files, context);
+      const problems = yield* stateProblems(row, reader, seen, context);
       faults.push(...snapshotFaults(row, held, problems, cipher));
     }
   }
@@ -114,11 +115,18 @@ export function* verifySessions(
   }
   return faults;
 }
+
+/** The problems of files and nodes that were looked at before, by hash. */
+interface SeenFiles {
+  readonly files: Map<string, string | undefined>;
+  readonly nodes: Map<string, readonly string[]>;
+}
+
 /** The problems of a state, and of the files that it names. Each file is read once. */
 function* stateProblems(
   row: CheckedSnapshot,
   reader: StateReader,
-  files: Map<string, string | undefined>,
+  { files, nodes }: SeenFiles,
   { cipher }: StateContext,
 ): Plan<readonly (string | undefined)[]> {
   const problems: (string | undefined)[] = [];
@@ -133,6 +141,9 @@ function* stateProblems(
     for (const hash of fileHashesIn(yield* reader.artifactsOf(row))) {
       if (!files.has(hash)) files.set(hash, yield* checkFile(hash, cipher));
       problems.push(files.get(hash));
+    }
+    for (const hash of treeHashesIn(yield* reader.artifactsOf(row))) {
+      problems.push(...(yield* checkTree(hash, files, nodes, cipher)));
     }
   } catch (error) {
     // A list that cannot be read is a fault already.
