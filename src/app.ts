@@ -11,7 +11,9 @@ import { absentSession, checkToolHere } from './agent/define/tool-state.ts';
 import { listAllWaiting } from './agent/define/waiting.ts';
 import { createHost } from './agent/persistence/host.ts';
 import { InvocationSession } from './agent/turn/invocation.ts';
+import type { InvocationState } from './agent/turn/invocation-state.ts';
 import { idempotencyKeyOf } from './agent/turn/steps.ts';
+import type { TurnFiles } from './agent/turn/turn-state.ts';
 import type { PendingInterrupts } from './api/agent-api.ts';
 import { withInterrupts } from './api/calls.ts';
 import { type AppOptions, checkAppOptions } from './app-options.ts';
@@ -123,6 +125,7 @@ export function waymark(options: AppOptions = {}): App {
       return {
         session: session ?? absentSession(name),
         ...(invocation && durableCall(session, idempotencyKeyOf(invocation, name))),
+        ...workspaceIn(invocation),
       };
     },
   });
@@ -221,6 +224,16 @@ export function waymark(options: AppOptions = {}): App {
       await ended;
     },
   };
+}
+
+/** The files of the turn that a tool is called in; those of the agent that a sub-agent without a workspace works for. */
+function workspaceIn(invocation: InvocationState | undefined): {
+  readonly workspace?: TurnFiles['folder'];
+} {
+  for (let at = invocation; at; at = at.request.parent) {
+    if (at.files !== undefined) return { workspace: at.files.folder };
+  }
+  return {};
 }
 
 /** The parts of a tool's context that let a call happen once, however often its run is attempted. */

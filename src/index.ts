@@ -19,6 +19,7 @@ export type {
   InterruptEvent,
   RunEnd,
   Transform,
+  WorkspaceOf,
 } from './agent/contract/spec.ts';
 export {
   type AgentToolOptions,
@@ -114,6 +115,7 @@ export type { TextEdit } from './protocol/artifacts.ts';
 export type { Message, Part } from './protocol/message.ts';
 export type { MessageOptions } from './protocol/message-page.ts';
 export { type Summary, summaryOf, textOf } from './protocol/messages.ts';
+export type { OpenedFile, OpenFileOptions } from './protocol/opened-file.ts';
 export type { DeadRun, RunInfo } from './protocol/run.ts';
 export type { Page, SessionInfo } from './protocol/session.ts';
 export type { Snapshot, SnapshotEvent, SnapshotStatus } from './protocol/snapshot.ts';
@@ -130,8 +132,7 @@ export type {
   Usage,
 } from './protocol/turn.ts';
 export { always, never, on, onChange, type SnapshotPolicy } from './session/policy.ts';
-export type { NewFile, OpenedFile, OpenFileOptions } from './session/session.ts';
-export { currentSession, type Session } from './session/session.ts';
+export { currentSession, type NewFile, type Session } from './session/session.ts';
 export type { Scope, SessionFilter, SnapshotStore, Store } from './store/contract/store.ts';
 export { type MemoryStoreOptions, memoryStore } from './store/memory/memory-store.ts';
 export type { Webhook, WebhookOptions } from './webhook/options.ts';

@@ -1,8 +1,10 @@
 import type { JsonObject } from '../core/json/json.ts';
 import type { JsonPatch } from '../core/json/patch.ts';
 import type { MessageOptions } from '../protocol/message-page.ts';
+import type { OpenedFile, OpenFileOptions } from '../protocol/opened-file.ts';
 import type {
   Diff,
+  FileInfo,
   RetryResult,
   SteerResult,
   UsageReport,
@@ -101,6 +103,14 @@ export interface EditChange<Types extends AgentTypes = WireTypes> {
   readonly artifacts?: readonly Artifact[];
   /** The names of artifacts to remove. */
   readonly removeArtifacts?: readonly string[];
+}
+
+/** Options of `restore`. */
+export interface RestoreOptions {
+  /** Restores the partial state of an aborted background run. @default false */
+  readonly partial?: boolean;
+  /** Whether the files of the workspace are restored as well. @default true */
+  readonly workspace?: boolean;
 }
 
 /** The record of an edit. */
@@ -311,11 +321,13 @@ export interface AgentApi<
 
   /**
    * Moves the head of the session to this snapshot. With `partial`, the snapshot is that of an aborted background run: its partial state
-   * is saved as a new snapshot (`event: 'edit'`) that continues from the one which the run started from, and becomes the head.
+   * is saved as a new snapshot (`event: 'edit'`) that continues from the one which the run started from, and becomes the head. The files of
+   * the workspace are restored as well, and changes that no snapshot has are saved first, as an edit of the head; with `workspace: false` the
+   * files stay as they are.
    */
   restore(
     snapshot: SnapshotRef,
-    options?: Call & IfHead & { readonly partial?: boolean },
+    options?: Call & IfHead & RestoreOptions,
   ): Promise<LoadedSnapshot<Types>>;
   /** A new session that continues from this snapshot. */
   fork(
@@ -334,7 +346,28 @@ export interface AgentApi<
     change: EditChange<Types>,
     options?: Call & IfHead & EditOptions,
   ): Promise<LoadedSnapshot<Types>>;
-  /** The changes from one snapshot to another: messages, custom state and artifacts. */
+  /**
+   * The files of the workspace as a snapshot, or the head of a session, has them, by path; up to 1,000 unless `limit` says otherwise. None
+   * for a snapshot that was saved without a workspace.
+   *
+   * @example
+   * for (const { path, size } of (await coder.listFiles(output)).items) console.log(path, size);
+   */
+  listFiles(snapshot: SnapshotRef | Lookup, options?: Call & ListOptions): Promise<Page<FileInfo>>;
+  /**
+   * Opens a file that a turn has saved with `session.saveFile`, or a file of the workspace by its path: of the head of a session, or of a
+   * snapshot. An artifact of that name wins; `workspace: true` asks for the file. Its bytes are read from the store as the stream is. An unknown
+   * session, snapshot, artifact or file is `NOT_FOUND`.
+   *
+   * @example
+   * const { stream, contentType } = await agent.openFile({ sessionId }, 'report.pdf');
+   */
+  openFile(
+    snapshot: SnapshotRef | Lookup,
+    name: string,
+    options?: Call & OpenFileOptions & { readonly workspace?: boolean },
+  ): Promise<OpenedFile>;
+  /** The changes from one snapshot to another: messages, custom state, artifacts, and files of the workspace. */
   diff(from: SnapshotRef, to: SnapshotRef, options?: Call): Promise<Diff>;
   /** Labels a snapshot, which keeps it from being pruned; `null` removes the label. */
   label(

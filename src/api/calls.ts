@@ -4,7 +4,7 @@ import { checkNames, type OptionNames } from '../core/options.ts';
 import type { JsonSchema, Schema } from '../core/schema/schema.ts';
 import type { Message } from '../protocol/message.ts';
 import type { MessageOptions } from '../protocol/message-page.ts';
-import type { Diff, SteerResult, WaitingSession } from '../protocol/requests.ts';
+import type { Diff, FileInfo, SteerResult, WaitingSession } from '../protocol/requests.ts';
 import type { Page } from '../protocol/session.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
 import { outputOfSnapshot } from '../protocol/snapshot-output.ts';
@@ -17,6 +17,7 @@ import type {
   EditChange,
   EditOptions,
   PendingInterrupts,
+  RestoreOptions,
   RunHandle,
   SessionRef,
 } from './agent-api.ts';
@@ -117,10 +118,7 @@ export interface AgentOperations<
   wait(runId: string, options?: Call): Promise<Snapshot>;
   listInterrupts(options?: Call & ListOptions): Promise<Page<WaitingSession>>;
   steer(runId: string, input: Input, options?: Call & RequestOptions): Promise<SteerResult>;
-  restore(
-    snapshotId: string,
-    options?: Call & HeadId & { readonly partial?: boolean },
-  ): Promise<Snapshot>;
+  restore(snapshotId: string, options?: Call & HeadId & RestoreOptions): Promise<Snapshot>;
   fork(
     snapshotId: string,
     options?: Call & HeadId & { readonly sessionId?: string },
@@ -130,13 +128,14 @@ export interface AgentOperations<
     change: EditChange,
     options?: Call & HeadId & EditOptions,
   ): Promise<Snapshot>;
+  listFiles(lookup: Lookup, options?: Call & ListOptions): Promise<Page<FileInfo>>;
   diff(from: string, to: string, options?: Call): Promise<Diff>;
   label(snapshotId: string, label: string | null, options?: Call & HeadId): Promise<Snapshot>;
 }
 
 type AgentCalls<Call extends ApiCallOptions, Invoke extends ApiInvokeOptions> = Omit<
   AgentApi<WireTypes, Call, Invoke>,
-  'name' | '~types'
+  'name' | '~types' | 'openFile'
 >;
 
 /** The calls of {@link AgentApi} over the operations of one agent: written once, for agents of this process and of a server. */
@@ -235,6 +234,10 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
       describeState(await operations.fork(snapshotIdOf(ref), withHeadId(options))),
     edit: async (ref, change, options) =>
       describeState(await operations.edit(snapshotIdOf(ref), change, withHeadId(options))),
+    listFiles: async (ref, options) => {
+      const lookup = typeof ref === 'string' ? { snapshotId: ref } : (ref as Lookup);
+      return await operations.listFiles(lookup, options);
+    },
     diff: async (from, to, options) =>
       await operations.diff(snapshotIdOf(from), snapshotIdOf(to), options),
     label: async (ref, label, options) =>

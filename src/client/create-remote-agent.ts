@@ -6,12 +6,14 @@ import {
   turnOptionNames,
 } from '../api/calls.ts';
 import type { AgentTypes, WireTypes } from '../api/types.ts';
-import { checkLookup } from '../protocol/ids.ts';
+import { checkLookup, type Lookup } from '../protocol/ids.ts';
 import { checkMessagePage } from '../protocol/message-page.ts';
 import { type Fields, type Operation, type Route, routes } from '../protocol/routes.ts';
+import type { Snapshot } from '../protocol/snapshot.ts';
 import type { Input, Output } from '../protocol/turn.ts';
 import { toToolSchema } from './caller-tool-schema.ts';
 import { SocketConnection } from './connection.ts';
+import { openRemoteFile } from './open-file.ts';
 import type { ClientOptions } from './options.ts';
 import type { RemoteAgent, RemoteRunOptions } from './remote-agent.ts';
 import { identified } from './request-id.ts';
@@ -55,6 +57,15 @@ export function createRemoteAgent<Types extends AgentTypes>(
     found(transport.find<T>(at(...call)));
   const describe: RemoteAgent['describe'] = (options) => ask('getAgent', {}, options);
 
+  const headOf = async (session: string, { signal }: ApiCallOptions = {}): Promise<string> => {
+    const { snapshotId } = await ask<Snapshot>(
+      'getHead',
+      { session },
+      { ...(signal && { signal }), last: 1 },
+    );
+    return snapshotId;
+  };
+
   const operations: AgentOperations<ApiCallOptions, ApiInvokeOptions> = {
     optionNames: turnOptionNames,
     toJsonSchema: toToolSchema,
@@ -97,6 +108,12 @@ export function createRemoteAgent<Types extends AgentTypes>(
       ask('getUsage', {}, { ...options, session }),
     retryRun: (snapshot, options) => ask('retryRun', { snapshot }, options),
 
+    listFiles: async (given, options) => {
+      const lookup = checkLookup(given);
+      const snapshot =
+        'snapshotId' in lookup ? lookup.snapshotId : await headOf(lookup.sessionId, options);
+      return ask('listFiles', { snapshot }, options);
+    },
     restore: (snapshot, options) => ask('restore', { snapshot }, options),
     fork: (snapshot, options) => ask('fork', { snapshot }, options),
     edit: (snapshot, change, options) => ask('edit', { snapshot }, { ...options, change }),
@@ -104,7 +121,14 @@ export function createRemoteAgent<Types extends AgentTypes>(
     label: (snapshot, label, options) => ask('label', { snapshot }, { ...options, label }),
   };
   // The types are read off the agent's definition; on the wire, everything is JSON.
-  return { name, describe, ...createCalls(operations) } as RemoteAgent as RemoteAgent<Types>;
+  const openFile: RemoteAgent['openFile'] = async (ref, file, options = {}) => {
+    const lookup = checkLookup(typeof ref === 'string' ? { snapshotId: ref } : (ref as Lookup));
+    const snapshot =
+      'snapshotId' in lookup ? lookup.snapshotId : await headOf(lookup.sessionId, options);
+    return await openRemoteFile(transport, at('openFile', { snapshot, file }, options), options);
+  };
+  const calls = { name, describe, openFile, ...createCalls(operations) };
+  return calls as RemoteAgent as RemoteAgent<Types>;
 }
 
 function followed(turn: BegunTurn, follow: ((output: Output) => void) | undefined): BegunTurn {

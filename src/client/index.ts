@@ -6,6 +6,7 @@ export type {
   EditChange,
   EditOptions,
   PendingInterrupts,
+  RestoreOptions,
   RunHandle,
   SessionRef,
   StartedRun,
@@ -41,9 +42,12 @@ export type {
 export { isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
 export type { Message, Part, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
 export type { MessageOptions, MessagePage } from '../protocol/message-page.ts';
+export type { OpenedFile, OpenFileOptions } from '../protocol/opened-file.ts';
 export type {
   AgentInfo,
   Diff,
+  FileDiff,
+  FileInfo,
   RetryResult,
   SteerResult,
   UsageReport,

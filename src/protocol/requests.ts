@@ -32,6 +32,8 @@ export const restoreRequest = v.object({
   ifHead,
   /** Saves the partial state of an aborted background run as a new snapshot, and continues from it. */
   partial: v.optional(v.boolean()),
+  /** `false`: the files of the workspace stay as they are. */
+  workspace: v.optional(v.boolean()),
 });
 
 /** Body of `fork`, which may be left out: the id that the new session is to have. */
@@ -191,6 +193,44 @@ const artifactDiff = v.object({
   patch: v.optional(v.array(patchOperation)),
 });
 
+const fileDiff = v.object({
+  /** The path, with `/` between folders. */
+  path: v.string(),
+  /** Whether it is only in the second snapshot, only in the first, or in both. */
+  change: v.picklist(['added', 'removed', 'changed']),
+  /** The changed lines of a text of moderate size, and those next to them; `…` stands for a gap. */
+  lines: v.optional(
+    v.array(
+      v.object({
+        kind: v.picklist(['same', 'removed', 'added']),
+        text: v.string(),
+        /** The number of the line in the first snapshot, from 1. */
+        before: v.optional(v.number()),
+        /** The number of the line in the second snapshot, from 1. */
+        after: v.optional(v.number()),
+      }),
+    ),
+  ),
+});
+
+const fileInfo = v.object({
+  /** The path, with `/` between folders. */
+  path: v.string(),
+  /** A link is a symbolic one; `target` is where it leads. */
+  type: v.picklist(['file', 'link']),
+  /** Number of bytes. */
+  size: v.number(),
+  /** SHA-256 of the content, in lower-case hex. */
+  hash: v.optional(v.string()),
+  /** Whether it can be executed. */
+  executable: v.optional(v.boolean()),
+  /** The target of a link. */
+  target: v.optional(v.string()),
+});
+
+/** Answer of `listFiles`, by path. */
+export const filePage = v.object({ items: v.array(fileInfo), next: v.optional(v.string()) });
+
 export const diff = v.object({
   /** The first snapshot. */
   from: v.string(),
@@ -202,9 +242,15 @@ export const diff = v.object({
   custom: v.array(patchOperation),
   /** The artifacts that differ. */
   artifacts: v.array(artifactDiff),
+  /** The files of the workspace that differ, by path; absent for an agent without one. */
+  files: v.optional(v.array(fileDiff)),
 });
 
 /** How one artifact differs between two snapshots. */
 export interface ArtifactDiff extends v.InferOutput<typeof artifactDiff> {}
 /** The changes from one snapshot to another. */
 export interface Diff extends v.InferOutput<typeof diff> {}
+/** How one file of a workspace differs between two snapshots. */
+export interface FileDiff extends v.InferOutput<typeof fileDiff> {}
+/** A file of a workspace, as a snapshot has it. */
+export interface FileInfo extends v.InferOutput<typeof fileInfo> {}

@@ -38,8 +38,16 @@ export const routes = {
   /** An artifact of a snapshot, as bytes. */
   getSnapshotArtifact: { method: 'GET', path: `${ofSnapshot}/artifacts/:artifact` },
   label: { method: 'PATCH', path: ofSnapshot, fields: ['label', 'ifHead'] },
+  /** The files of the workspace. */
+  listFiles: { method: 'GET', path: `${ofSnapshot}/files`, fields: page },
+  /** A saved file, or a file of the workspace, as bytes. */
+  openFile: { method: 'GET', path: `${ofSnapshot}/files/:file`, fields: ['workspace'] },
   diff: { method: 'GET', path: `${ofSnapshot}/diff/:other` },
-  restore: { method: 'POST', path: `${ofSnapshot}/restore`, fields: ['ifHead', 'partial'] },
+  restore: {
+    method: 'POST',
+    path: `${ofSnapshot}/restore`,
+    fields: ['ifHead', 'partial', 'workspace'],
+  },
   fork: { method: 'POST', path: `${ofSnapshot}/fork`, fields: ['sessionId', 'ifHead'] },
   /** A new snapshot with an edited state. */
   edit: { method: 'POST', path: `${ofSnapshot}/edit`, fields: ['change', 'reason', 'ifHead'] },

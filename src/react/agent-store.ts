@@ -1,4 +1,4 @@
-import type { AgentApi } from '../api/agent-api.ts';
+import type { AgentApi, RestoreOptions } from '../api/agent-api.ts';
 import type { CallerTool, SnapshotRef } from '../api/turn-values.ts';
 import type { AgentTypes, IfHead, OutputOf, SessionOf, StateOf, WireTypes } from '../api/types.ts';
 import type { Clock } from '../core/time.ts';
@@ -68,11 +68,11 @@ export interface AgentActions<Types extends AgentTypes = WireTypes> {
   loadEarlier(): Promise<void>;
   /** Reads the session again, because other clients may have continued it. */
   refresh(): Promise<void>;
-  /** Moves the head of the session to this snapshot; with `partial`, to a copy of the partial state of an aborted background run. */
-  restore(
-    snapshot: SnapshotRef,
-    options?: IfHead & { readonly partial?: boolean },
-  ): Promise<boolean>;
+  /**
+   * Moves the head of the session to this snapshot, and restores the files of a workspace unless `workspace` is `false`; with `partial`, to a
+   * copy of the partial state of an aborted background run.
+   */
+  restore(snapshot: SnapshotRef, options?: IfHead & RestoreOptions): Promise<boolean>;
   /** Opens a new session that continues from this snapshot, and resolves to its id. */
   fork(snapshot: SnapshotRef, options?: IfHead): Promise<string | undefined>;
   /** Labels a snapshot; `null` removes the label. Resolves to whether it worked. */

@@ -82,6 +82,8 @@ describe.each(Object.entries(transforms))('with the %s transform', (_, transform
       restore: () => agent.restore(a),
       fork: () => agent.fork(a),
       edit: () => agent.edit(a, { artifacts: [{ name: 'mine', parts: [] }] }),
+      listFiles: () => agent.listFiles(a),
+      checkout: () => agent.checkout(a, '/dev/null/nowhere'),
       diff: () => agent.diff(a, b),
       label: () => agent.label(a, 'x'),
     };

@@ -95,6 +95,7 @@ const calls: [string, (agent: AnyAgent) => Promise<unknown>][] = [
   ['restore', async (agent) => await agent.restore(id)],
   ['fork', async (agent) => await agent.fork(id)],
   ['edit', async (agent) => await agent.edit(id, {})],
+  ['listFiles', async (agent) => await agent.listFiles({} as never)],
   ['diff', async (agent) => await agent.diff(id, id)],
   ['label', async (agent) => await agent.label(id, 'x')],
   ['handle.wait', async (agent) => await agent.attach(id).wait()],

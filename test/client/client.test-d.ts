@@ -47,8 +47,8 @@ test('without a type everything is JSON', async () => {
 });
 
 test('a remote agent has the surface of an agent', () => {
-  // Clients read files by their URL.
-  type Own = 'metadata' | 'description' | 'openFile';
+  // A folder is on the machine of the process.
+  type Own = 'metadata' | 'description' | 'checkout';
   type Surface<Types extends AgentTypes> = Omit<Agent<Types>, Own>;
   expectTypeOf<RemoteAgent<ChatTypes>>().toExtend<Surface<ChatTypes>>();
   expectTypeOf<keyof Surface<ChatTypes>>().toExtend<keyof RemoteAgent<ChatTypes>>();

@@ -24,6 +24,7 @@ const snippets: Readonly<Record<string, () => Promise<object>>> = {
   'cost-and-limits.ts': () => import('../../docs/snippets/cost-and-limits.ts'),
   'telemetry.ts': () => import('../../docs/snippets/telemetry.ts'),
   'prices.ts': () => import('../../docs/snippets/prices.ts'),
+  'workspaces.ts': () => import('../../docs/snippets/workspaces.ts'),
   'state.ts': () => import('../../docs/snippets/state.ts'),
   'time-travel.ts': () => import('../../docs/snippets/time-travel.ts'),
   'mcp-tools.ts': () => import('../../docs/snippets/mcp-tools.ts'),

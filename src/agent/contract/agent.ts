@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/json/json.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { Lookup } from '../../protocol/ids.ts';
-import type { OpenedFile, OpenFileOptions } from '../../session/session.ts';
+import type { SkippedPath } from '../../workspace/contract/contract.ts';
 import type { QueueOptions } from './dispatcher.ts';
 
 /** Options of every call. */
@@ -17,6 +17,8 @@ export interface CallOptions extends ApiCallOptions {
    * server sets it. @default false
    */
   readonly remote?: boolean;
+  /** Plain JSON for a `workspace` that is a function: see `restore` and `checkout`. For turns, also for tools and handlers. */
+  readonly context?: JsonObject;
 }
 
 /** Options of calls that run turns. */
@@ -74,15 +76,15 @@ export interface Agent<Types extends AgentTypes = WireTypes>
   /** The capabilities of the agent and its store. */
   readonly metadata: AgentMetadata;
   /**
-   * Opens a file that a turn has saved with `session.saveFile`: of the head of a session, or of a snapshot. Its bytes are read from the store
-   * as the stream is. An unknown session, snapshot or artifact is `NOT_FOUND`.
+   * Writes the files of a snapshot, or of the head of a session, into a folder that is new or empty. Paths that this system cannot have are
+   * listed.
    *
    * @example
-   * const { stream, contentType } = await agent.openFile({ sessionId }, 'report.pdf', { owner });
+   * await coder.checkout(output, './elsewhere');
    */
-  openFile(
+  checkout(
     snapshot: SnapshotRef | Lookup,
-    name: string,
-    options?: CallOptions & OpenFileOptions,
-  ): Promise<OpenedFile>;
+    folder: string,
+    options?: CallOptions,
+  ): Promise<{ readonly skipped: readonly SkippedPath[] }>;
 }

@@ -4,7 +4,8 @@ import type { InferSchema, Schema } from '../../core/schema/schema.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
-import type { AgentLimits, ClientStateOptions, RunEnd, Transform } from './spec.ts';
+import type { Workspace } from '../../workspace/contract/contract.ts';
+import type { AgentLimits, ClientStateOptions, RunEnd, Transform, WorkspaceOf } from './spec.ts';
 
 /** The type of a session's custom state: `undefined` until it is set, unless the agent has an initial one. */
 export type CustomOf<State, Initial> = State extends Schema
@@ -34,6 +35,7 @@ export const agentOptionNames: OptionNames<AnyAgentOptions> = {
   limits: 'object',
   restoreContext: 'function',
   onFinish: 'function',
+  workspace: ['object', 'function'],
 };
 
 /** The parts of a state that a title can use. */
@@ -87,4 +89,9 @@ export interface AgentOptionsBase<
   readonly restoreContext?: (context: JsonObject) => JsonObject;
   /** Called when a detached run has ended. */
   readonly onFinish?: (end: RunEnd) => void | Promise<void>;
+  /**
+   * The files that the agent works on, such as `directory('./project')` of waymark/workspace, or a function that chooses them. Each snapshot
+   * has the whole tree, so that `restore`, `diff`, `fork` and `checkout` include the files.
+   */
+  readonly workspace?: Workspace | WorkspaceOf;
 }

@@ -13,6 +13,7 @@ import type { Chunk, Cost, Input } from '../../protocol/turn.ts';
 import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
+import type { Workspace } from '../../workspace/contract/contract.ts';
 import type { TurnLoopHandler } from './handler.ts';
 import type { TurnStore } from './turn-store.ts';
 
@@ -139,7 +140,30 @@ export interface AgentSpec {
   /** Rebuilds the parts of the context that are not JSON when a run is taken over. */
   readonly restoreContext?: ((context: JsonObject) => JsonObject) | undefined;
   readonly onFinish?: ((end: RunEnd) => void | Promise<void>) | undefined;
+  readonly workspace?: WorkspaceSpec | undefined;
 }
+
+/** The files that an agent works on. */
+export interface WorkspaceSpec {
+  readonly from: Workspace | WorkspaceOf;
+  /** Whether files that others have changed become a snapshot of their own. */
+  readonly listsEdits: boolean;
+  /** Whether a policy may want a snapshot after the tools of one model message. */
+  readonly eachIteration: boolean;
+}
+
+/** Chooses the workspace of a session. `context` is that of the call. */
+export type WorkspaceOf = (
+  session: {
+    /** The id of the session. */
+    readonly sessionId: string;
+    /** The name of the agent. */
+    readonly agent: string;
+    /** The owner of the session. */
+    readonly owner?: string;
+  },
+  context: JsonObject,
+) => Workspace | Promise<Workspace>;
 
 /** How an agent without a store protects the state that its clients hold. */
 export interface ClientStateOptions {

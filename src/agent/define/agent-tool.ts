@@ -6,6 +6,7 @@ import { checkOptions } from '../../core/options.ts';
 import { checkAnswers, planResume } from '../../generate/tool/resume.ts';
 import { type Tool, tool } from '../../generate/tool/tool.ts';
 import { deadlineOf, type ToolContext } from '../../generate/tool/tool-context.ts';
+import { withoutTree } from '../../protocol/artifacts.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
 import { isInterrupted, openToolRequests, requestKey, textOf } from '../../protocol/messages.ts';
 import { parseShape } from '../../protocol/parse.ts';
@@ -125,7 +126,8 @@ async function finishedBefore(
   const found = await spec.turnStore.load(scope, { sessionId: idempotencyKey });
   if (found === undefined) return undefined;
   const { snapshot, state } = found;
-  const { history, artifacts } = state;
+  const { history } = state;
+  const artifacts = withoutTree(state.artifacts);
   const message = history.at(-1);
   // The attempt that started it was lost with its count.
   if (parent.turn !== undefined) parent.turn.usage = addUsage(parent.turn.usage, snapshot.usage);
@@ -335,6 +337,12 @@ export function backgroundAgentTools<Types extends AgentTypes>(
   if (!agent.metadata.detachable) {
     throw failedPrecondition(
       `Agent "${spec.name}" cannot work in the background: give it a store that can abort runs.`,
+    );
+  }
+  const shared = spec.workspace?.from;
+  if (typeof shared === 'object' && !shared.isPerSession) {
+    throw failedPrecondition(
+      `Agent "${spec.name}" cannot work in the background of another one: its sessions share the workspace "${shared.name}". Give each session a folder of its own, with directory.perSession().`,
     );
   }
   const { name = spec.name, description = spec.description ?? `the agent ${spec.name}` } = options;

@@ -8,8 +8,16 @@ import { textOf } from '../../protocol/messages.ts';
 import { always, on, type SnapshotPolicy } from '../../session/policy.ts';
 import { emptyState, type SessionState } from '../../session/session-state.ts';
 import { checkedStore } from '../../store/rules/checked-store.ts';
+import type { Workspace } from '../../workspace/contract/contract.ts';
 import type { AnyAgentOptions } from '../contract/options.ts';
-import type { AgentLimits, AgentSpec, AgentStore, Transform } from '../contract/spec.ts';
+import type {
+  AgentLimits,
+  AgentSpec,
+  AgentStore,
+  Transform,
+  WorkspaceOf,
+  WorkspaceSpec,
+} from '../contract/spec.ts';
 import { storedState } from '../contract/stored-state.ts';
 import { checkClientState } from '../persistence/client-state.ts';
 import type { AgentHost } from '../persistence/host.ts';
@@ -62,6 +70,7 @@ export function commonSpec(options: AnyAgentOptions, { host, store: appStore }: 
     upgradeState,
     restoreContext,
     onFinish,
+    ...(options.workspace && { workspace: workspaceSpec(options.workspace, options) }),
   };
   if (store === undefined) return spec;
   const upgrade: Parameters<typeof turnStoreOf>[1]['upgrade'] = (state) => storedState(spec, state);
@@ -91,10 +100,46 @@ function checkAgentOptions(options: AnyAgentOptions, store: AgentStore | undefin
   checkAgentLimits(name, limits, store);
   checkOptions(transform, transformNames, `\`transform\` of agent "${name}"`);
   if (clientState !== undefined) checkClientState(name, clientState);
+  checkWorkspace(options, store);
   const claims = store?.runs !== undefined;
   if (concurrency !== undefined && concurrency !== 'reject' && !claims) {
     throw failedPrecondition(
       `Agent "${name}" cannot ${concurrency} when a session is busy: its store does not know whether one is.`,
+    );
+  }
+}
+
+function workspaceSpec(
+  from: Workspace | WorkspaceOf,
+  { snapshot }: AnyAgentOptions,
+): WorkspaceSpec {
+  return { from, listsEdits: snapshot !== 'never', eachIteration: typeof snapshot === 'function' };
+}
+
+function checkWorkspace(
+  { name, concurrency, workspace }: AnyAgentOptions,
+  store: AgentStore | undefined,
+): void {
+  if (workspace === undefined) return;
+  if (store === undefined) {
+    throw failedPrecondition(
+      `Agent "${name}" has a workspace but no store to keep its files in: the client holds its state. Give it, or the app, a \`store\`.`,
+    );
+  }
+  if (store.runs === undefined || store.files?.writeTree === undefined) {
+    throw failedPrecondition(
+      `Agent "${name}" has a workspace, and its store cannot keep the trees of one. Use the memory, file, SQLite or Postgres store.`,
+    );
+  }
+  if (typeof workspace === 'function') return;
+  if (typeof workspace.open !== 'function') {
+    throw invalid(
+      `The \`workspace\` of agent "${name}" must be one, such as directory('./project') of waymark/workspace, or a function that returns one.`,
+    );
+  }
+  if (concurrency === 'fork' && !workspace.isPerSession) {
+    throw failedPrecondition(
+      `Agent "${name}" forks busy sessions, and its sessions share the workspace "${workspace.name}". Give each session a folder of its own, with directory.perSession().`,
     );
   }
 }

@@ -4,7 +4,7 @@ import { defined, type JsonObject, toJson } from '../../core/json/json.ts';
 import type { OptionNames } from '../../core/options.ts';
 import { type ContextKey, createContextKey } from '../../core/platform.ts';
 import { toJsonSchema } from '../../core/schema/schema.ts';
-import { scopeOf } from '../../protocol/ids.ts';
+import { checkLookup, type Lookup, scopeOf } from '../../protocol/ids.ts';
 import type { Message } from '../../protocol/message.ts';
 import { isParsedMessage, parseShape } from '../../protocol/parse.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
@@ -84,6 +84,7 @@ export function createAgent(spec: AgentSpec, host: AgentHost): Agent {
     ...(spec.description !== undefined && { description: spec.description }),
     metadata: metadataOf(spec),
     openFile: files.openFile,
+    checkout: files.checkout,
     ...createCalls<CallOptions, InvokeOptions>({
       optionNames,
       toJsonSchema,
@@ -206,13 +207,13 @@ function metadataOf(spec: AgentSpec): Agent['metadata'] {
 function fileOperations(
   spec: AgentSpec,
   self: () => Agent,
-): Pick<Agent, 'openFile'> & Pick<AgentInternals, 'openArtifact'> {
+): Pick<Agent, 'openFile' | 'checkout'> & Pick<AgentInternals, 'openArtifact'> {
   const placeOf = (
     { sessionId, snapshotId }: Pick<Snapshot, 'sessionId' | 'snapshotId'>,
     owner: string | undefined,
   ): FilePlace => ({ scope: scopeOf(spec, owner), sessionId, runId: snapshotId });
   return {
-    async openFile(ref, name, { range, owner, ...options } = {}) {
+    async openFile(ref, name, { range, owner, workspace = false, ...options } = {}) {
       // The messages are not needed.
       const call = { ...options, ...(owner !== undefined && { owner }), messages: { last: 1 } };
       const snapshot = await self().getSnapshot(ref, call);
@@ -224,7 +225,18 @@ function fileOperations(
       }
       const artifact = snapshot.state?.artifacts?.find((each) => each.name === name);
       const place = placeOf(snapshot, owner);
+      if (workspace || (artifact === undefined && spec.workspace !== undefined)) {
+        const { openWorkspaceFile } = await import('./read-files.ts');
+        const { snapshotId } = snapshot;
+        return await openWorkspaceFile(spec, place.scope, { snapshotId }, name, range && { range });
+      }
       return await openFile(spec, place, { artifact, name }, range && { range });
+    },
+    async checkout(ref, folder, { owner, context = {} } = {}) {
+      const lookup = checkLookup(typeof ref === 'string' ? { snapshotId: ref } : (ref as Lookup));
+      const { checkout } = await import('./read-files.ts');
+      const scope = scopeOf(spec, owner);
+      return { skipped: await checkout(spec, { scope, context }, lookup, folder) };
     },
     openArtifact: (snapshot, artifact, owner) =>
       openArtifact(spec, placeOf(snapshot, owner), artifact),

@@ -10,6 +10,7 @@ import { tool as plainTool, type Tool, type ToolOptions } from '../../generate/t
 import type { ToolContext } from '../../generate/tool/tool-context.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Session } from '../../session/session.ts';
+import type { WorkspaceFolder } from '../../workspace/contract/contract.ts';
 import type { Agent } from '../contract/agent.ts';
 import type { AgentHandler } from '../contract/handler.ts';
 import type { AgentOptionsBase, CustomOf } from '../contract/options.ts';
@@ -110,6 +111,8 @@ export type DefineTool = <
        * `generate`, there is none: using it is FAILED_PRECONDITION.
        */
       readonly session: Session<InferSchema<State, unknown>>;
+      /** The files of the agent's workspace; `undefined` if it has none. */
+      readonly workspace?: WorkspaceFolder;
     },
   ) => Returned | Promise<Returned>,
 ) => Tool<

@@ -2,6 +2,7 @@ import { failedPrecondition, invalid, type WaymarkError } from '../../core/error
 import { defined, type Json } from '../../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../../core/json/patch.ts';
 import { parse } from '../../core/schema/schema.ts';
+import { withoutTree } from '../../protocol/artifacts.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { type StateEdit, stateEdit } from '../../protocol/requests.ts';
 import { type EditNote, editNote, type Snapshot } from '../../protocol/snapshot.ts';
@@ -154,7 +155,7 @@ async function edited(
   if (customPatch !== undefined) working.setCustom(patched(state.custom, customPatch as JsonPatch));
   else if (custom !== undefined) working.setCustom(custom);
   for (const name of removeArtifacts) {
-    const { artifacts: all } = working.state;
+    const all = withoutTree(working.state.artifacts);
     const kept = all.filter((artifact) => artifact.name !== name);
     if (kept.length === all.length) {
       throw invalid(`There is no artifact "${name.slice(0, 64)}" to remove.`);

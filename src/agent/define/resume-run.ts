@@ -10,6 +10,7 @@ import { finishInvocation, saveFailed } from '../turn/finish.ts';
 import { requestMarks } from '../turn/inputs.ts';
 import { Invocation } from '../turn/invocation.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
+import { openFiles } from '../turn/turn-files.ts';
 import {
   type ActiveRun,
   continuingFrom,
@@ -115,6 +116,9 @@ async function failAccepted(
 /** A run whose input is refused fails. One whose input cannot be read is left: its claim expires, and a worker takes it over. */
 async function continueRun(running: Invocation, run: ActiveRun, record: RunRecord): Promise<void> {
   try {
+    if (running.state.spec.workspace !== undefined) {
+      await openFiles(running.state, run, (files) => files.takeOver(run, record.midTurn));
+    }
     let turn = continuedTurn(running.state, record);
     if (record.stopping) {
       // It was accepted before it was stopped: its message is kept.

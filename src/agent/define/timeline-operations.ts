@@ -2,7 +2,7 @@ import type { AgentOperations } from '../../api/calls.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import { reportDeletedSession } from '../../core/trace.ts';
-import { checkId, scopeOf } from '../../protocol/ids.ts';
+import { checkId, checkLookup, scopeOf } from '../../protocol/ids.ts';
 import { checkMessagePage, withPage } from '../../protocol/message-page.ts';
 import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
@@ -82,16 +82,22 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
       if (isDeleted) reportDeletedSession(sessionId);
       return isDeleted;
     },
-    async restore(snapshotId, { owner, ifHead, partial } = {}) {
+    async restore(snapshotId, { owner, ifHead, partial, workspace = true, context = {} } = {}) {
       checkId(snapshotId, 'a snapshot id');
       const [sessions, scope] = use(owner);
-      if (partial !== true) {
-        const restored = sessions.restore(scope, snapshotId, expecting(ifHead));
-        return leaving(await onSnapshot(spec, scope, snapshotId, restored));
-      }
-      const whole = { note: defined({ by: owner }), ...expecting(ifHead) };
-      const saved = savePartial({ spec, host, scope }, snapshotId, whole);
-      return await readSaved(scope, await onSnapshot(spec, scope, snapshotId, saved));
+      const { expectHead } = expecting(ifHead);
+      const move = async (head: string | undefined): Promise<Snapshot> => {
+        if (partial !== true) {
+          const restored = sessions.restore(scope, snapshotId, defined({ expectHead: head }));
+          return leaving(await onSnapshot(spec, scope, snapshotId, restored));
+        }
+        const whole = defined({ note: defined({ by: owner }), expectHead: head });
+        const saved = savePartial({ spec, host, scope }, snapshotId, whole);
+        return await readSaved(scope, await onSnapshot(spec, scope, snapshotId, saved));
+      };
+      if (spec.workspace === undefined || !workspace) return await move(expectHead);
+      const { restoreFiles } = await import('./restore-files.ts');
+      return await restoreFiles({ spec, host, scope, context, expectHead }, snapshotId, move);
     },
     async fork(snapshotId, { owner, ifHead, sessionId = host.newId() } = {}) {
       checkId(snapshotId, 'a snapshot id');
@@ -124,10 +130,19 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
       checkId(to, 'a snapshot id');
       const [, scope] = use(owner);
       const [a, b] = await Promise.all([from, to].map((id) => stateOf(spec, scope, id)));
-      return diffStates(
+      const diff = diffStates(
         { snapshotId: from, state: fromPlainState(a ?? {}) },
         { snapshotId: to, state: fromPlainState(b ?? {}) },
       );
+      if (spec.workspace === undefined) return diff;
+      const { diffFiles } = await import('./read-files.ts');
+      return { ...diff, files: [...(await diffFiles(spec, scope, from, to))] };
+    },
+    async listFiles(given, { owner, ...options } = {}) {
+      const lookup = checkLookup(given);
+      const [, scope] = use(owner);
+      const { listFiles } = await import('./read-files.ts');
+      return await listFiles(spec, scope, lookup, withoutSignal(options));
     },
   };
 }

@@ -25,6 +25,7 @@ import { checkDeadline } from './deadlines.ts';
 import { knownRequest, requestMarks, withoutProviderOptions } from './inputs.ts';
 import type { InvocationRequest, InvocationState } from './invocation-state.ts';
 import { addSteering, isSteerable, mayBeSteered, readLeft } from './steer.ts';
+import { closeFiles, openFiles } from './turn-files.ts';
 import {
   type ActiveRun,
   claimedAt,
@@ -65,6 +66,7 @@ export async function acceptTurn(
     if (input.resume !== undefined) checkDeadline(invocation, input.resume);
     return await startTurn(invocation, claimed, input);
   } catch (refusal) {
+    if (invocation.files !== undefined) await closeFiles(invocation, { failed: true });
     await dropRun(invocation, claimed);
     throw refusal;
   }
@@ -78,6 +80,7 @@ export function checkOpen(host: AgentHost, { startedBy }: InvocationRequest): vo
 async function startTurn(invocation: InvocationState, run: ActiveRun, input: Input): Promise<Turn> {
   const { spec, working, chunkSink } = invocation;
   const messages = await checkReceivable(invocation, run, input);
+  if (spec.workspace !== undefined) await openFiles(invocation, run, (files) => files.start(run));
   // A turn that answers an interrupt takes them after its tools.
   const takesLeft = input.message !== undefined && mayBeSteered(invocation, run);
   const left = takesLeft ? await readLeft(invocation, run) : [];

@@ -179,6 +179,8 @@ export async function checkpointTurn(invocation: InvocationState, turn: Turn): P
   await invocation.locked(async () => {
     const { run, host, spec, chunkSink } = invocation;
     if (run === undefined || invocation.control.cause !== undefined) return;
+    const keepsFiles = run.log.durable || spec.workspace?.eachIteration === true;
+    if (keepsFiles) await invocation.files?.capture();
     const iteration = turn.toolIterations++;
     if (run.detached === undefined && wantsSnapshot(invocation, 'toolIterationEnd', iteration)) {
       const snapshotId = host.newId();

@@ -1,8 +1,9 @@
 import { raceSignal } from '../../core/async/signal.ts';
 import { failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
 import { checkArtifactName, fileHashOf, filePart } from '../../protocol/artifacts.ts';
+import type { OpenedFile, OpenFileOptions } from '../../protocol/opened-file.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import type { NewFile, OpenedFile, OpenFileOptions, SessionFiles } from '../../session/session.ts';
+import type { NewFile, SessionFiles } from '../../session/session.ts';
 import type { FileHolder, FilePlace, FileSupport, OpenFile } from '../../store/contract/store.ts';
 import { damagedFile } from '../../store/rules/file-pieces.ts';
 import { maxFileSize } from '../../store/rules/size-limits.ts';

@@ -21,6 +21,7 @@ import { endElsewhere, giveUp, saveSurely } from './save-surely.ts';
 import { leavingInbox, takesInbox } from './steer.ts';
 import { keepPartialAnswer, stoppedBy } from './stop.ts';
 import { notifyInterrupt } from './telemetry.ts';
+import { captureEnd, closeFiles } from './turn-files.ts';
 import {
   type ActiveRun,
   failedFrom,
@@ -47,15 +48,21 @@ export function finishTurn(
     // The worker that has the run now does not know what was spent here.
     if (outcome.kind === 'lost' && !invocation.spending.isRecorded) await recordRest(invocation);
     try {
-      if (run === undefined) ended = outcome;
+      const reached =
+        invocation.files === undefined ? outcome : await captureEnd(invocation, outcome);
+      if (run === undefined) ended = reached;
       else if (run.detached !== undefined)
-        ended = await endDetachedTurn(invocation, run, turn, outcome);
-      else ended = await endAttachedTurn(invocation, run, turn, outcome);
+        ended = await endDetachedTurn(invocation, run, turn, reached);
+      else ended = await endAttachedTurn(invocation, run, turn, reached);
       // Known at once: the invocation does not wait for a handler that was given up.
       if (ended.kind === 'failed') invocation.ending.failure = ended.error;
       if (ended.kind === 'elsewhere') invocation.followElsewhere(ended.output);
       return ended;
     } finally {
+      // The files of a background run stay open until it ends.
+      if (invocation.files !== undefined && ended?.kind !== 'steered' && !run?.detached) {
+        await closeFiles(invocation, { failed: ended === undefined || ended.kind === 'failed' });
+      }
       if (ended?.kind === 'steered') progress.usage = usageBefore;
       else {
         if (!invocation.spending.isRecorded) await recordRest(invocation);
@@ -278,6 +285,8 @@ export async function finishInvocation(
   const ended = failure !== undefined || control.cause?.kind === 'lost' || followed !== undefined;
   if (run?.detached !== undefined) {
     await invocation.locked(() => finishDetached(invocation, run));
+    const failed = failure !== undefined || control.cause !== undefined;
+    if (invocation.files !== undefined) await closeFiles(invocation, { failed });
   } else if (run !== undefined) {
     // The run was taken over with no input left.
     await dropRun(invocation, run);

@@ -3,6 +3,7 @@ import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
 import { originalOf, type WaymarkError } from '../../core/error.ts';
 import { defined, type Json, type JsonObject } from '../../core/json/json.ts';
 import type { Model, ModelRef } from '../../generate/model.ts';
+import { withoutTree } from '../../protocol/artifacts.ts';
 import { scopeOf } from '../../protocol/ids.ts';
 import { PartialAnswer } from '../../protocol/messages.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
@@ -29,6 +30,7 @@ import {
   type Lineage,
   startedWith,
   type Turn,
+  type TurnFiles,
 } from './turn-state.ts';
 
 export interface InvocationRequest {
@@ -111,6 +113,8 @@ export class InvocationState {
   lineage: Lineage;
   run: ActiveRun | undefined;
   turn: Turn | undefined;
+  /** The files of the running turn, if the agent has a workspace. */
+  files: TurnFiles | undefined;
 
   readonly #mutex = new Mutex();
   #hasEnded = false;
@@ -233,7 +237,7 @@ export class InvocationState {
   result(): AgentResult {
     const { history, artifacts } = this.working.state;
     const message = history.at(-1);
-    return { ...(message && { message }), artifacts };
+    return { ...(message && { message }), artifacts: withoutTree(artifacts) };
   }
 
   hasUnsaved(): boolean {

@@ -24,6 +24,7 @@ import { takeForHandler } from './steer.ts';
 import { Steps } from './steps.ts';
 import { handlerStopTimeoutMs, StopTimeoutError, withStopTimeout } from './stop.ts';
 import { inInvocationSpan } from './telemetry.ts';
+import { closeFiles } from './turn-files.ts';
 import type { Outcome, Turn } from './turn-state.ts';
 
 /** One connection to an agent: opens the session, accepts inputs, runs their turns, and finishes with an output. */
@@ -66,6 +67,7 @@ export class Invocation {
       return await (this.#prepared === undefined ? this.#run() : this.#traced());
     } finally {
       stopClosing();
+      if (state.files !== undefined) await closeFiles(state, { failed: true });
       state.end();
     }
   }
@@ -76,6 +78,7 @@ export class Invocation {
     try {
       return await this.#traced();
     } finally {
+      if (this.state.files !== undefined) await closeFiles(this.state, { failed: true });
       this.state.closeSession();
     }
   }

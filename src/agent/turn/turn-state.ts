@@ -7,6 +7,7 @@ import type { FinishReason, Input, Output, Usage } from '../../protocol/turn.ts'
 import type { History } from '../../session/history.ts';
 import { isSameState, type SessionState } from '../../session/session-state.ts';
 import type { LoadedState, StateBase, TakenRun } from '../../store/contract/store.ts';
+import type { WorkspaceFolder } from '../../workspace/contract/contract.ts';
 import type { TurnInfo } from '../contract/handler.ts';
 import type { TurnBase } from '../contract/turn-store.ts';
 import type { EventLog } from '../persistence/event-log.ts';
@@ -39,6 +40,20 @@ export interface Turn {
   toolKeys?: Map<string, number>;
   /** Names the client-held state whose interrupt this turn answers. */
   answeredKey?: string;
+}
+
+/** The files that a turn works on, in the workspace of its agent. */
+export interface TurnFiles {
+  /** The open folder, for tools. */
+  readonly folder: WorkspaceFolder;
+  /** Saves what others have changed, and gives the turn the files of the snapshot that it starts from. */
+  start(run: ActiveRun): Promise<void>;
+  /** Continues where the last checkpoint of another attempt was. */
+  takeOver(run: ActiveRun, midTurn: boolean): Promise<void>;
+  /** Stores the files as they are now, as part of the state. */
+  capture(): Promise<void>;
+  /** Releases the folder. If the turn failed that started from another snapshot than the head, the folder returns to the head's files. */
+  close(options: { readonly failed: boolean }): Promise<void>;
 }
 
 export type Outcome =

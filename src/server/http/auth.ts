@@ -49,6 +49,8 @@ export interface AuthorizeCall extends Caller {
   readonly sessionId?: string;
   /** The snapshot that the call names. */
   readonly snapshotId?: string;
+  /** For `restore`: whether it also changes the files of a workspace, if the agent has one. */
+  readonly workspace?: boolean;
   /** The key of the action, for `runAction`. */
   readonly action?: string;
   /** The HTTP request. */

@@ -67,6 +67,8 @@ export interface MountedProtocol extends ServerProtocol {
 export interface Subject {
   readonly sessionId?: string | undefined;
   readonly snapshotId?: string | undefined;
+  /** Whether it changes the files of a workspace, if the agent has one. */
+  readonly workspace?: boolean | undefined;
 }
 
 /** A call that was let through. */
@@ -136,14 +138,17 @@ export async function checkCall(
     sessionId,
     snapshotId,
     agent,
+    workspace,
     ...call
   }: JudgedCall & { readonly request: Request; readonly caller: Caller },
 ): Promise<void> {
   if (!authorize) return;
   const found =
     agent && snapshotId !== undefined ? await sessionOf(agent, snapshotId, caller) : undefined;
+  const hasFiles = agent !== undefined && internalsOf(agent).spec.workspace !== undefined;
+  const files = hasFiles ? { workspace } : {};
   const judge = async (session: string | undefined): Promise<void> => {
-    const subject = defined({ agent: agent?.name, sessionId: session, snapshotId });
+    const subject = defined({ agent: agent?.name, sessionId: session, snapshotId, ...files });
     if ((await authorize({ ...caller, ...call, ...subject })) !== false) return;
     const message = `You are not allowed to do this (${call.operation}).`;
     throw new WaymarkError('PERMISSION_DENIED', message);

@@ -8,7 +8,7 @@ import type { Operation } from '../../protocol/routes.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { notFound } from '../http/answer.ts';
 import { lastMessageOnly, openCall, paramOf, type RequestContext } from '../http/server-context.ts';
-import type { NativeOperation } from './operation.ts';
+import { flag, type NativeOperation, operation, page, readQuery } from './operation.ts';
 
 const header = {
   Range: { description: 'One range of bytes.', schema: { type: 'string' } },
@@ -34,6 +34,53 @@ export const artifactOperations = {
     respond: (c, name) => answerArtifact(c, name, { snapshotId: paramOf(c, 'snapshot') }),
   },
 } satisfies Record<string, NativeOperation>;
+
+const fileQuery = {
+  workspace: flag('The file of the workspace, even if an artifact has its name.'),
+};
+
+/** Files of workspaces: their names, and their content. */
+export const fileOperations = {
+  listFiles: operation({
+    summary: 'The files of the workspace, as a snapshot has them.',
+    query: page,
+    answer: { description: 'A page of files, by path.', schema: 'FilePage' },
+    run: ({ agent, snapshotId, options }) => agent.listFiles({ snapshotId }, options),
+  }),
+
+  openFile: {
+    summary: 'A saved file of a snapshot, or a file of its workspace, as bytes.',
+    header,
+    query: fileQuery,
+    answer: {
+      description: 'The content of the file; 206 with a range, 304 if it is known.',
+    },
+    async respond(c, operationName) {
+      const snapshotId = paramOf(c, 'snapshot');
+      const name = paramOf(c, 'file');
+      const { agent, options } = await openCall(c, operationName, { snapshotId });
+      const { workspace } = readQuery(c, fileQuery);
+      const how = { ...options, ...(workspace && { workspace }) };
+      const whole = await agent.openFile({ snapshotId }, name, how);
+      await whole.stream.cancel();
+      const { size, contentType, hash } = whole;
+      async function* pieces(start: number, end: number): Pieces {
+        const { stream } = await agent.openFile({ snapshotId }, name, {
+          ...how,
+          range: { start, end },
+        });
+        yield* stream;
+      }
+      const content = {
+        length: size,
+        contentType: headerValue(contentType),
+        etag: `"${hash}"`,
+        pieces,
+      };
+      return bytesResponse(c.req.raw, content, name);
+    },
+  } satisfies NativeOperation,
+};
 
 async function answerArtifact(
   c: RequestContext,

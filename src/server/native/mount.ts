@@ -3,7 +3,7 @@ import { jsonResponse } from '../http/answer.ts';
 import { openApiPaths } from '../http/openapi.ts';
 import type { Router } from '../http/server-context.ts';
 import { agentOperations } from './agents.ts';
-import { artifactOperations } from './artifacts.ts';
+import { artifactOperations, fileOperations } from './artifacts.ts';
 // Generated from the schemas in protocol/, and compared with them by a test: the server needs no generator.
 import schemas from './openapi-schemas.json' with { type: 'json' };
 import type { NativeOperation } from './operation.ts';
@@ -15,6 +15,7 @@ const operations: Readonly<Record<Operation, NativeOperation>> = {
   ...turnOperations,
   ...sessionOperations,
   ...artifactOperations,
+  ...fileOperations,
 };
 
 /** The native protocol: REST, and streams of server-sent events. */

@@ -127,11 +127,12 @@ export const sessionOperations = {
 
   restore: operation({
     summary:
-      'Moves the head of the session to this snapshot; with `ifHead`, only from that head; with `partial`, to a copy of an aborted run.',
+      'Moves the head of the session to this snapshot, and restores the files of a workspace unless `workspace` is false; with `ifHead`, only from that head; with `partial`, to a copy of an aborted run.',
     body: { shape: restoreRequest, schema: 'RestoreRequest', what: 'a restore', required: false },
     answer: snapshot,
-    run: ({ agent, snapshotId, body, options }) =>
-      agent.restore(snapshotId, { ...options, ...body }),
+    subject: (_, body) => ({ workspace: body?.workspace !== false }),
+    run: ({ agent, caller: { context }, snapshotId, body, options }) =>
+      agent.restore(snapshotId, { ...options, ...body, ...(context && { context }) }),
   }),
 
   fork: operation({

@@ -57,6 +57,8 @@ export async function expectIdsChecked(agent: ContractAgent, snapshotId: string)
     restore: (id) => agent.restore(id),
     fork: (id) => agent.fork(id),
     edit: (id) => agent.edit(id, { custom: {} }),
+    listFiles: (id) => agent.listFiles({ snapshotId: id }),
+    openFile: (id) => agent.openFile({ snapshotId: id }, 'name'),
     'diff from': (id) => agent.diff(id, snapshotId),
     'diff to': (id) => agent.diff(snapshotId, id),
     label: (id) => agent.label(id, 'l'),

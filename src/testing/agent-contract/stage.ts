@@ -9,7 +9,7 @@ import { createContractApp } from './agents.ts';
 import type { ContractCase } from './case.ts';
 
 /** The agent API that the contract uses, in process or remote. Clients read files by their URL. */
-export type ContractAgent = Omit<Agent, 'metadata' | 'description' | 'openFile'>;
+export type ContractAgent = Omit<Agent, 'metadata' | 'description' | 'checkout'>;
 
 /** How the contract reaches the agents of an app. */
 export interface ContractLink {

@@ -1,0 +1,133 @@
+import { failedPrecondition, hasStatus, invalid, type WaymarkError } from '../../core/error.ts';
+import type { JsonObject } from '../../core/json/json.ts';
+import type { FilePlace, Scope } from '../../store/contract/store.ts';
+import type {
+  SkippedPath,
+  TreeChange,
+  Workspace,
+  WorkspaceFolder,
+  WorkspaceScan,
+} from '../../workspace/contract/contract.ts';
+import { diffTrees } from '../../workspace/contract/tree.ts';
+import type { AgentSpec } from '../contract/spec.ts';
+import { type StoredTree, type TreeStore, treeReader } from './stored-tree.ts';
+
+/** The session whose folder is needed. */
+export interface FolderOf {
+  readonly scope: Scope;
+  readonly sessionId: string;
+  readonly context: JsonObject;
+}
+
+/** The workspace of a session. */
+export async function workspaceOf(
+  { name, workspace }: Pick<AgentSpec, 'name' | 'workspace'>,
+  { scope, sessionId, context }: FolderOf,
+): Promise<Workspace> {
+  if (workspace === undefined) {
+    throw failedPrecondition(
+      `Agent "${name}" has no \`workspace\`, so its sessions have no files.`,
+    );
+  }
+  const { from } = workspace;
+  const { owner } = scope;
+  const found =
+    typeof from === 'function'
+      ? await from({ sessionId, agent: name, ...(owner !== undefined && { owner }) }, context)
+      : from;
+  checkWorkspace(name, found);
+  return found;
+}
+
+/** Refuses what is no workspace. */
+function checkWorkspace(agent: string, value: unknown): asserts value is Workspace {
+  const isOne = typeof value === 'object' && value !== null && 'open' in value;
+  if (!isOne) {
+    throw invalid(
+      `The \`workspace\` of agent "${agent}" must be one, such as directory('./project') of waymark/workspace, or a function that returns one.`,
+    );
+  }
+}
+
+/** Opens the folder of a session. One that is created begins with the tree that the session starts from. */
+export async function openFolder(
+  spec: Pick<AgentSpec, 'name' | 'store'>,
+  workspace: Workspace,
+  { scope, sessionId }: Pick<FolderOf, 'scope' | 'sessionId'>,
+  startTree: { readonly hash: string | undefined; readonly place: FilePlace },
+): Promise<WorkspaceFolder> {
+  const { hash, place } = startTree;
+  const { owner } = scope;
+  return await workspace.open({
+    agent: spec.name,
+    sessionId,
+    ...(owner !== undefined && { owner }),
+    ...(hash !== undefined && { start: () => treeReader(treesOf(spec), place).read(hash) }),
+    ...(spec.store?.paths && { exclude: spec.store.paths }),
+  });
+}
+
+/** The files of an agent's store, which keeps trees: that was checked when the agent was defined. */
+export function treesOf({ name, store }: Pick<AgentSpec, 'name' | 'store'>): TreeStore {
+  const { files } = store ?? {};
+  if (files?.writeTree !== undefined && files.readTree !== undefined) return files as TreeStore;
+  throw failedPrecondition(
+    `The store of agent "${name}" cannot keep the files of a workspace. Use the memory, file, SQLite or Postgres store.`,
+  );
+}
+
+/** How often a folder is looked at again because its files change before a tree is written. */
+const maxTries = 5;
+
+/**
+ * Makes a folder equal to a tree. `keep` saves the files that are there before, also ignored ones that are about to be replaced; it is called
+ * again if they change meanwhile. Paths that either tree leaves alone stay as they are.
+ */
+export async function switchTree(
+  folder: WorkspaceFolder,
+  target: StoredTree,
+  keep: (scan: WorkspaceScan) => Promise<void>,
+  signal?: AbortSignal,
+): Promise<void> {
+  for (let left = maxTries; ; left--) {
+    const scan = await scanFor(folder, target, signal);
+    await keep(scan);
+    const skipped = [...scan.skipped, ...target.skipped];
+    const changes = diffTrees(scan.tree, target.tree).filter((each) => isOurs(each, skipped));
+    if (changes.length === 0) return;
+    try {
+      await folder.apply(changes, { content: target.content, ...(signal && { signal }) });
+      return;
+    } catch (error) {
+      if (left === 1 || !hasStatus(error, 'ABORTED') || signal?.aborted) throw error;
+    }
+  }
+}
+
+/** The files of a folder, together with ignored ones in the place of files of a tree. */
+async function scanFor(
+  folder: WorkspaceFolder,
+  { tree }: StoredTree,
+  signal: AbortSignal | undefined,
+): Promise<WorkspaceScan> {
+  const options = signal === undefined ? {} : { signal };
+  const scan = await folder.scan(options);
+  const added = diffTrees(scan.tree, tree).flatMap(({ path, before }) =>
+    before === null ? path : [],
+  );
+  return added.length === 0 ? scan : await folder.scan({ ...options, include: added });
+}
+
+/** Whether a path is to be changed: it is not left alone, nor is a folder above it or something in it. */
+function isOurs({ path }: TreeChange, skipped: readonly SkippedPath[]): boolean {
+  return !skipped.some(
+    (each) =>
+      each.path === path || path.startsWith(`${each.path}/`) || each.path.startsWith(`${path}/`),
+  );
+}
+
+export function lockLost(name: string): WaymarkError {
+  return failedPrecondition(
+    `Another process has taken the workspace "${name}", because this one did not renew its lock in time. The turn was stopped; run it again.`,
+  );
+}
