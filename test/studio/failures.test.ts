@@ -90,6 +90,9 @@ test('a message sent from a failed snapshot continues from the last good one', a
   const hands = handsOn(page);
   await hands.say('one');
   await hands.send('fail now');
+  // The inspector shows the turn that failed, not the one before it.
+  await hands.tab('State');
+  await soon(() => hands.inspector.textContent()).toMatch(/Statusfailed.*The provider is down/);
   await hands.row(/failed/).click();
   await hands.pastBar.waitFor();
   const alert = hands.messages.getByRole('alert');

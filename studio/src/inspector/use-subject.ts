@@ -34,11 +34,8 @@ export function useSubject(): Subject {
     (view) => view.phase !== 'ready' && view.phase !== 'loading',
   );
   const live = useLiveState();
-  // A session whose first turn failed has nothing but that turn to show.
-  const failedId = useMemo(
-    () => (headId === undefined ? latestFailure(timeline, headId)?.snapshotId : undefined),
-    [timeline, headId],
-  );
+  // A turn that failed last is what one wants to look into.
+  const failedId = useMemo(() => latestFailure(timeline, headId)?.snapshotId, [timeline, headId]);
   const selectedId = place.snapshot ?? (isRunning ? undefined : failedId);
   const isNow = selectedId === undefined || selectedId === headId;
   const isLive = isNow && isRunning;
