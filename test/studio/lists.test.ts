@@ -81,8 +81,9 @@ test('a failed run is listed with its input and stack, and retried from the same
   await failed.getByRole('button', { name: 'Retry: post the letters' }).click();
   await page.getByText('Retried from the same snapshot.').waitFor();
   await ended.getByRole('button', { name: 'Background' }).click();
-  const retried = ended.getByRole('listitem').filter({ hasText: 'ended after' });
+  const retried = ended.getByRole('listitem').filter({ hasText: 'succeeded after' });
   await retried.getByText('post the letters').waitFor();
+  expect(await retried.getByRole('button', { name: /^Retry/ }).count()).toBe(0);
   const { items } = await studio.app
     .agent('worker')
     .listSnapshots(first.sessionId, { includeOrphaned: true });

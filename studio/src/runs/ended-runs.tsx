@@ -12,7 +12,7 @@ import { MarkIcon } from '../ui/mark.tsx';
 import { Time } from '../ui/time.tsx';
 import { retryTurn } from './run-actions.ts';
 
-/** The runs that have ended, as the server recorded them: what was asked, why they failed, and the way to run them again. */
+/** The runs that have ended, as the server recorded them: what was asked, why they failed, and the way to run those again. */
 export function EndedRuns({ agents }: { readonly agents: readonly string[] }): ReactNode {
   const [filter, setFilter] = useState<TurnFilter>({});
   const turns = useRecordedTurns(useDeferredValue(filter));
@@ -48,7 +48,8 @@ function EndedRun({
   const isLost = turn.outcome === 'lost';
   const isAborted = turn.outcome === 'stopped' || (isLost && status === 'aborted');
   const cut = isAborted ? 'aborted' : 'aborted or taken over';
-  const said = error ? 'failed' : isAborted || isLost ? cut : 'ended';
+  const isDone = !error && !isAborted && !isLost;
+  const said = error ? 'failed' : isDone ? 'succeeded' : cut;
   const retry = async (): Promise<void> => {
     setBusy(true);
     await retryTurn(turn);
@@ -57,11 +58,11 @@ function EndedRun({
   return (
     <li className="run-card ended">
       <div className="run-head">
-        <MarkIcon kind={error ? 'failed' : isAborted || isLost ? 'aborted' : 'done'} />
+        <MarkIcon kind={error ? 'failed' : isDone ? 'done' : 'aborted'} />
         <TurnLink turn={turn} />
         {attempt > 1 && <span className="chip">attempt {attempt}</span>}
         <Time iso={new Date(endedAt).toISOString()} form="clock" />
-        {hasInput && canStart && (
+        {hasInput && canStart && !isDone && (
           <button
             type="button"
             className="button"
