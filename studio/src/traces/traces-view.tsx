@@ -36,6 +36,7 @@ export function TracesView({ agents }: { readonly agents: readonly string[] }): 
 }
 
 function TurnTable({ turns }: { readonly turns: readonly RecordedTurn[] }): ReactNode {
+  const hasCosts = turns.some(({ cost }) => cost !== undefined);
   return (
     <TableFrame label="Turns">
       <table className="figures">
@@ -56,9 +57,11 @@ function TurnTable({ turns }: { readonly turns: readonly RecordedTurn[] }): Reac
             <th scope="col" className="number">
               Tokens
             </th>
-            <th scope="col" className="number">
-              Cost
-            </th>
+            {hasCosts && (
+              <th scope="col" className="number">
+                Cost
+              </th>
+            )}
             <th scope="col" className="number">
               When
             </th>
@@ -66,7 +69,7 @@ function TurnTable({ turns }: { readonly turns: readonly RecordedTurn[] }): Reac
         </thead>
         <tbody>
           {turns.map((turn) => (
-            <TurnRow key={turn.spanId} turn={turn} />
+            <TurnRow key={turn.spanId} turn={turn} hasCosts={hasCosts} />
           ))}
         </tbody>
       </table>
@@ -80,7 +83,13 @@ function markOf({ endedAt, error, outcome }: RecordedTurn): MarkKind {
   return outcome === 'stopped' || outcome === 'lost' ? 'aborted' : 'done';
 }
 
-function TurnRow({ turn }: { readonly turn: RecordedTurn }): ReactNode {
+function TurnRow({
+  turn,
+  hasCosts,
+}: {
+  readonly turn: RecordedTurn;
+  readonly hasCosts: boolean;
+}): ReactNode {
   const { agent, models, modelCalls, toolCalls, tokens, cost, error, startedAt, endedAt } = turn;
   return (
     <tr>
@@ -112,7 +121,7 @@ function TurnRow({ turn }: { readonly turn: RecordedTurn }): ReactNode {
       <td className="number">{modelCalls}</td>
       <td className="number">{toolCalls}</td>
       <td className="number">{count(tokens)}</td>
-      <td className="number">{cost ? costText({ cost }) : '–'}</td>
+      {hasCosts && <td className="number">{cost ? costText({ cost }) : '–'}</td>}
       <td className="number">
         <Time iso={new Date(startedAt).toISOString()} />
       </td>

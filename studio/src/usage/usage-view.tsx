@@ -82,10 +82,12 @@ function UsageTotals({
 }): ReactNode {
   return (
     <dl className="facts usage-totals">
-      <div>
-        <dt>Cost</dt>
-        <dd>{costText(usage) || '–'}</dd>
-      </div>
+      {usage.cost && (
+        <div>
+          <dt>Cost</dt>
+          <dd>{costText(usage)}</dd>
+        </div>
+      )}
       <div>
         <dt>Tokens</dt>
         <dd>{count(totalTokens(usage) ?? 0)}</dd>
@@ -106,6 +108,7 @@ function UsageTable({
   readonly rows: readonly UsageRow[];
 }): ReactNode {
   const weightOf = weigher(rows);
+  const hasCosts = rows.some(({ usage }) => usage.cost !== undefined);
   const most = Math.max(...rows.map(({ usage }) => weightOf(usage)), 1);
   return (
     <TableFrame label="Usage">
@@ -128,9 +131,11 @@ function UsageTable({
             <th scope="col" className="number">
               Output
             </th>
-            <th scope="col" className="number">
-              Cost
-            </th>
+            {hasCosts && (
+              <th scope="col" className="number">
+                Cost
+              </th>
+            )}
           </tr>
         </thead>
         <tbody>
@@ -149,7 +154,7 @@ function UsageTable({
               <td className="number">{count(row.usage.cachedInputTokens ?? 0)}</td>
               <td className="number">{count(row.usage.cacheWriteTokens ?? 0)}</td>
               <td className="number">{count(row.usage.outputTokens ?? 0)}</td>
-              <td className="number">{costText(row.usage) || '–'}</td>
+              {hasCosts && <td className="number">{costText(row.usage) || '–'}</td>}
             </tr>
           ))}
         </tbody>
