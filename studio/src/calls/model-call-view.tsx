@@ -100,5 +100,5 @@ function CallFacts({
 }
 
 function tokens(n: number | undefined): string | undefined {
-  return n === undefined ? undefined : `${count(n)} tokens`;
+  return n === undefined ? undefined : `${count(n)} ${n === 1 ? 'token' : 'tokens'}`;
 }

@@ -89,6 +89,15 @@ function Artifacts({ subject: { state, before } }: { readonly subject: Subject }
   );
 }
 
+/** When a snapshot was saved. */
+const savedAt: Readonly<Record<Snapshot['event'], string>> = {
+  turnEnd: 'at the end of the turn',
+  toolIterationEnd: 'after a round of tool calls',
+  invocationEnd: 'at the end of the connection',
+  detach: 'when the run went to the background',
+  edit: 'by an edit',
+};
+
 function SnapshotFacts({ snapshot }: { readonly snapshot: Snapshot }): ReactNode {
   const {
     snapshotId,
@@ -113,8 +122,8 @@ function SnapshotFacts({ snapshot }: { readonly snapshot: Snapshot }): ReactNode
           {finishReason !== undefined && ` · ${finishReason}`}
         </Fact>
         {error && <Fact name="Error">{thrown?.message ?? error.message}</Fact>}
-        <Fact name="Created at">
-          {event} · <Time iso={createdAt} form="clock" />
+        <Fact name="Created">
+          <Time iso={createdAt} form="clock" /> · {savedAt[event]}
         </Fact>
         {edit && (
           <Fact name="Edited">
