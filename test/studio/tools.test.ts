@@ -108,9 +108,16 @@ test('S551 a failure is shown with its stack and cause, in both themes', async (
   await page.getByRole('button', { name: 'Run broken' }).click();
   const result = page.getByRole('region', { name: 'Result of broken' });
   await result.getByText('The disk is full.', { exact: true }).waitFor();
-  const stack = await result.getByRole('group', { name: 'Error with stack' }).textContent();
-  expect(stack).toContain('tools.test.ts');
-  expect(stack).toContain('Caused by: TypeError: no space left');
+  // First what went wrong and why, then where; the rest of the stack on request.
+  const stack = result.getByRole('group', { name: 'Error with stack' });
+  const short = await stack.textContent();
+  expect(short).toMatch(
+    /^.*The disk is full\.\nCaused by: TypeError: no space left\n {4}at .*tools\.test\.ts/,
+  );
+  await stack.getByRole('button', { name: /^Show \d+ more lines$/ }).click();
+  const whole = await stack.textContent();
+  expect(whole).toMatch(/The disk is full\.\n {4}at [\s\S]*\nCaused by: /);
+  expect(whole?.length).toBeGreaterThan(short?.length ?? 0);
   expect(await findBarriers(page, 'contrast')).toEqual([]);
   const { page: narrow } = await studio.open('tools/agent/desk/broken', {
     viewport: { width: 380, height: 760 },
