@@ -138,11 +138,16 @@ test('a detached run ends with its own row, which keeps its index', () => {
 });
 
 test('a run ends when asked to, and else counts its inputs', () => {
-  forAccepted(({ run, dropsCheckpoint }, { inputsDone }, { end, status: its, event }) => {
-    expect(dropsCheckpoint).toBe(end || its === 'succeeded');
+  forAccepted(({ run, dropsCheckpoint }, known, { end, status: its, event }) => {
+    const { inputsDone, parent, start } = known;
+    expect(dropsCheckpoint).toBe(end || (its === 'succeeded' && run !== 'stays'));
     if (end) expect(run).toBe('ends');
     else if (its !== 'succeeded') expect(run).toBe('stays');
-    else {
+    else if (event === 'edit') {
+      // What others changed before its turn: it has taken no input, and continues from there only if it starts there.
+      const isStart = start !== null && parent?.key === start;
+      expect(run).toEqual(isStart ? { inputsDone, midTurn: false } : 'stays');
+    } else {
       const midTurn = event === 'toolIterationEnd';
       expect(run).toEqual({ inputsDone: inputsDone + (midTurn ? 0 : 1), midTurn });
     }

@@ -133,7 +133,7 @@ export function transferContract(useKit: UseKit): void {
       await refused(load(tampered(document, 'the text', 'another')), 'DATA_LOSS');
       const hash = String(document.snapshots[0]?.stateHash);
       await refused(load(tampered(document, hash, '0'.repeat(64))), 'DATA_LOSS');
-      await refused(load(tampered(document, '"format":1', '"format":4')), 'FAILED_PRECONDITION');
+      await refused(load(tampered(document, '"format":1', '"format":5')), 'FAILED_PRECONDITION');
       await refused(load({}), 'INVALID_ARGUMENT');
       await refused(load(null), 'INVALID_ARGUMENT');
       await refused(load({ ...document, snapshots: [] }), 'INVALID_ARGUMENT');
