@@ -5,6 +5,7 @@ import { dev } from './commands/dev.ts';
 import { diff } from './commands/diff.ts';
 import { erase } from './commands/erase.ts';
 import { exportCommand, importCommand } from './commands/export-import.ts';
+import { checkout, files } from './commands/files.ts';
 import { init } from './commands/init.ts';
 import { mcp } from './commands/mcp.ts';
 import { prune } from './commands/prune.ts';
@@ -23,7 +24,10 @@ import type { CommandGroups } from './help.ts';
 export const groups: CommandGroups = [
   ['Develop', [init, dev, chat, replay]],
   ['Production', [serve, worker, mcp]],
-  ['Sessions', [sessions, snapshots, show, diff, restore, fork, label, rename, interrupts]],
+  [
+    'Sessions',
+    [sessions, snapshots, show, diff, files, checkout, restore, fork, label, rename, interrupts],
+  ],
   ['Runs', [runs, watch, abort, retry, usage]],
   ['Stores', [backup, restoreBackup, verify, prune, erase, exportCommand, importCommand, migrate]],
 ];

@@ -18,7 +18,7 @@ describe('how the command is called', () => {
       expect(docs).toContain(`| ${exit} | ${meaning} |`);
     }
     const names =
-      'init dev chat serve worker sessions snapshots show diff restore fork label rename runs watch abort retry ' +
+      'init dev chat serve worker sessions snapshots show diff files checkout restore fork label rename runs watch abort retry ' +
       'backup restore-backup verify prune erase export import migrate';
     for (const name of names.split(' ')) expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'));
     const chat = await run('chat', '--help');

@@ -10,18 +10,19 @@ export const restore = agentsCommand({
   summary: 'Continue a session from an earlier snapshot',
   usage: '<snapshot>',
   about:
-    'Moves the head of the session to the snapshot, so that the next turn continues from there. Nothing is deleted: later\nturns stay as a branch, and you can restore them as well. To create a store from a backup, use restore-backup.',
+    'Moves the head of the session to the snapshot, so that the next turn continues from there. Nothing is deleted: later\nturns stay as a branch, and you can restore them as well. The files of a workspace are restored too, after unsaved\nchanges were saved as a snapshot. To create a store from a backup, use restore-backup.',
   hint: 'To create a store from a backup, use "waymark restore-backup".',
   examples: ['restore 019b2f6e-…'],
   options: {
     partial: flag('for an aborted background run: keep what it had done, as a new snapshot'),
+    'keep-files': flag('Leave the files of the workspace as they are'),
   },
   async run({ args: [given = ''], options, agents, sourceArguments }) {
     const { agent, snapshot } = await findSnapshot(agents, given);
-    const { state: _, ...restored } = await agent.restore(
-      snapshot.snapshotId,
-      options.partial ? { partial: true } : {},
-    );
+    const { state: _, ...restored } = await agent.restore(snapshot.snapshotId, {
+      ...(options.partial && { partial: true }),
+      ...(options['keep-files'] && { workspace: false }),
+    });
     const { snapshotId, sessionId, turnIndex } = restored;
     return {
       json: restored,

@@ -14,7 +14,7 @@ export const diff = agentsCommand({
   summary: 'Show what changed from one snapshot to another',
   usage: '<from> <to>',
   about:
-    'Lists added and removed messages, changed paths of the custom state, and changed lines of artifacts.',
+    'Lists added and removed messages, changed paths of the custom state, and changed lines of artifacts and files.',
   examples: ['diff 019b2f6e-… 019b2f70-…'],
   async run({ args: [from = '', to = ''], terminal, agents }) {
     const { agent, snapshot: before } = await findSnapshot(agents, from);
@@ -44,11 +44,16 @@ function diffText(changes: Diff, before: Snapshot, after: Snapshot, style: Style
     const title = `${signs[change]} ${oneLine(name)}`;
     return change === 'changed' ? [title, ...artifactLines(name, before, after, style)] : [title];
   });
+  const files = (changes.files ?? []).flatMap(({ path, change, lines = [] }) => [
+    `${signs[change]} ${oneLine(path, 1_000)}`,
+    ...(change === 'changed' ? linesText(lines, style) : []),
+  ]);
   const shown = sections(
     [
       ['Messages', messages],
       ['Custom state', custom],
       ['Artifacts', artifacts],
+      ['Files', files],
     ],
     style,
   );
@@ -63,7 +68,14 @@ function artifactLines(name: string, before: Snapshot, after: Snapshot, style: S
     return found && artifactText(found);
   });
   if (old === undefined || now === undefined) return [];
-  return withContext(diffLines(old, now)).map(({ kind, text }) => {
+  return linesText(withContext(diffLines(old, now)), style);
+}
+
+function linesText(
+  lines: readonly { readonly kind: 'same' | 'added' | 'removed'; readonly text: string }[],
+  style: Style,
+): string[] {
+  return lines.map(({ kind, text }) => {
     const line = `    ${signs[kind]} ${safe(text)}`;
     if (kind === 'same') return line.trimEnd();
     return kind === 'added' ? style.good(line) : style.bad(line);

@@ -26,12 +26,15 @@ const calls = {
   fork: 1,
   label: 2,
   diff: 2,
+  listFiles: 1,
 } as const;
 
 /** An agent as the commands use it, in this process or on a server. */
 export interface AgentAccess
   extends Pick<RemoteAgent, 'name' | 'describe' | 'streamBidi' | keyof typeof calls> {
   listRuns(): Promise<Page<RunWithWorker>>;
+  /** Absent for an agent on a server. */
+  checkout?(snapshotId: string, folder: string): ReturnType<Agent['checkout']>;
 }
 
 /** An agent of this process, on behalf of one owner. `store` is the app's. */
@@ -62,6 +65,7 @@ export function localAgent(
     },
     streamBidi: ({ onReset: _, artifacts: __, ...options } = {}) =>
       agent.streamBidi({ ...options, ...whose }),
+    checkout: (snapshotId, folder) => agent.checkout(snapshotId, folder, whose),
     listRuns: async () => {
       const { items } = await agent.listRuns(whose);
       return { items: await withWorkers(items, { agent: name, ...whose }, store) };
