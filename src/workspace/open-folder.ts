@@ -98,9 +98,13 @@ async function* readPieces(
     // No part of the real path is a link.
     const file = await open(await realPathIn(root, path, workspace), readFlags);
     try {
-      if (!(await file.stat()).isFile()) throw notAFile(path, workspace);
-      for (;;) {
-        const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(pieceBytes));
+      const stat = await file.stat();
+      if (!stat.isFile()) throw notAFile(path, workspace);
+      // One byte more than there is shows the end without another read.
+      const length = Math.min(stat.size + 1, pieceBytes);
+      for (let isMore = true; isMore; ) {
+        const { buffer, bytesRead } = await file.read(Buffer.allocUnsafeSlow(length));
+        isMore = bytesRead === length;
         if (bytesRead === 0) break;
         const piece = buffer.subarray(0, bytesRead);
         expected?.update(piece);
