@@ -42,7 +42,6 @@ export async function restoreFiles<Result>(
   const place = { scope, sessionId, runId: snapshotId };
   const workspace = await workspaceOf(spec, { scope, sessionId, context });
   const reader = treeReader(treesOf(spec), place);
-  const wanted = await reader.read(target);
   const runId = host.newId();
   const turnBase = await spec.turnStore.begin(scope, {
     runId,
@@ -71,13 +70,13 @@ export async function restoreFiles<Result>(
         const { hash } = await storeTree(saving, scan);
         if (hash !== kept.tree) await kept.save(scope, hash);
       };
-      await switchTree(folder, wanted, keep);
+      await switchTree(folder, { reader, hash: target }, keep);
       await free();
       try {
         return await move(kept.headId);
       } catch (error) {
         const { tree } = kept;
-        if (tree !== undefined) await switchTree(folder, await reader.read(tree), async () => {});
+        if (tree !== undefined) await switchTree(folder, { reader, hash: tree }, async () => {});
         throw error;
       }
     } finally {

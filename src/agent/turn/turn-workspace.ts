@@ -179,9 +179,8 @@ class TurnWorkspace implements TurnFiles {
   }
 
   async #switchTo(hash: string, keep: (scan: WorkspaceScan) => Promise<void>): Promise<void> {
-    const target = await treeReader(treesOf(this.#invocation.spec), this.#place).read(hash);
-    await switchTree(this.folder, target, keep);
-    this.#before = target.tree;
+    const reader = treeReader(treesOf(this.#invocation.spec), this.#place);
+    this.#before = (await switchTree(this.folder, { reader, hash }, keep)).tree;
   }
 
   /** The head, if the turn starts from another snapshot. */

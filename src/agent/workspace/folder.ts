@@ -10,7 +10,7 @@ import type {
 } from '../../workspace/contract/contract.ts';
 import { diffTrees } from '../../workspace/contract/tree.ts';
 import type { AgentSpec } from '../contract/spec.ts';
-import { type StoredTree, type TreeStore, treeReader } from './stored-tree.ts';
+import { hashTree, type StoredTree, type TreeStore, treeReader } from './stored-tree.ts';
 
 /** The session whose folder is needed. */
 export interface FolderOf {
@@ -85,19 +85,23 @@ const maxTries = 5;
  */
 export async function switchTree(
   folder: WorkspaceFolder,
-  target: StoredTree,
+  { reader, hash }: { readonly reader: ReturnType<typeof treeReader>; readonly hash: string },
   keep: (scan: WorkspaceScan) => Promise<void>,
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<StoredTree> {
   for (let left = maxTries; ; left--) {
-    const scan = await scanFor(folder, target, signal);
+    const found = await folder.scan(signal && { signal });
+    // Most folders are equal, and known by their hashes.
+    await hashTree(found);
+    const target = await reader.read(hash, found.tree);
+    const scan = await scanFor(folder, found, target, signal);
     await keep(scan);
     const skipped = [...scan.skipped, ...target.skipped];
     const changes = diffTrees(scan.tree, target.tree).filter((each) => isOurs(each, skipped));
-    if (changes.length === 0) return;
+    if (changes.length === 0) return target;
     try {
       await folder.apply(changes, { content: target.content, ...(signal && { signal }) });
-      return;
+      return target;
     } catch (error) {
       if (left === 1 || !hasStatus(error, 'ABORTED') || signal?.aborted) throw error;
     }
@@ -107,15 +111,16 @@ export async function switchTree(
 /** The files of a folder, together with ignored ones in the place of files of a tree. */
 async function scanFor(
   folder: WorkspaceFolder,
+  scan: WorkspaceScan,
   { tree }: StoredTree,
   signal: AbortSignal | undefined,
 ): Promise<WorkspaceScan> {
-  const options = signal === undefined ? {} : { signal };
-  const scan = await folder.scan(options);
   const added = diffTrees(scan.tree, tree).flatMap(({ path, before }) =>
     before === null ? path : [],
   );
-  return added.length === 0 ? scan : await folder.scan({ ...options, include: added });
+  return added.length === 0
+    ? scan
+    : await folder.scan({ ...(signal && { signal }), include: added });
 }
 
 /** Whether a path is to be changed: it is not left alone, nor is a folder above it or something in it. */

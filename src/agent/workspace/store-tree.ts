@@ -14,6 +14,9 @@ import { type PlannedNode, planTree, type TreeStore } from './stored-tree.ts';
 /** Bytes of small files that are in memory at once. */
 const maxBatch: number = 1024 * 1024;
 
+/** Small files that are read at once. */
+const filesAtOnce = 64;
+
 /** Nodes that are stored at a time. */
 const nodesAtOnce = 64;
 
@@ -140,10 +143,11 @@ async function upload(
   missing: readonly PlacedFile[],
   changed: Map<string, TreeFile>,
 ): Promise<void> {
-  let batch: Uint8Array[] = [];
+  let batch: PlacedFile[] = [];
   let size = 0;
   const flush = async (): Promise<void> => {
-    if (batch.length > 0) await files.writeTree(holder, { nodes: [], contents: batch });
+    const contents = await Promise.all(batch.map((each) => readSmall(folder, each, changed)));
+    if (contents.length > 0) await files.writeTree(holder, { nodes: [], contents });
     batch = [];
     size = 0;
   };
@@ -153,10 +157,9 @@ async function upload(
       note(placed, await files.write(holder, folder.read(path)), changed);
       continue;
     }
-    const bytes = await readSmall(folder, placed, changed);
-    batch.push(bytes);
-    size += bytes.length;
-    if (size > maxBatch) await flush();
+    batch.push(placed);
+    size += file.size;
+    if (size > maxBatch || batch.length >= filesAtOnce) await flush();
   }
   await flush();
 }

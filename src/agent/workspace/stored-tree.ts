@@ -119,15 +119,15 @@ export interface StoredTree extends WorkspaceScan {
 /** Nodes that are read at a time. */
 const atOnce = 256;
 
-/** Reads trees of a session. Equal folders are the same object, so that two trees are quickly compared. */
-export function treeReader(
-  files: TreeStore,
-  place: FilePlace,
-): {
-  read(hash: string): Promise<StoredTree>;
+interface TreeReader {
+  /** Reads a tree. Folders that it has in common with `like`, whose hash is known, are the same objects, and are not read. */
+  read(hash: string, like?: TreeFolder): Promise<StoredTree>;
   /** The entry at a path, without reading the whole tree. */
   find(hash: string, path: string): Promise<TreeEntry | undefined>;
-} {
+}
+
+/** Reads trees of a session. Equal folders are the same object, so that two trees are quickly compared. */
+export function treeReader(files: TreeStore, place: FilePlace): TreeReader {
   const nodes = new Map<string, readonly NodeEntry[]>();
   const folders = new Map<string, TreeFolder>();
   const content = contentOf(files, place);
@@ -149,7 +149,8 @@ export function treeReader(
   const loadAll = async (hash: string): Promise<void> => {
     for (let level: readonly string[] = [hash]; level.length > 0; ) {
       await load(level);
-      level = level.flatMap((each) => namedNodes(nodes.get(each) ?? []));
+      const named = level.flatMap((each) => namedNodes(nodes.get(each) ?? []));
+      level = named.filter((each) => !folders.has(each));
     }
   };
   const entriesOf = (hash: string): readonly NodeEntry[] =>
@@ -180,7 +181,8 @@ export function treeReader(
     return entries.find((entry) => entry.name === name && entry.kind !== 'totals');
   };
   return {
-    async read(hash) {
+    async read(hash, like) {
+      if (like !== undefined) noteFolders(like, folders);
       await loadAll(hash);
       const entries = entriesOf(hash);
       const [top] = entries.flatMap((entry) => (entry.kind === 'folder' ? [entry] : []));
@@ -210,6 +212,15 @@ export function treeReader(
       return found && toEntry(found, () => ({ type: 'folder', entries: new Map() }));
     },
   };
+}
+
+/** Adds the folders of a tree by the hashes of their nodes, as far as they are known. */
+function noteFolders(folder: TreeFolder, into: Map<string, TreeFolder>): void {
+  const hash = hashes.get(folder);
+  if (hash !== undefined) into.set(hash, folder);
+  for (const entry of folder.entries.values()) {
+    if (entry.type === 'folder') noteFolders(entry, into);
+  }
 }
 
 function namedNodes(entries: readonly NodeEntry[]): readonly string[] {
