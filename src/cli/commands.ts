@@ -1,6 +1,7 @@
 import { backup, migrate, restoreBackup } from './commands/backup.ts';
 import { fork, label, rename, restore } from './commands/change-sessions.ts';
 import { chat } from './commands/chat.ts';
+import { crashTest } from './commands/crash-test.ts';
 import { dev } from './commands/dev.ts';
 import { diff } from './commands/diff.ts';
 import { erase } from './commands/erase.ts';
@@ -22,7 +23,7 @@ import type { CommandGroups } from './help.ts';
 
 /** Every command, in the order of the help. To add one, write a file and add it here. */
 export const groups: CommandGroups = [
-  ['Develop', [init, dev, chat, replay]],
+  ['Develop', [init, dev, chat, replay, crashTest]],
   ['Production', [serve, worker, mcp]],
   [
     'Sessions',

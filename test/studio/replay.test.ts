@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { memoryStore, waymark } from 'waymark';
 import { contains, exact, type ReplayReport, replay } from 'waymark/replay';
-import { scriptedModel } from 'waymark/testing';
+import { crashTest, scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
+import { type World, wrongApp } from '../crash-test/mistakes.ts';
 import { findBarriers } from './support/axe.ts';
 import { soon } from './support/soon.ts';
 import { openStudio } from './support/studio.ts';
@@ -57,6 +58,42 @@ const fileOf = (text: string) => ({
   buffer: Buffer.from(text),
 });
 
+test('Studio shows the crash points of a crash test, what they repeat, and the repair', async () => {
+  const world: World = { charges: [], mails: [nasty] };
+  const report = await crashTest(() => wrongApp(world), {
+    input: 'Charge order 7',
+    effects: () => [...world.charges, ...world.mails],
+  });
+  await using studio = await openStudio();
+  const { page, errors } = await studio.open('runs');
+  await page.getByRole('button', { name: 'Command palette' }).click();
+  await page.getByRole('option', { name: 'Open a crash test report' }).click();
+  await page.getByLabel('Open a report').setInputFiles(fileOf(JSON.stringify(report)));
+  await page.getByText('does not survive every one of 24 crashes.').waitFor();
+  const titles = page.locator('article h2');
+  expect(await titles.allTextContents()).toEqual([
+    'Repeated effect',
+    'Repeated effect',
+    'Lost state',
+  ]);
+  const rows = page.getByRole('table', { name: 'Crash points' }).locator('tbody tr');
+  expect(await rows.count()).toBe(24);
+  const cells = rows.nth(5).locator('th, td');
+  expect(await cells.allTextContents()).toEqual([
+    'after tool charge',
+    'model call 1, tool charge({"order":7})',
+    '–',
+    'as without a crash, with a repeated effect',
+  ]);
+  await page.getByLabel('Only points with a mistake').check();
+  await soon(() => rows.count()).toBe(21);
+  expect(await page.title()).not.toBe('owned');
+  expect(await findBarriers(page)).toEqual([]);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  expect(await findBarriers(page, 'contrast')).toEqual([]);
+  expect(errors).toEqual([]);
+});
+
 test('Studio shows both sides of a report, filters turns, and lets no text become markup', async () => {
   const report = JSON.stringify(await replayed());
   await using studio = await openStudio();
@@ -65,7 +102,9 @@ test('Studio shows both sides of a report, filters turns, and lets no text becom
   await page.getByRole('option', { name: 'Open a replay report' }).click();
   const file = page.getByLabel('Open a report');
   await file.setInputFiles(fileOf('{ "turns": 3 }'));
-  await page.getByText('report.json: This is not the JSON report of a replay.').waitFor();
+  await page
+    .getByText('report.json: This is not the JSON report of a replay or a crash test.')
+    .waitFor();
   const requests: string[] = [];
   page.on('request', (request) => requests.push(request.method()));
   await file.setInputFiles(fileOf(report));

@@ -1,9 +1,9 @@
 import { globSync } from 'node:fs';
 import * as nodeModule from 'node:module';
-import { dirname, join, resolve, sep } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { messageOf, toErrorBody } from '../../core/error.ts';
-import { packageRoot } from '../package-root.ts';
+import { isUsersFile } from '../package-root.ts';
 import { type ServeFileOptions, serveFile } from './serve-file.ts';
 import type { ChildMessage } from './supervise.ts';
 
@@ -40,16 +40,12 @@ function onFileLoaded(entry: string, listener: (path: string) => void): void {
     for (const path of sourceFiles(entry)) listener(path);
     return;
   }
-  const root = packageRoot();
-  const packaged = ['src', 'dist'].map((name) => join(root, name) + sep);
-  const isUsers = (path: string): boolean =>
-    !path.includes(`${sep}node_modules${sep}`) && !packaged.some((part) => path.startsWith(part));
   registerHooks({
     // On resolve, not on load: a file with a syntax error must be watched, too.
     resolve(specifier, context, next) {
       const resolved = next(specifier, context);
       const path = resolved.url.startsWith('file:') ? fileURLToPath(resolved.url) : undefined;
-      if (path !== undefined && isUsers(path)) listener(path);
+      if (path !== undefined && isUsersFile(path)) listener(path);
       return resolved;
     },
   });

@@ -11,8 +11,8 @@ import { oneLine, safe } from '../text/format.ts';
 /** The purpose of loading an app. One that only reads does not take over unfinished runs. */
 export type AppUse = 'reading' | 'running';
 
-/** Loads the app that a file exports, or one of the usual files, and checks it with `ready()`. */
-export async function loadApp(file: string | undefined, cwd: string, use: AppUse) {
+/** Loads the app that a file exports, or one of the usual files, and checks it with `ready()`. A `query` makes it another module. */
+export async function loadApp(file: string | undefined, cwd: string, use: AppUse, query = '') {
   if (use === 'reading') process.env.WAYMARK_RECOVER = '0';
   const path = findAgentsFile(file, cwd);
   const shown = shownPath(path, cwd);
@@ -21,7 +21,7 @@ export async function loadApp(file: string | undefined, cwd: string, use: AppUse
       `Node cannot load ${shown}: it was started without support for TypeScript. Remove --no-strip-types from its options.`,
     );
   }
-  const module = await load(path, shown, cwd);
+  const module = await load(`${pathToFileURL(path).href}${query}`, shown, cwd);
   const app = module.app ?? module.default;
   if (!isApp(app)) {
     throw failedPrecondition(
@@ -41,9 +41,9 @@ export async function loadApp(file: string | undefined, cwd: string, use: AppUse
   };
 }
 
-async function load(path: string, shown: string, cwd: string): Promise<Record<string, unknown>> {
+async function load(url: string, shown: string, cwd: string): Promise<Record<string, unknown>> {
   try {
-    return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
+    return (await import(url)) as Record<string, unknown>;
   } catch (cause) {
     if (isWaymarkError(cause)) throw cause;
     const { place, reason } = faultOf(cause, cwd);

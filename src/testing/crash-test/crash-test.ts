@@ -11,7 +11,13 @@ import { ModelAnswers } from './model-answers.ts';
 import { type AppSource, type CrashTestOptions, crashTestOptionNames } from './options.ts';
 import { type Difference, differences, shorten } from './outcome.ts';
 import { type TestedTurn, toCrashReport } from './report.ts';
-import { defaultTimeout, neverEnded, type RunResult, runOnce, type TurnCase } from './run-once.ts';
+import {
+  defaultTimeout,
+  type RunResult,
+  type RunTurn,
+  runOnce,
+  type TurnCase,
+} from './run-once.ts';
 import { watchNetwork } from './watch-network.ts';
 
 /** The most crash points of a turn. */
@@ -31,46 +37,55 @@ export async function crashTest(
   options: CrashTestOptions,
 ): Promise<CrashReport> {
   checkOptions(options, crashTestOptionNames, 'crashTest()');
-  const { input, sessions, signal, ignore = [], onProgress } = options;
-  if ((input === undefined) === (sessions === undefined)) {
-    throw invalid('crashTest() needs either an `input` or recorded `sessions`.');
-  }
   const opened = await openApp(source);
   const stopWatching = watchNetwork();
+  const settings = { ...options, app: () => openApp(source) };
   try {
-    const agent = pickAgent(opened.app, options.agent);
-    const settings = { ...options, app: () => openApp(source) };
-    const skipped: { turn: string; reason: string }[] = [];
-    const turns: TestedTurn[] = [];
-    let done = 0;
-    let of = 0;
-    for await (const turn of turnsOf(opened.app, agent, options, skipped)) {
-      signal?.throwIfAborted();
-      const clean = await cleanRun(turn, settings);
-      turn.answers.endFirstRun();
-      const unstable = different(clean, await runOnce(turn, settings), ignore);
-      of += clean.points.length;
-      const known = [...ignore, ...unstable.map(({ path }) => path)];
-      const crashes: TestedTurn['crashes'][number][] = [];
-      for (const [killAt, at] of clean.points.entries()) {
-        signal?.throwIfAborted();
-        const run = await runOnce(turn, settings, killAt);
-        onProgress?.({ done: ++done, of });
-        // A turn that takes other ways each time may not come to the point.
-        if (run.hasCrashed)
-          crashes.push({
-            at: run.points[killAt] ?? at,
-            run,
-            differences: different(clean, run, known),
-          });
-      }
-      turns.push({ title: turn.title, clean, unstable, crashes });
-    }
-    return toCrashReport(agent.name, turns, skipped);
+    return await testCrashes(opened.app, options, (turn, killAt) =>
+      runOnce(turn, settings, killAt),
+    );
   } finally {
     stopWatching();
     await opened.close();
   }
+}
+
+/** Compares runs with a crash at each point with a run without one. */
+export async function testCrashes(
+  app: App,
+  options: CrashTestOptions,
+  run: RunTurn,
+): Promise<CrashReport> {
+  const { input, sessions, signal, ignore = [], onProgress, timeout = defaultTimeout } = options;
+  if ((input === undefined) === (sessions === undefined)) {
+    throw invalid('crashTest() needs either an `input` or recorded `sessions`.');
+  }
+  const agent = pickAgent(app, options.agent);
+  const skipped: { turn: string; reason: string }[] = [];
+  const turns: TestedTurn[] = [];
+  let done = 0;
+  let of = 0;
+  for await (const turn of turnsOf(app, agent, options, skipped)) {
+    signal?.throwIfAborted();
+    const clean = await run(turn);
+    checkClean(turn, clean, timeout);
+    turn.answers.endFirstRun();
+    const unstable = different(clean, await run(turn), ignore);
+    of += clean.points.length;
+    const known = [...ignore, ...unstable.map(({ path }) => path)];
+    const crashes: TestedTurn['crashes'][number][] = [];
+    for (const [killAt, at] of clean.points.entries()) {
+      signal?.throwIfAborted();
+      const crash = await run(turn, killAt);
+      onProgress?.({ done: ++done, of });
+      // A turn that takes other ways each time may not come to the point.
+      if (!crash.hasCrashed) continue;
+      const changed = different(clean, crash, known);
+      crashes.push({ at: crash.points[killAt] ?? at, run: crash, differences: changed });
+    }
+    turns.push({ title: turn.title, clean, unstable, crashes });
+  }
+  return toCrashReport(agent.name, turns, skipped);
 }
 
 /** Opens the app of a process. An app that was given stays open. */
@@ -135,24 +150,28 @@ async function* turnsOf(
   }
 }
 
-/** The run that the others are compared with. */
-async function cleanRun(
-  turn: TurnCase,
-  settings: Parameters<typeof runOnce>[1],
-): Promise<RunResult> {
-  const clean = await runOnce(turn, settings);
-  const { outcome, points } = clean;
-  if (outcome === undefined) throw neverEnded(turn.title, settings.timeout ?? defaultTimeout);
-  const { error } = outcome;
-  if (error !== undefined && turn.recorded?.turn.error === undefined) {
-    throw failedPrecondition(
-      `The turn "${turn.title}" fails without a crash: ${error} A crash test compares with a turn that succeeds, so fix this first.`,
+/** Refuses a run that the others cannot be compared with. */
+function checkClean(
+  { title, recorded }: TurnCase,
+  { outcome, points }: RunResult,
+  timeout: number,
+): void {
+  if (outcome === undefined) {
+    throw new WaymarkError(
+      'DEADLINE_EXCEEDED',
+      `The turn "${title}" did not end within ${timeout} ms without a crash. Give the agent a model that ends, or pass a longer \`timeout\`.`,
     );
   }
-  if (points.length <= maxPoints) return clean;
+  const { error } = outcome;
+  if (error !== undefined && recorded?.turn.error === undefined) {
+    throw failedPrecondition(
+      `The turn "${title}" fails without a crash: ${error} A crash test compares with a turn that succeeds, so fix this first.`,
+    );
+  }
+  if (points.length <= maxPoints) return;
   throw new WaymarkError(
     'RESOURCE_EXHAUSTED',
-    `The turn "${turn.title}" has ${points.length} crash points, and a crash test takes at most ${maxPoints}. Use a shorter turn.`,
+    `The turn "${title}" has ${points.length} crash points, and a crash test takes at most ${maxPoints}. Use a shorter turn.`,
   );
 }
 

@@ -2,46 +2,50 @@ import type { Store } from '../../store/contract/store.ts';
 import { forever, type ProcessProbe } from './probe.ts';
 
 /** Calls that change nothing that a crash could lose. */
-const reads = /^(get|list|load|read|open|verify|export|import|total|sums|heartbeat|close)/;
+const reads = /^(get|list|load|read|open|verify|export|import|total|sums|heartbeat)/;
 
-/** A store as a simulated process reaches it: it can die before and after each write. */
+/** A store as a process of a crash test reaches it: the process can die before and after each write. */
 export function linkStore(store: Store, probe: ProcessProbe): Store {
-  return wrap(store, probe, '');
+  return linked(store, probe, '');
 }
 
-function wrap<Part extends object>(part: Part, probe: ProcessProbe, prefix: string): Part {
-  const entries = Object.entries(part).map(([key, value]): [string, unknown] => {
-    if (typeof value === 'object' && value !== null) {
-      return [key, wrap(value, probe, `${key}.`)];
-    }
-    if (typeof value !== 'function' || /^on[A-Z]/.test(key)) return [key, value];
-    const call = (...args: unknown[]): Promise<unknown> => value.apply(part, args);
-    if (key === 'close') return [key, async () => {}];
-    if (reads.test(key)) {
-      return [
-        key,
-        async (...args: unknown[]) => {
-          if (probe.dead) return forever();
-          const found = await call(...args);
-          if (probe.dead) return forever();
-          if (key === 'getStep' && found === undefined) probe.step(stepOf(args), false);
-          return found;
-        },
-      ];
-    }
-    const name = `store write ${prefix.replace('runs.', '')}${key}`;
-    return [
-      key,
-      async (...args: unknown[]) => {
-        await probe.pass(`before ${name}`);
-        const result = await call(...args);
-        if (key === 'saveStep') probe.step(stepOf(args), true);
-        await probe.pass(`after ${name}`);
-        return result;
-      },
-    ];
+function linked<Part extends object>(part: Part, probe: ProcessProbe, prefix: string): Part {
+  const known = new Map<PropertyKey, unknown>();
+  return new Proxy(part, {
+    get(_, key) {
+      const value: unknown = Reflect.get(part, key);
+      if (known.has(key) || value === undefined) return known.get(key);
+      const name = String(key);
+      const own =
+        typeof value === 'object' && value !== null
+          ? linked(value, probe, name === 'runs' ? '' : `${name}.`)
+          : typeof value === 'function' && !/^on[A-Z]/.test(name)
+            ? linkedCall(name, prefix, probe, (args) => value.apply(part, args))
+            : value;
+      known.set(key, own);
+      return own;
+    },
   });
-  return Object.fromEntries(entries) as Part;
+}
+
+function linkedCall(
+  key: string,
+  prefix: string,
+  probe: ProcessProbe,
+  call: (args: readonly unknown[]) => unknown,
+) {
+  if (key === 'close') return async () => {};
+  return async (...args: readonly unknown[]): Promise<unknown> => {
+    const isRead = reads.test(key);
+    const name = `store write ${prefix}${key}`;
+    if (!isRead) await probe.pass(`before ${name}`);
+    if (probe.dead) return forever();
+    const result = await call(args);
+    if (key === 'getStep' && result === undefined) probe.step(stepOf(args), false);
+    if (key === 'saveStep') probe.step(stepOf(args), true);
+    if (!isRead) await probe.pass(`after ${name}`);
+    return probe.dead ? forever() : result;
+  };
 }
 
 /** The name of a step without the number of its input and the key of its tool call. */

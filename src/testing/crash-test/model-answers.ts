@@ -8,15 +8,36 @@ import { masked, shownMessages } from './outcome.ts';
 type Call = Parameters<CallProbe['model']>[0];
 type Answer = { readonly response: ModelResponse } | { readonly error: unknown };
 
+/** Answers for another process, as JSON. */
+export interface StoredAnswers {
+  readonly byRequest: readonly (readonly [string, readonly Answer[]])[];
+  readonly byPlace: readonly (readonly [string, Answer])[];
+}
+
 /**
  * The answers of the models: all runs of a crash test get the same answer to the same request, so that a difference comes from the
  * crash, and a real model is called for each request once.
  */
 export class ModelAnswers {
-  readonly #byRequest = new Map<string, Answer[]>();
+  #byRequest = new Map<string, readonly Answer[]>();
   /** By the number of answers in the conversation before it. */
-  readonly #byPlace = new Map<string, Answer>();
+  #byPlace = new Map<string, Answer>();
   #isFirstRun = true;
+
+  get isFirstRun(): boolean {
+    return this.#isFirstRun;
+  }
+
+  /** Takes over the answers of another process. */
+  load({ byRequest, byPlace }: StoredAnswers): void {
+    this.#byRequest = new Map(byRequest);
+    this.#byPlace = new Map(byPlace);
+    this.#isFirstRun = false;
+  }
+
+  toJSON(): StoredAnswers {
+    return { byRequest: [...this.#byRequest], byPlace: [...this.#byPlace] };
+  }
 
   endFirstRun(): void {
     this.#isFirstRun = false;

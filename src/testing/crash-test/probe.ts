@@ -205,7 +205,7 @@ export function currentProbe(): ProcessProbe | undefined {
 }
 
 /** Whether a tool is declared to have no effect, or one that may happen twice, by the hints of MCP. */
-function isRepeatable({ metadata = {}, definition }: Tool): boolean {
+export function isRepeatable({ metadata = {}, definition }: Tool): boolean {
   const { mcp } = metadata;
   const given = isJsonObject(mcp) ? mcp.annotations : metadata.annotations;
   const { readOnlyHint, idempotentHint } = isJsonObject(given) ? given : {};

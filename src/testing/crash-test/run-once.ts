@@ -1,5 +1,6 @@
+import type { RunOptions } from '../../agent/contract/agent.ts';
 import type { App } from '../../app.ts';
-import { toErrorBody, WaymarkError } from '../../core/error.ts';
+import { toErrorBody } from '../../core/error.ts';
 import { defined, type Json } from '../../core/json/json.ts';
 import { type Clock, systemClock } from '../../core/time.ts';
 import type { Output } from '../../protocol/turn.ts';
@@ -45,13 +46,16 @@ export interface Outcome {
   readonly error?: string;
 }
 
+/** Runs a turn; with `killAt`, its process dies at this point, and another one continues. */
+export type RunTurn = (turn: TurnCase, killAt?: number) => Promise<RunResult>;
+
 type RunSettings = Pick<CrashTestOptions, 'context' | 'effects' | 'timeout' | 'reset'> & {
   readonly app: () => Promise<{ readonly app: App; close(): Promise<void> }>;
 };
 
 export const defaultTimeout = 10_000;
 
-/** Runs a turn over a store in memory. With `killAt`, its process dies at this point, and another one continues. */
+/** Runs a turn in simulated processes, over a store in memory. */
 export async function runOnce(
   turn: TurnCase,
   settings: RunSettings,
@@ -91,7 +95,8 @@ export async function runOnce(
     const call = clientOf(from, settings.context);
     const first = await boot(false);
     const deadline = performance.now() + timeout;
-    const outcome = (process: SimulatedProcess): Promise<Outcome> => inside(process, turn, call);
+    const outcome = (process: SimulatedProcess): Promise<Outcome> =>
+      outcomeIn(process, turn.input, call);
     let ended = await within(clock, deadline, Promise.race([outcome(first), death.promise]));
     const hasCrashed = ended === 'died';
     if (hasCrashed) {
@@ -137,7 +142,6 @@ async function recover(
   for (let idle = 0; idle < 2; ) {
     await clock.advance(process.ttl + 1);
     const found = await process.inside(() => process.recover());
-    while (process.work.size > 0) await Promise.allSettled(process.work);
     idle = found === 0 ? idle + 1 : 0;
     if (idle === 1) ended ??= await outcome(process);
   }
@@ -171,25 +175,21 @@ function clientOf(from: string | undefined, context: CrashTestOptions['context']
   };
 }
 
-async function inside(
-  process: SimulatedProcess,
-  { input }: TurnCase,
-  call: ReturnType<typeof clientOf>,
+/** Sends the turn to a process, and reads how it ended. */
+export async function outcomeIn(
+  { agent, failure, inside }: SimulatedProcess,
+  input: TurnCase['input'],
+  call: RunOptions & { readonly requestId: string; readonly throwOnError: false },
 ): Promise<Outcome> {
-  const output = await process
-    .inside(() => process.agent.run(input, call) as Promise<Output>)
-    .catch((error: unknown) => ({ error: toErrorBody(error), sessionId: undefined }));
-  return await outcomeOf(process, output);
-}
-
-async function outcomeOf(
-  { agent, failure }: SimulatedProcess,
-  output: Partial<Pick<Output, 'error' | 'finishReason' | 'output'>> & {
-    readonly sessionId?: string | undefined;
-  },
-): Promise<Outcome> {
+  const output: Partial<Output> = await inside(
+    () => agent.run(input, call) as Promise<Output>,
+  ).catch((error: unknown) => ({ error: toErrorBody(error) }));
   const { sessionId, finishReason, error } = output;
-  const found = sessionId === undefined ? undefined : await agent.getSnapshot({ sessionId });
+  const { owner } = call;
+  const found =
+    sessionId === undefined
+      ? undefined
+      : await agent.getSnapshot({ sessionId }, defined({ owner }));
   const { messages = [], custom, artifacts } = found?.state ?? {};
   const value = {
     finishReason: finishReason ?? 'failed',
@@ -219,11 +219,4 @@ async function within<Value>(
     return 'late';
   };
   return await Promise.race([done, pump()]);
-}
-
-export function neverEnded(title: string, timeout: number): WaymarkError {
-  return new WaymarkError(
-    'DEADLINE_EXCEEDED',
-    `The turn "${title}" did not end within ${timeout} ms without a crash. Give the agent a model that ends, or pass a longer \`timeout\`.`,
-  );
 }

@@ -19,6 +19,7 @@ import { createEngineEnv } from '../../engine/engine-env.ts';
 import { defaultAttempts } from '../../engine/given-up.ts';
 import { callProbe, type ToolReplay, toolReplay } from '../../generate/hooks.ts';
 import type { ModelRef } from '../../generate/model.ts';
+import { scopeOf } from '../../protocol/ids.ts';
 import type { Store } from '../../store/contract/store.ts';
 import { linkStore } from './link-store.ts';
 import type { ProcessProbe } from './probe.ts';
@@ -33,6 +34,8 @@ interface ProcessOptions {
   /** The agent that is tested, and its model. */
   readonly agent: string;
   readonly model: ModelRef | undefined;
+  /** The owner of the sessions of the test, in a store that has others. */
+  readonly owner?: string | undefined;
   /** Answers tools in place of the app's. */
   readonly tools?: ToolReplay | undefined;
 }
@@ -43,6 +46,7 @@ export function simulateProcess({
   probe,
   agent: tested,
   model,
+  owner,
   tools,
   ...options
 }: ProcessOptions) {
@@ -74,16 +78,28 @@ export function simulateProcess({
   const ours = internalsOf(app.agent(tested));
   const agents = app.agents().map((each) => copyOf(internalsOf(each)));
   const env = createEngineEnv(host, () => agents, defaultAttempts);
-  const recovery = env.recovery();
+  const openRuns = async (): Promise<readonly string[]> => {
+    const found = agents.map(({ name }) => options.store.runs?.listRuns(scopeOf({ name }, owner)));
+    // Those of sub-agents in the foreground are continued by their parents.
+    return (await Promise.all(found)).flatMap((runs = []) =>
+      runs.flatMap(({ runId, mode }) => (mode === 'attached' ? [] : runId)),
+    );
+  };
   return {
     agent: copyOf(ours),
     /** Milliseconds after which the claims of a dead process expire. */
     ttl: host.ttl,
-    /** Work without a caller that is going on. */
-    work,
     /** Why its last turn failed, which a caller that sends it again is not told. */
     failure: () => failure,
-    recover: () => recovery.look(),
+    openRuns,
+    /** Takes over the runs of dead processes; resolves to their number when they have ended. */
+    async recover(): Promise<number> {
+      const request = { runIds: await openRuns(), waitingAs: '', worker: host.worker };
+      const claimed = await env.claim(request);
+      await Promise.allSettled(claimed.map((run) => run.execute()));
+      while (work.size > 0) await Promise.allSettled(work);
+      return claimed.length;
+    },
     /** Runs a function in this process. */
     inside: <Value>(fn: () => Value): Value =>
       replicas.run(

@@ -13,6 +13,7 @@ function pageCommands(changeTheme: () => void): readonly PageCommand[] {
   return [
     ...pages.map(({ view, name }) => ({ name: `Go to ${name}`, run: () => goTo({ view }) })),
     { name: 'Open a replay report', run: () => goTo({ view: 'replay' }) },
+    { name: 'Open a crash test report', run: () => goTo({ view: 'replay' }) },
     { name: 'Change the theme', run: changeTheme },
     { ...commandNames.help, run: () => openDialog.set({ type: 'help' }) },
   ];

@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from 'react';
 import type { ReplayReport } from '../../../src/replay/report.ts';
+import type { CrashReport } from '../../../src/testing/crash-test/crash-report.ts';
 import { duration, plural } from '../lib/format.ts';
 import { isRecord } from '../lib/json.ts';
 import { costText } from '../lib/usage.ts';
@@ -7,16 +8,18 @@ import { PageHeader } from '../shell/page-header.tsx';
 import { Boundary } from '../ui/boundary.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { TableFrame } from '../ui/table-frame.tsx';
+import { CrashReportView } from './crash-report-view.tsx';
 import { kindNames, ReportTurn } from './report-turn.tsx';
 
 /** A report that was read from a file; `fault` says why there is none. */
 interface Opened {
   readonly name: string;
   readonly report?: ReplayReport;
+  readonly crashes?: CrashReport;
   readonly fault?: string;
 }
 
-/** The report of a replay, from a JSON file that stays in the browser. */
+/** The report of a replay or a crash test, from a JSON file that stays in the browser. */
 export function ReportView(): ReactNode {
   const [opened, setOpened] = useState<Opened>();
   const open = async (file: File | undefined): Promise<void> => {
@@ -25,16 +28,17 @@ export function ReportView(): ReactNode {
   return (
     <main
       className="runs-view wide"
-      aria-label="Replay report"
+      aria-label="Reports"
       onDragOver={(event) => event.preventDefault()}
       onDrop={(event) => {
         event.preventDefault();
         void open(event.dataTransfer.files[0]);
       }}
     >
-      <PageHeader title="Replay report">
-        Write one with <code>waymark replay … --report json --out report.json</code>, then choose
-        the file or drop it here. It is not uploaded.
+      <PageHeader title="Reports">
+        Write one with <code>waymark replay … --report json --out report.json</code> or{' '}
+        <code>waymark crash-test … --json &gt; report.json</code>, then choose the file or drop it
+        here. It is not uploaded.
       </PageHeader>
       <label className="button report-file">
         Open a report
@@ -55,6 +59,11 @@ export function ReportView(): ReactNode {
           <Report report={opened.report} name={opened.name} />
         </Boundary>
       )}
+      {opened?.crashes && (
+        <Boundary what="report">
+          <CrashReportView report={opened.crashes} name={opened.name} />
+        </Boundary>
+      )}
     </main>
   );
 }
@@ -63,13 +72,15 @@ async function readReport(file: File): Promise<Opened> {
   const { name } = file;
   try {
     const report: unknown = JSON.parse(await file.text());
-    const isReport =
-      isRecord(report) && ['turns', 'skipped'].every((key) => Array.isArray(report[key]));
-    if (isReport) return { name, report: report as unknown as ReplayReport };
+    const hasLists = (...keys: readonly string[]): boolean =>
+      isRecord(report) && keys.every((key) => Array.isArray(report[key]));
+    if (hasLists('turns', 'skipped')) return { name, report: report as ReplayReport };
+    if (hasLists('points', 'repeatedEffects', 'lostState', 'skipped'))
+      return { name, crashes: report as CrashReport };
   } catch {
     // Reported below.
   }
-  return { name, fault: 'This is not the JSON report of a replay.' };
+  return { name, fault: 'This is not the JSON report of a replay or a crash test.' };
 }
 
 function Report({
