@@ -1,11 +1,13 @@
 import type { Agent, CallOptions } from './agent/contract/agent.ts';
 import type { ErrorInfo } from './agent/contract/error-reports.ts';
 import type { AgentHandler } from './agent/contract/handler.ts';
+import type { Memory, MemoryOptions } from './agent/contract/memory.ts';
 import type { AnyAgentOptions } from './agent/contract/options.ts';
 import { agentActions } from './agent/define/agent-actions.ts';
 import { internalsOf } from './agent/define/create-agent.ts';
 import { createCustomAgent } from './agent/define/custom-agent.ts';
 import type { DefineAgent, DefineCustomAgent, DefineTool } from './agent/define/define.ts';
+import { createMemory } from './agent/define/memory.ts';
 import { createPromptAgent, type PromptAgentOptions } from './agent/define/prompt-agent.ts';
 import { absentSession, checkToolHere } from './agent/define/tool-state.ts';
 import { listAllWaiting } from './agent/define/waiting.ts';
@@ -22,6 +24,7 @@ import { WaymarkError } from './core/error.ts';
 import { createIds } from './core/id.ts';
 import { checkOptions } from './core/options.ts';
 import { createRegistry, type Registry } from './core/registry.ts';
+import type { InferSchema, InferSchemaInput, Schema } from './core/schema/schema.ts';
 import { type Clock, systemClock } from './core/time.ts';
 import type { Engine } from './engine/engine.ts';
 import { createEngineEnv } from './engine/engine-env.ts';
@@ -32,7 +35,8 @@ import { createGenerator, type Definer } from './generate/generator.ts';
 import { type ToolContext, unrecorded } from './generate/tool/tool-context.ts';
 import type { Page } from './protocol/session.ts';
 import { type Session, sessionKey } from './session/session.ts';
-import type { ListOptions, SnapshotStore, Store } from './store/contract/store.ts';
+import type { ListOptions, MemorySupport, SnapshotStore, Store } from './store/contract/store.ts';
+import { checkedStore } from './store/rules/checked-store.ts';
 import { createWebhooks, type Webhooks } from './webhook/webhooks.ts';
 
 /** An app: its own registry of models, tools, prompts and agents, over one store. */
@@ -43,6 +47,16 @@ export interface App extends Omit<Definer, 'defineTool'> {
   readonly defineAgent: DefineAgent;
   /** Declares an agent whose turn loop is your own. */
   readonly defineCustomAgent: DefineCustomAgent;
+  /**
+   * Declares a memory across sessions, in the app's store. Give it to agents, and read and write it in code.
+   *
+   * @example
+   * const facts = app.defineMemory({ name: 'facts', schema: z.object({ text: z.string() }), scope: 'owner' });
+   * const assistant = app.defineAgent({ name: 'assistant', memory: facts });
+   */
+  defineMemory<Value extends Schema>(
+    options: MemoryOptions<Value>,
+  ): Memory<InferSchema<Value>, InferSchemaInput<Value>>;
   /** The agent under a name; an unknown one is NOT_FOUND and says what exists. */
   agent(name: string): Agent;
   /** All agents in the order of their definition. */
@@ -109,6 +123,7 @@ export function waymark(options: AppOptions = {}): App {
   /** Agents that only this package uses; clients cannot reach them. */
   const internal: Agent[] = [];
   const checks: (() => Promise<void>)[] = [];
+  const memories = new Set<string>();
   const life = createHost({ ...options, dispatcher: engine.dispatcher }, { clock, newId });
   const { host } = life;
   const generator = createGenerator<{ readonly session: Session }>({
@@ -177,6 +192,14 @@ export function waymark(options: AppOptions = {}): App {
       checkFree(own.name);
       return add(createCustomAgent(own, handler, env));
     }) as DefineCustomAgent,
+    defineMemory(own) {
+      const support = store === undefined ? undefined : memoryIn(store);
+      if (support === undefined) throw noMemory(own.name, store !== undefined);
+      const made = createMemory(own, { support, clock, newId });
+      if (memories.has(made.name)) throw memoryExists(made.name);
+      memories.add(made.name);
+      return made;
+    },
     agent: (name) => agents.lookup(`/agent/${name}`),
     agents: () => agents.list(),
     async listInterrupts(asked = {}) {
@@ -234,6 +257,26 @@ function workspaceIn(invocation: InvocationState | undefined): {
     if (at.files !== undefined) return { workspace: at.files.folder };
   }
   return {};
+}
+
+function memoryIn(store: Store | SnapshotStore): MemorySupport | undefined {
+  const checked: Partial<Store> = checkedStore(store);
+  return checked.memory;
+}
+
+function noMemory(name: string, hasStore: boolean): WaymarkError {
+  const why = hasStore ? 'the store of this app cannot keep one' : 'this app has no store';
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `There is no place for memory "${name}": ${why}. Use the memory, SQLite, file or Postgres store.`,
+  );
+}
+
+function memoryExists(name: string): WaymarkError {
+  return new WaymarkError(
+    'ALREADY_EXISTS',
+    `There is already a memory "${name}". Choose another name.`,
+  );
 }
 
 /** The parts of a tool's context that let a call happen once, however often its run is attempted. */

@@ -11,6 +11,19 @@ export type {
   TurnInfo,
   TurnResult,
 } from './agent/contract/handler.ts';
+export type {
+  Memory,
+  MemoryEntry,
+  MemoryHit,
+  MemoryOptions,
+  MemoryOrigin,
+  MemoryReading,
+  MemoryRetention,
+  MemoryScopeOption,
+  MemoryUser,
+  MemoryVersionInfo,
+  MemoryWhere,
+} from './agent/contract/memory.ts';
 export type { Logger, TelemetryOptions } from './agent/contract/observability.ts';
 export type { AgentOptionsBase, CustomOf } from './agent/contract/options.ts';
 export type {

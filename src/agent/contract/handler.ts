@@ -116,6 +116,8 @@ export interface RunningTurn {
   /** Adds the messages of a generate call that the turn has not added yet. */
   appendGenerated(messages: readonly Message[]): void;
   reportPromptError(error: unknown): void;
+  /** Puts what is known before the input; absent without a memory. */
+  withMemory?(messages: readonly Message[]): Promise<readonly Message[]>;
 }
 
 /** A handler as the turn loop calls it. */

@@ -6,6 +6,7 @@ import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 import type { Workspace } from '../../workspace/contract/contract.ts';
 import type { AgentLimits, ClientStateOptions, RunEnd, Transform, WorkspaceOf } from './spec.ts';
+import type { Memory } from './memory.ts';
 
 /** The type of a session's custom state: `undefined` until it is set, unless the agent has an initial one. */
 export type CustomOf<State, Initial> = State extends Schema
@@ -33,6 +34,7 @@ export const agentOptionNames: OptionNames<AnyAgentOptions> = {
   clientState: 'object',
   concurrency: true,
   limits: 'object',
+  memory: 'object',
   restoreContext: 'function',
   onFinish: 'function',
   workspace: ['object', 'function'],
@@ -85,6 +87,11 @@ export interface AgentOptionsBase<
   readonly concurrency?: 'reject' | 'wait' | 'fork';
   /** Limits of time, tokens, cost and tool calls. */
   readonly limits?: AgentLimits;
+  /**
+   * A memory of `app.defineMemory`. A prompt agent gets entries that fit the input in its prompt, and tools to remember, recall and forget; the
+   * turns of any agent can use the memory in code.
+   */
+  readonly memory?: Memory;
   /** Rebuilds the parts of the context that are not JSON when a run is taken over. */
   readonly restoreContext?: (context: JsonObject) => JsonObject;
   /** Called when a detached run has ended. */

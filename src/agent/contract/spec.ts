@@ -15,6 +15,7 @@ import type { SessionState } from '../../session/session-state.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 import type { Workspace } from '../../workspace/contract/contract.ts';
 import type { TurnLoopHandler } from './handler.ts';
+import type { MemoryDefinition } from './memory.ts';
 import type { TurnStore } from './turn-store.ts';
 
 /**
@@ -137,6 +138,8 @@ export interface AgentSpec {
   readonly initialMessages?: readonly Message[] | undefined;
   /** The parts of a prompt agent that differ with other settings; absent on custom agents. */
   withChanges?(changes: PromptChanges): Pick<AgentSpec, 'handler' | 'receive'>;
+  /** The memory that its turns use. */
+  readonly memory?: MemoryDefinition | undefined;
   /** Rebuilds the parts of the context that are not JSON when a run is taken over. */
   readonly restoreContext?: ((context: JsonObject) => JsonObject) | undefined;
   readonly onFinish?: ((end: RunEnd) => void | Promise<void>) | undefined;

@@ -9,6 +9,7 @@ import { always, on, type SnapshotPolicy } from '../../session/policy.ts';
 import { emptyState, type SessionState } from '../../session/session-state.ts';
 import { checkedStore } from '../../store/rules/checked-store.ts';
 import type { Workspace } from '../../workspace/contract/contract.ts';
+import type { MemoryDefinition } from '../contract/memory.ts';
 import type { AnyAgentOptions } from '../contract/options.ts';
 import type {
   AgentLimits,
@@ -19,6 +20,7 @@ import type {
   WorkspaceSpec,
 } from '../contract/spec.ts';
 import { storedState } from '../contract/stored-state.ts';
+import { definitionOf } from '../memory/definition.ts';
 import { checkClientState } from '../persistence/client-state.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { completeTransform } from '../persistence/transform.ts';
@@ -71,6 +73,7 @@ export function commonSpec(options: AnyAgentOptions, { host, store: appStore }: 
     restoreContext,
     onFinish,
     ...(options.workspace && { workspace: workspaceSpec(options.workspace, options) }),
+    memory: memoryFor(options, store),
   };
   if (store === undefined) return spec;
   const upgrade: Parameters<typeof turnStoreOf>[1]['upgrade'] = (state) => storedState(spec, state);
@@ -185,6 +188,19 @@ function checkAgentLimits(name: string, limits: AgentLimits, store: AgentStore |
       `Agent "${name}" limits what ${owner === undefined ? 'a session' : 'an owner'} spends, but has no store that records it. Use the memory, SQLite, file or Postgres store.`,
     );
   }
+}
+
+/** The memory of an agent. Its writes are saved with its turns, so it must be in the same store. */
+function memoryFor(
+  { name, memory }: AnyAgentOptions,
+  store: AgentStore | undefined,
+): MemoryDefinition | undefined {
+  if (memory === undefined) return undefined;
+  const definition = definitionOf(memory, name);
+  if (store === undefined || store.memory === definition.support) return definition;
+  throw failedPrecondition(
+    `Agent "${name}" has another store than memory "${definition.name}", which is in the store of the app. Use the same one.`,
+  );
 }
 
 function initialOf({ name, state, initialState }: AnyAgentOptions): AgentSpec['initialState'] {

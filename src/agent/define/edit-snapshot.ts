@@ -16,6 +16,7 @@ import type { AgentSpec } from '../contract/spec.ts';
 import { storedState } from '../contract/stored-state.ts';
 import type { TurnBase, TurnRequest } from '../contract/turn-store.ts';
 import type { AgentHost } from '../persistence/host.ts';
+import { inheritedMemory } from '../turn/memory.ts';
 
 interface EditContext {
   readonly spec: AgentSpec;
@@ -116,8 +117,10 @@ async function saveEdit(
     ...defined({ limited, loaded, expectHead }),
   });
   try {
+    const change = await write(turnBase);
     await spec.turnStore.commit(scope, turnBase, {
-      ...(await write(turnBase)),
+      ...change,
+      ...(await inheritedMemory(spec, scope.owner, change.parentId)),
       snapshotId: runId,
       event: 'edit',
       status: 'succeeded',

@@ -47,6 +47,7 @@ import { lastRound } from '../turn/turn-state.ts';
 import { type AgentEnv, commonSpec } from './common-spec.ts';
 import { createAgent } from './create-agent.ts';
 import type { AgentOptions } from './define.ts';
+import { memoryTools } from './memory-tools.ts';
 import { checkToolState, type StateOwner } from './tool-state.ts';
 
 /** Declares an agent that answers each turn by one generate call over its prompt. */
@@ -61,7 +62,7 @@ export function createPromptAgent(
   const common = commonSpec(options, env);
   const setup = { agent: common, ...options };
   checkDefinition(setup, generator);
-  const render = rendererOf(options, generator);
+  const render = withMemoryTools(rendererOf(options, generator), options, common);
   const work = (rendered: Render): Pick<AgentSpec, 'handler' | 'receive'> => ({
     receive: (state, input, context) =>
       receive(state, input, initial, () =>
@@ -131,6 +132,20 @@ function rendererOf(options: PromptAgentOptions, generator: Generator): Render {
     const { system: overridden } = (await told?.render(undefined, scope)) ?? {};
     const limits = { ...rendered.limits, ...own.limits };
     return { ...rendered, ...own, limits, ...(overridden && { system: overridden }) };
+  };
+}
+
+/** The settings of one request, with the tools of the agent's memory. */
+function withMemoryTools(
+  render: Render,
+  { memory }: PromptAgentOptions,
+  { memory: definition, store }: Pick<AgentSpec, 'memory' | 'store'>,
+): Render {
+  if (memory === undefined || definition === undefined) return render;
+  const tools = memoryTools(memory, definition, store !== undefined);
+  return async (scope) => {
+    const rendered = await render(scope);
+    return { ...rendered, tools: [...(rendered.tools ?? []), ...tools] };
   };
 }
 
@@ -230,7 +245,7 @@ async function answer(call: {
     ...(input.resume &&
       input.message === undefined &&
       !running.isContinued && { resume: input.resume }),
-    ...(options.history && { history: options.history }),
+    ...historyOf(options, running),
     ...(options.compact && { compact: options.compact }),
     ...(io.model !== undefined && { model: io.model }),
     signal: turn.signal,
@@ -245,6 +260,18 @@ async function answer(call: {
     running.appendGenerated(generation.messages);
     throw error;
   }
+}
+
+/** The selection of messages for the model. What is known from memory comes last, so that no selection leaves it out. */
+function historyOf(
+  { history }: PromptAgentOptions,
+  { withMemory }: RunningTurn,
+): Pick<GenerateOptions, 'history'> {
+  if (withMemory === undefined) return history === undefined ? {} : { history };
+  return {
+    history: async (messages, scope) =>
+      await withMemory(history === undefined ? messages : await history(messages, scope)),
+  };
 }
 
 /** Continues the numbers of a turn's messages, where the turn has some already. */

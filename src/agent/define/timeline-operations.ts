@@ -22,6 +22,7 @@ import type { AgentSpec } from '../contract/spec.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { onSnapshot, unknownSnapshot } from '../persistence/store-errors.ts';
 import { showsSessions, transformSession, transformSnapshot } from '../persistence/transform.ts';
+import { newMemoryPlace } from '../turn/memory.ts';
 import { editSnapshot, savePartial } from './edit-snapshot.ts';
 import { type RunOperations, supportOf } from './run-operations.ts';
 import { listWaiting } from './waiting.ts';
@@ -103,7 +104,8 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
       checkId(snapshotId, 'a snapshot id');
       checkId(sessionId, 'a session id');
       const [sessions, scope] = use(owner);
-      const target = { sessionId, snapshotId: host.newId(), ...expecting(ifHead) };
+      const place = spec.memory && { memory: newMemoryPlace(host) };
+      const target = { sessionId, snapshotId: host.newId(), ...place, ...expecting(ifHead) };
       const forking = sessions.fork(scope, snapshotId, target);
       const forked = await onSnapshot(spec, scope, snapshotId, forking);
       await nameFork(sessions, scope, sessionId, host);

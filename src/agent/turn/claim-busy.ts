@@ -3,6 +3,7 @@ import { hasStatus, WaymarkError } from '../../core/error.ts';
 import { runningOf } from '../../store/rules/errors.ts';
 import type { TurnBase, TurnRequest } from '../contract/turn-store.ts';
 import type { InvocationState } from './invocation-state.ts';
+import { newMemoryPlace } from './memory.ts';
 
 /** How often a waiting turn polls the store, in case a notification is lost. */
 const pollIntervalMs = 250;
@@ -66,7 +67,8 @@ export async function forkAndClaim(
   if (place === undefined) throw busy;
   const { expectHead: _, loaded: __, ...rest } = request;
   if (place !== null) {
-    await timeline.fork(scope, place, { sessionId, snapshotId: host.newId() });
+    const memory = spec.memory && { memory: newMemoryPlace(host) };
+    await timeline.fork(scope, place, { sessionId, snapshotId: host.newId(), ...memory });
   }
   return await spec.turnStore.begin(scope, { ...rest, sessionId, from: 'head' });
 }

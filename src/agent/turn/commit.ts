@@ -21,6 +21,7 @@ import type { AgentSpec } from '../contract/spec.ts';
 import { armDeadline } from './deadlines.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { totalsOf } from './limits.ts';
+import { loadedMemory } from './memory.ts';
 import { noteInbox } from './steer.ts';
 import { markingLost } from './stop.ts';
 import {
@@ -45,6 +46,8 @@ export async function commit(
   const { snapshotId } = write;
   let listed: ListedState | undefined;
   if (write.end && write.finishReason === 'interrupted') await armDeadline(invocation, snapshotId);
+  const memory = spec.memory && (await loadedMemory(invocation, run));
+  const remembered = memory?.commit(write);
   const committed = await writeWithEvents(invocation, run, chunk, (events) => {
     // Read here: the state may change while earlier events are written.
     const stateHash = working.hash();
@@ -58,6 +61,7 @@ export async function commit(
         ...stateWrite(invocation),
         ...write,
         ...spend,
+        ...remembered,
         ...(parentId !== undefined && { parentId }),
         turnIndex,
         stateHash,
@@ -66,6 +70,7 @@ export async function commit(
       }),
     );
   });
+  if (remembered !== undefined) memory?.saved(remembered);
   if (!write.end) run.onProgress?.();
   if (listed !== undefined) position.nextIndex++;
   if (write.status === 'succeeded') {
@@ -127,12 +132,14 @@ export async function checkpoint(
   const { runs, spend: recorder } = spec.store ?? {};
   if (ref === undefined || runs === undefined) return;
   const inputsDone = run.detached?.inputsDone ?? 0;
+  const memory = spec.memory && (await loadedMemory(invocation, run));
   const write = {
     ...stateWrite(invocation),
     stateHash: working.hash(),
     inputsDone,
     midTurn,
     used: usedBy(invocation, midTurn),
+    ...memory?.checkpoint(),
   };
   // Includes the events: the next attempt does not send them again.
   const base = await markingLost(invocation, () =>

@@ -16,6 +16,7 @@ import type { QueueOptions } from '../contract/dispatcher.ts';
 import { causesOf, type ErrorInfo, isReported, markReported } from '../contract/error-reports.ts';
 import type { AgentResult } from '../contract/handler.ts';
 import type { AgentSpec, Transform } from '../contract/spec.ts';
+import type { TurnMemory } from '../memory/turn-memory.ts';
 import type { CallerCursor } from '../persistence/caller-cursor.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import type { Receipt } from '../persistence/receipt.ts';
@@ -115,6 +116,8 @@ export class InvocationState {
   turn: Turn | undefined;
   /** The files of the running turn, if the agent has a workspace. */
   files: TurnFiles | undefined;
+  /** Memory, as the last run that used it sees it. */
+  memory: { readonly run: ActiveRun; readonly of: TurnMemory } | undefined;
 
   readonly #mutex = new Mutex();
   #hasEnded = false;

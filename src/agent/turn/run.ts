@@ -21,6 +21,7 @@ import {
   hasLastingBudget,
   startTimeLimit,
 } from './limits.ts';
+import { withMemory } from './memory-prompt.ts';
 import { hasSteering, takeSteering } from './steer.ts';
 import {
   adviseFrozen,
@@ -253,6 +254,9 @@ export function runningTurn(invocation: InvocationState): RunningTurn {
     firstIndex: turn.firstIndex,
     appendGenerated: (messages) => appendGenerated(invocation, turn, messages),
     reportPromptError: (error) => failures.report(error, 'prompt'),
+    ...(invocation.spec.memory && {
+      withMemory: (messages) => withMemory(invocation, messages),
+    }),
   };
 }
 

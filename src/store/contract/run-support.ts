@@ -5,6 +5,7 @@ import type { EditNote, Snapshot, SnapshotEvent, SnapshotStatus } from '../../pr
 import type { FinishReason, Usage } from '../../protocol/turn.ts';
 import type { Totals } from '../../protocol/usage.ts';
 import type { RunEvent } from './event-support.ts';
+import type { MemoryWrite } from './memory-support.ts';
 import type {
   Checkpointed,
   Claim,
@@ -55,6 +56,8 @@ export interface CommitWrite extends StateWrite {
   readonly totals?: Totals;
   /** The spend that is not recorded yet; recorded in the same step. */
   readonly spend?: Spend;
+  /** What the turn has remembered and was given; saved in the same step. Only in a store with memory. */
+  readonly memory?: MemoryWrite;
   /** The hash of the state. */
   readonly stateHash: string;
   /**
@@ -136,6 +139,8 @@ export interface RunSupport {
       readonly used?: RunUsage;
       /** As in {@link CommitWrite}. */
       readonly spend?: Spend;
+      /** As in {@link CommitWrite}, without new versions: they are in its note. */
+      readonly memory?: MemoryWrite;
     },
   ): Promise<Checkpointed>;
   /**

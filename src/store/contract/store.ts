@@ -1,6 +1,7 @@
 import type { EventSupport } from './event-support.ts';
 import type { FileSupport } from './file-support.ts';
 import type { MaintenanceSupport } from './maintenance-support.ts';
+import type { MemorySupport } from './memory-support.ts';
 import type { AbortSupport, RunSupport } from './run-support.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import type { SpendSupport } from './spend-support.ts';
@@ -36,6 +37,8 @@ export interface Store extends SnapshotStore {
   readonly spend?: SpendSupport;
   /** Files that are stored and read in pieces. */
   readonly files?: FileSupport;
+  /** Memory across sessions. */
+  readonly memory?: MemorySupport;
 }
 
 export type { Lookup } from '../../protocol/ids.ts';
@@ -44,6 +47,7 @@ export type { RunMode } from '../../protocol/run.ts';
 export type * from './event-support.ts';
 export type * from './file-support.ts';
 export type * from './maintenance-support.ts';
+export type * from './memory-support.ts';
 export type * from './run.ts';
 export { handedOverHint, inboxLimits, requestTtl, waitingTtl } from './run.ts';
 export {

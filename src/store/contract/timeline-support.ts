@@ -2,6 +2,7 @@ import type { JsonObject } from '../../core/json/json.ts';
 import type { MessageOptions } from '../../protocol/message-page.ts';
 import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
+import type { MemoryPlace } from './memory-support.ts';
 import type { Scope } from './snapshot-store.ts';
 
 /** Which page of a list to read. */
@@ -51,6 +52,16 @@ export interface ExpectHead {
   readonly expectHead?: string;
 }
 
+/** Where a fork is put. */
+export interface ForkTarget extends ExpectHead {
+  /** The new session. */
+  readonly sessionId: string;
+  /** Its first snapshot. */
+  readonly snapshotId: string;
+  /** The fork has the memory of the snapshot: the ids of a family and a lane, which are used where the session has none. */
+  readonly memory?: MemoryPlace;
+}
+
 /** Sessions and their trees: heads, branches, labels. */
 export interface TimelineSupport {
   /** With its latest state when `state` is asked for, and with a page of its messages as `getSnapshot` gives it. */
@@ -86,11 +97,7 @@ export interface TimelineSupport {
    */
   restore(scope: Scope, snapshotId: string, options?: ExpectHead): Promise<Snapshot>;
   /** A new session under `sessionId` whose first snapshot shares the state of this one without copying it. */
-  fork(
-    scope: Scope,
-    snapshotId: string,
-    target: { readonly sessionId: string; readonly snapshotId: string } & ExpectHead,
-  ): Promise<Snapshot>;
+  fork(scope: Scope, snapshotId: string, target: ForkTarget): Promise<Snapshot>;
   /** `null` removes the label. */
   label(
     scope: Scope,

@@ -3,6 +3,7 @@ import type { Lookup, RunSupport, Scope, Store } from '../contract/store.ts';
 import { saveSnapshot } from '../memory/commit.ts';
 import { eventSupport } from '../memory/events.ts';
 import { maintenanceSupport } from '../memory/maintenance.ts';
+import { memorySupport } from '../memory/memories.ts';
 import { readSnapshot } from '../memory/reading.ts';
 import { familyFinder } from '../memory/rows.ts';
 import { abortSupport, runSupport } from '../memory/runs.ts';
@@ -130,6 +131,7 @@ export function memoryCalls(directory: Directory, transaction: Transaction, watc
         },
       },
     }),
+    memory: around(memorySupport(tables), { read, session: read, note: read, heads: read }),
     spend: around(spendSupport(tables), { total: read, sums: read }),
     // All sessions are read, so that no id of a snapshot is used twice.
     maintenance: around(maintenanceSupport(tables), { importSession: { scopes: everyScope } }),

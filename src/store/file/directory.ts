@@ -24,6 +24,7 @@ import {
   sessionFolder,
   sessionsFolder,
 } from './layout.ts';
+import { MemoryFiles } from './memory.ts';
 import { homeOf, SessionTree } from './session-tree.ts';
 import { SpendFiles } from './spend.ts';
 
@@ -39,6 +40,7 @@ export class Directory implements Refresh {
   readonly tables: Tables;
   readonly trees = new Map<string, SessionTree>();
   readonly spend: SpendFiles;
+  readonly memory: MemoryFiles;
   readonly files: SavedFiles;
   /** What was asked for in this hold of the lock, and may have been changed: keys of sessions, ids of snapshots, keys of requests. */
   readonly touched = {
@@ -55,12 +57,14 @@ export class Directory implements Refresh {
   constructor(disk: Disk, options: Pick<Tables, 'clock' | 'newId' | 'eventsTtl'>) {
     this.disk = disk;
     this.spend = new SpendFiles(disk);
+    this.memory = new MemoryFiles(disk);
     this.tables = {
       ...options,
       ...emptyTables(),
       refresh: this,
       newRow: (row) => new FileRow(row),
       spend: this.spend,
+      memory: this.memory,
       // Saving and maintenance take care of the files themselves.
       files: {
         check: (scope, state, before) => this.files.check(scope, state, before),
@@ -84,6 +88,7 @@ export class Directory implements Refresh {
   forget(): void {
     for (const tree of this.trees.values()) tree.journal.forget();
     this.spend.forget();
+    this.memory.forget();
   }
 
   /** The tree in a folder, as it is in memory. */

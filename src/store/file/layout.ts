@@ -14,6 +14,7 @@ import type { Scope } from '../contract/store.ts';
  *     requests/<key>.json                            names the folder of the run that was claimed under a request id
  *     spend/<owner, or _>.jsonl                      what an owner has spent
  *     uploads/<run>/<hash>.bin, <hash>.tree          saved files and folders that no snapshot names yet
+ *     memory/<owner, or _>.jsonl                     what an owner's turns and calls have remembered
  *     trash/                                         the folder of a deleted session, until it is removed
  *     lock                                           see lock.ts
  */
@@ -24,6 +25,7 @@ export const sessionsFolder = 'sessions';
 export const runsFolder = 'runs';
 export const requestsFolder = 'requests';
 export const spendFolder = 'spend';
+export const memoryFolder = 'memory';
 export const uploadsFolder = 'uploads';
 export const trashFolder = 'trash';
 export const journalName = 'journal.jsonl';
@@ -96,6 +98,11 @@ export function requestFile(key: string): string {
 /** The file with the spend of an owner; an empty name is no owner. */
 export function spendFile(owner: string): string {
   return `${spendFolder}/${owner === '' ? '_' : safeName(owner)}${extension}`;
+}
+
+/** The file with the memory of an owner; an empty name is no owner. */
+export function memoryFile(owner: string): string {
+  return `${memoryFolder}/${owner === '' ? '_' : safeName(owner)}${extension}`;
 }
 
 function slug(id: string): string {

@@ -103,6 +103,7 @@ async function eraseOwner(
   const { tables, disk } = directory;
   const step = createSteps(options);
   await transaction.open();
+  await transaction.write(() => tables.memory.eraseOwner(owner));
   let erased = 0;
   const treesOf = (): readonly string[] =>
     directory.scopeFolders(owner).flatMap((scope) => directory.foldersIn(scope));
@@ -165,8 +166,8 @@ async function verify(
       await step(0, progress);
     }
   }
-  for (const name of fresh.spend.names()) {
-    faults.add(await transaction.read(() => guarded('hash', () => spendFaults(fresh, name))));
+  for (const name of [...fresh.spend.names(), ...fresh.memory.names()]) {
+    faults.add(await transaction.read(() => guarded('hash', () => journalFaults(fresh, name))));
     await step(1, progress);
   }
   return faults.found;
@@ -204,7 +205,7 @@ function pointerFaults(fresh: Directory, name: string): readonly Fault[] {
   return unfinished({ name, isWhole });
 }
 
-function spendFaults({ disk }: Directory, name: string): readonly Fault[] {
+function journalFaults({ disk }: Directory, name: string): readonly Fault[] {
   const journal = new Journal(disk, name, { reset() {}, line() {} });
   journal.refresh();
   return unfinished(journal);

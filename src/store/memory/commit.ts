@@ -16,6 +16,7 @@ import { spentInTurn } from '../rules/spend.ts';
 import { displace, endRun, noCrashes } from './claim.ts';
 import { appendTo } from './events.ts';
 import { commitFacts } from './facts.ts';
+import { addMemory } from './memories.ts';
 import { readSnapshot, toMetadata, withState } from './reading.ts';
 import { endRequests } from './requests.ts';
 import { addSnapshot, createSessionRow, turnFieldsOf } from './rows.ts';
@@ -48,6 +49,7 @@ export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committ
   fill(row, write, tables.clock.now());
   moveSession(tables, row, decision);
   addSpend(tables, write.spend);
+  addMemory(tables, run.session, write.snapshotId, write.memory);
   if (write.deadLetter === true) bury(tables, run);
   endRequests(tables, run, write.requests);
   if (decision.run === 'ends') {

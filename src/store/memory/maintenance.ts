@@ -44,6 +44,8 @@ export function maintenanceSupport(tables: Tables): MaintenanceSupport {
     async eraseOwner(owner, options) {
       const step = createSteps(options);
       let erased = 0;
+      // Before its sessions, each of which would look for its part.
+      tables.memory.eraseOwner(owner);
       // Sessions that are created between two steps are deleted as well.
       for (let some = someOf(tables, owner); some.size > 0; some = someOf(tables, owner)) {
         dropSessionRows(tables, some);

@@ -8,6 +8,8 @@ import { CompactRow } from './compact-row.ts';
 import { eventSupport } from './events.ts';
 import { MemoryFiles } from './files.ts';
 import { maintenanceSupport } from './maintenance.ts';
+import { memorySupport } from './memories.ts';
+import { MemoryOwners } from './memory-rows.ts';
 import { readSnapshot } from './reading.ts';
 import { abortSupport, runSupport } from './runs.ts';
 import { SpendCounters, spendSupport } from './spend.ts';
@@ -46,6 +48,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     ...emptyTables(),
     spend: new SpendCounters(),
     files,
+    memory: new MemoryOwners(),
   };
   return checkedStore({
     name: 'memory',
@@ -58,6 +61,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     timeline: timelineSupport(tables),
     maintenance: maintenanceSupport(tables),
     spend: spendSupport(tables),
+    memory: memorySupport(tables),
     files: {
       write: (holder, data) => files.write(holder, data),
       open: async (_place, hash) => files.open(hash),

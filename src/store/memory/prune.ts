@@ -98,4 +98,6 @@ function removeRows(tables: Tables, session: SessionRow, victims: ReadonlySet<st
   session.listed = session.listed.filter((row) => !victims.has(row.id));
   for (const id of victims) tables.snapshots.delete(id);
   tables.files.removed(removed);
+  const notes = tables.memory.of(session.scope.owner ?? '');
+  for (const id of victims) notes.dropNote(id);
 }

@@ -2,6 +2,7 @@ import { defined } from '../../core/json/json.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Scope } from '../contract/store.ts';
+import { dropMemoryOf } from './memories.ts';
 import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from './tables.ts';
 
 /** The fields of a new session. */
@@ -77,6 +78,7 @@ export function dropSessionRows(tables: Tables, sessions: ReadonlySet<SessionRow
   for (const [key, request] of tables.requests) {
     if (sessions.has(request.session)) tables.requests.delete(key);
   }
+  dropMemoryOf(tables, sessions);
   let snapshots = 0;
   for (const session of sessions) snapshots += dropOwnRows(tables, session);
   for (const session of sessions) tables.files.removed(allRows(session));

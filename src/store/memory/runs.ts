@@ -27,6 +27,7 @@ import {
 } from './claim.ts';
 import { commit } from './commit.ts';
 import { appendTo } from './events.ts';
+import { addMemory } from './memories.ts';
 import { iso, loadState, statusOf, toMetadata, toRunRecord } from './reading.ts';
 import { endRequests, readRequest, replaceReceipt } from './requests.ts';
 import { dropSessionRows, isBlank } from './rows.ts';
@@ -60,13 +61,14 @@ export function runSupport(tables: Tables): Required<Omit<RunSupport, 'transacti
       return run.inbox.length > 0 ? 'steered' : 'held';
     },
     detach: async (ref, request, away, events) => detach(tables, ref, request, away, events),
-    async checkpoint(ref, { state, stateHash, inputsDone, midTurn, used, events, spend }) {
+    async checkpoint(ref, { state, stateHash, inputsDone, midTurn, used, events, spend, memory }) {
       const run = currentRun(tables, ref);
       tables.files.check(run.session.scope, state, () => stateOf(run).state);
       if (events !== undefined) appendTo(tables, run, events);
       run.checkpoint = { state, stateHash, inputsDone, midTurn, used };
       run.crashes = noCrashes;
       addSpend(tables, spend);
+      addMemory(tables, run.session, run.id, memory);
       return { snapshotId: run.id, state, ref: run.base, inbox: run.inbox.length };
     },
     commit: async (ref, write) => commit(tables, ref, write),

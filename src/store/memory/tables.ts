@@ -21,6 +21,7 @@ import { notHeld } from '../rules/errors.ts';
 import { isHolder } from '../rules/holder.ts';
 import type { StoredReservation, StoredSpend } from '../rules/spend.ts';
 import type { KeptEvents } from './kept-events.ts';
+import type { MemoryTable } from './memory-rows.ts';
 
 export interface SpendTable {
   add(spend: Spend, day: number): void;
@@ -177,6 +178,7 @@ export interface Tables {
   readonly requests: Map<string, RequestRow>;
   readonly spend: SpendTable;
   readonly files: FileTable;
+  readonly memory: MemoryTable;
 }
 
 /** Tables without rows. */

@@ -20,6 +20,7 @@ import { matchesQuery, passesFilter, searchTextOf } from '../rules/session-filte
 import { checkMetadata } from '../rules/size-limits.ts';
 import { checkFree, expireRun } from './claim.ts';
 import { holderFact, namedFacts } from './facts.ts';
+import { forkMemory } from './memories.ts';
 import { activePath, isOrphaned, toMetadata, toSessionInfo, withState } from './reading.ts';
 import { addSnapshot, createSessionRow, dropSessionRows, familyFinder } from './rows.ts';
 import {
@@ -167,6 +168,7 @@ function fork(
   });
   list(row);
   session.head = row;
+  if (target.memory !== undefined) forkMemory(tables, source, row, target.memory);
   return toMetadata(row, row.createdAt);
 }
 

@@ -220,4 +220,46 @@ export const steps: readonly string[] = [
   `,
   // Writes are sent to a function that is made when a store is opened. An older version would miss the functions of a turn.
   '',
+  // Memory across sessions. What came from a session goes with it, and the later versions of the same entries.
+  `
+  CREATE TABLE @memory(                        -- versions of entries
+    row_id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    session bigint,                            -- its source; NULL: added outside of a turn
+    seq bigint,                                -- its number in the lane of the session
+    created_at bigint NOT NULL,
+    message integer,                           -- the index of a message of its session
+    scope text COLLATE "C" NOT NULL,           -- the memory, and whose entries they are
+    id text COLLATE "C" NOT NULL,
+    entry text COLLATE "C" NOT NULL,
+    owner text COLLATE "C" NOT NULL,           -- who wrote it; '' for no owner
+    snapshot bytea,                            -- snapshots.id; the snapshot may be gone
+    body text);                                -- NULL: the entry is forgotten
+  CREATE INDEX memory_scope ON @memory(scope, row_id);
+  CREATE INDEX memory_entry ON @memory(entry);
+  CREATE INDEX memory_owner ON @memory(owner);
+  CREATE INDEX memory_session ON @memory(session, seq) WHERE session IS NOT NULL;
+  CREATE TABLE @memory_sessions(               -- sessions that may have versions
+    session bigint PRIMARY KEY,
+    family text COLLATE "C" NOT NULL,          -- of a session and its forks
+    lane text COLLATE "C" NOT NULL);           -- names the session on paths
+  CREATE INDEX memory_family ON @memory_sessions(family);
+  CREATE TABLE @memory_notes(                  -- what a snapshot, or the checkpoint of a run, records
+    session bigint NOT NULL,
+    created_at bigint NOT NULL,
+    snapshot bytea PRIMARY KEY,                -- snapshots.id, or that of a run
+    path text NOT NULL,                        -- the visible versions: [[lane, from, to], ...]
+    given text NOT NULL,                       -- ids of the versions in the prompt
+    pending text);                             -- versions that are written when the turn ends
+  CREATE INDEX memory_notes_session ON @memory_notes(session);
+  CREATE FUNCTION @drop_memory() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    DELETE FROM @memory WHERE row_id IN (
+      SELECT m.row_id FROM gone g JOIN @memory x ON x.session = g.row_id
+      JOIN @memory m ON m.entry = x.entry AND m.row_id >= x.row_id);
+    DELETE FROM @memory_notes n USING gone g WHERE n.session = g.row_id;
+    DELETE FROM @memory_sessions f USING gone g WHERE f.session = g.row_id;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER memory_source_removed AFTER DELETE ON @sessions REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION @drop_memory();
+  `,
 ];

@@ -41,7 +41,15 @@ type Calls<Target> = {
     ? Name
     : never]: readonly Check[];
 };
-type Capability = 'runs' | 'abort' | 'events' | 'timeline' | 'maintenance' | 'spend' | 'files';
+type Capability =
+  | 'runs'
+  | 'abort'
+  | 'events'
+  | 'timeline'
+  | 'maintenance'
+  | 'spend'
+  | 'files'
+  | 'memory';
 
 function scope(value: Scope): void {
   checkId(value?.agent, 'an agent name');
@@ -52,6 +60,10 @@ function scope(value: Scope): void {
 function newScope(value: Scope): void {
   scope(value);
   checkScope(value);
+}
+
+function ownerIfGiven(owner: string | undefined): void {
+  if (owner !== undefined) checkId(owner, 'an owner');
 }
 
 function scopeIfGiven(value: Scope | undefined): void {
@@ -192,6 +204,14 @@ const capabilityCalls: { readonly [Name in Capability]: Calls<Required<Store>[Na
     open: [place, hash],
     writeTree: [holder],
     readTree: [place, (hashes: readonly unknown[]) => hashes.forEach(hash)],
+  },
+  memory: {
+    read: [],
+    add: [],
+    remove: [],
+    session: [scope, session],
+    note: [ownerIfGiven, snapshot],
+    heads: [],
   },
 };
 

@@ -76,7 +76,7 @@ const unspaced = String.raw`\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}`;
 const word = new RegExp(`[${unspaced}]|[[\\p{L}\\p{M}\\p{N}]--[${unspaced}]]+`, 'gv');
 
 /** The different words of a text, in lower case. They consist of letters, marks and digits only. */
-function wordsOf(text: string): string[] {
+export function wordsOf(text: string): string[] {
   const found = text.normalize('NFKC').toLowerCase().match(word) ?? [];
   return [...new Set(found.map((each) => each.slice(0, maxWordLength)))];
 }

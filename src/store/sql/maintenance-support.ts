@@ -9,6 +9,7 @@ import type {
 import { createSteps, type Step } from '../rules/maintenance-steps.ts';
 import { resealMeta } from './content/opened-driver.ts';
 import { rotateRows } from './content/rotate.ts';
+import { pruneNotes } from './memory.ts';
 import { eraseOwned, eraseSpent, type SpentSession } from './retention/erase.ts';
 import { countSessions, pagesOf, sessionsAfter } from './retention/pages.ts';
 import { pruneSessions } from './retention/prune.ts';
@@ -77,6 +78,7 @@ export function maintenanceSupport(
         if (report.snapshots > 0) await clean();
         throw error;
       }
+      await db.write(() => pruneNotes());
       const forgot = await gcScheduler.forgetRequests(db);
       if (forgot || report.snapshots > 0) await clean();
       else await gcScheduler.now(db);

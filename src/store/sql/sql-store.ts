@@ -24,6 +24,7 @@ import { finishUpload, writePiece } from './content/uploads.ts';
 import type { Driver } from './database/driver.ts';
 import type { StateContext } from './history/state-rows.ts';
 import { maintenanceSupport } from './maintenance-support.ts';
+import { memorySupport } from './memory.ts';
 import { eraseSession } from './retention/erase.ts';
 import { GcScheduler } from './retention/gc-scheduler.ts';
 import { runSupport } from './run-support.ts';
@@ -114,6 +115,7 @@ export function storeOver(options: SqlStoreOptions, sender?: Sender): SqlStore {
     maintenance,
     spend: spendSupport(context),
     files: fileSupport(context),
+    memory: memorySupport(context),
     rotateKeys: (options) => maintenance.rotateKeys(options),
   });
 }

@@ -219,6 +219,47 @@ export const steps: readonly string[] = [
     expires_at INTEGER NOT NULL,             -- from then on the call is lost
     PRIMARY KEY(owner, agent, session, id, currency)) WITHOUT ROWID;
   `,
+  // Memory across sessions. What came from a session goes with it, and the later versions of the same entries.
+  `
+  CREATE TABLE memory(                       -- versions of entries
+    row_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope TEXT NOT NULL,                     -- the memory, and whose entries they are
+    id TEXT NOT NULL,
+    entry TEXT NOT NULL,
+    owner TEXT NOT NULL,                     -- who wrote it; '' for no owner
+    session INTEGER,                         -- its source; NULL: added outside of a turn
+    snapshot BLOB,                           -- snapshots.id; the snapshot may be gone
+    message INTEGER,                         -- the index of a message of its session
+    seq INTEGER,                             -- its number in the lane of the session
+    created_at INTEGER NOT NULL,
+    body TEXT);                              -- NULL: the entry is forgotten
+  CREATE INDEX memory_scope ON memory(scope);
+  CREATE INDEX memory_entry ON memory(entry);
+  CREATE INDEX memory_owner ON memory(owner);
+  CREATE INDEX memory_session ON memory(session, seq) WHERE session IS NOT NULL;
+  CREATE TABLE memory_sessions(              -- sessions that may have versions
+    session INTEGER PRIMARY KEY,
+    family TEXT NOT NULL,                    -- of a session and its forks
+    lane TEXT NOT NULL);                     -- names the session on paths
+  CREATE INDEX memory_family ON memory_sessions(family);
+  CREATE TABLE memory_notes(                 -- what a snapshot, or the checkpoint of a run, records
+    snapshot BLOB PRIMARY KEY,               -- snapshots.id, or that of a run
+    session INTEGER NOT NULL,
+    path TEXT NOT NULL,                      -- the visible versions: [[lane, from, to], ...]
+    given TEXT NOT NULL,                     -- ids of the versions in the prompt
+    pending TEXT,                            -- versions that are written when the turn ends
+    created_at INTEGER NOT NULL);
+  CREATE INDEX memory_notes_session ON memory_notes(session);
+  CREATE TRIGGER memory_source_removed AFTER DELETE ON sessions
+    WHEN EXISTS (SELECT 1 FROM memory_notes WHERE session = OLD.row_id)
+      OR EXISTS (SELECT 1 FROM memory_sessions WHERE session = OLD.row_id) BEGIN
+    DELETE FROM memory WHERE row_id IN (
+      SELECT m.row_id FROM memory x JOIN memory m ON m.entry = x.entry AND m.row_id >= x.row_id
+      WHERE x.session = OLD.row_id);
+    DELETE FROM memory_notes WHERE session = OLD.row_id;
+    DELETE FROM memory_sessions WHERE session = OLD.row_id;
+  END;
+  `,
 ];
 
 /** The format since which rows have checksums. */

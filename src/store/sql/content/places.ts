@@ -64,6 +64,15 @@ export function journalPlace(
   return `journal.body\0${keyOf(home)}\0${idText(runId)}\0${row.attempt}\0${row.seq}\0${row.last}`;
 }
 
+export function memoryPlace(scope: string, entry: string, version: string): string {
+  return `memory.body\0${scope}\0${entry}\0${version}`;
+}
+
+/** What a checkpoint keeps of a turn's memory, by the id of its run. */
+export function pendingPlace(runId: Uint8Array | string): string {
+  return `memory_notes.pending\0${idText(runId)}`;
+}
+
 function keyOf({ owner, agent, sessionId }: Home): string {
   return `${owner}\0${agent}\0${sessionId}`;
 }

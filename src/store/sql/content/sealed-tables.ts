@@ -8,7 +8,9 @@ import {
   type HomeRow,
   homeOf,
   journalPlace,
+  memoryPlace,
   messagePlace,
+  pendingPlace,
   receiptPlace,
   requestPlace,
   sessionPlace,
@@ -102,6 +104,19 @@ export const sealedTables: readonly SealedTable[] = [
     session: 'always',
     except: `t.attempt = ${journal.end}`,
     places: { body: (row) => journalPlace(home(row), bytes(row, 'run'), row as never) },
+  },
+  {
+    name: 'memory',
+    keys: { row_id: -1 },
+    also: 't.scope, t.entry, t.id',
+    places: {
+      body: ({ scope, entry, id }) => memoryPlace(String(scope), String(entry), String(id)),
+    },
+  },
+  {
+    name: 'memory_notes',
+    keys: { snapshot: noBytes },
+    places: { pending: (row) => pendingPlace(bytes(row, 'snapshot')) },
   },
 ];
 

@@ -2,6 +2,7 @@ import type { Scope } from '../../contract/store.ts';
 import { trash } from '../content/gc-queue.ts';
 import type { Hint } from '../database/driver.ts';
 import { all, first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
+import { eraseMemory } from '../memory.ts';
 import { checkFree, type HolderRow, holderColumns, isHeld } from '../runs/open-run.ts';
 import { eraseSpend } from '../spend.ts';
 import { uuidText } from '../values/bytes.ts';
@@ -112,6 +113,7 @@ export function* eraseSpent(
 export function* eraseOwned(owner: string): Plan<Erased> {
   const key = sessionKey(owner) || '\u0001';
   yield* eraseSpend(key);
+  yield* eraseMemory(key);
   return yield* eraseRows(yield* all(selectOwned, key));
 }
 

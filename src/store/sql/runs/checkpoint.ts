@@ -6,6 +6,7 @@ import { first, one, type Plan, readUnderLock, run, statement } from '../databas
 import { locationAt } from '../history/location.ts';
 import { type FoundBase, isStillThere, planState } from '../history/plan-state.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
+import { addMemory } from '../memory.ts';
 import { placeValues } from '../snapshots/snapshot-row.ts';
 import { addSpend } from '../spend.ts';
 import { uuidBytes } from '../values/bytes.ts';
@@ -75,6 +76,7 @@ export function* checkpoint(
   }
   if (write.events !== undefined) yield* appendEvents(held, write.events, context);
   yield* addSpend(write.spend);
+  yield* addMemory(held, ref.runId, write.memory, context.cipher);
   yield* run(updateBranchEnd, held.session, rowId);
   yield* run(updateRun, held.session, rowId, write.inputsDone, write.midTurn ? 1 : 0);
   const location = locationAt(rowId, { isListed: false, parent }, placed, context.database);

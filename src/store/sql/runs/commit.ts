@@ -12,6 +12,7 @@ import { first, insertion, one, type Plan, Refused, run, statement } from '../da
 import { locationAt } from '../history/location.ts';
 import { planState, type StatePosition, type StoredState } from '../history/plan-state.ts';
 import { type StateContext, type StateRows, stateRows } from '../history/state-rows.ts';
+import { addMemory } from '../memory.ts';
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
 import { locateByRowId, locationOfRow, metadataOf, stateOf } from '../snapshots/locate.ts';
 import {
@@ -183,6 +184,7 @@ function* writeCommit(
   }
   yield* endRequests(held.id, write.requests, context.cipher);
   yield* addSpend(write.spend);
+  yield* addMemory(row, write.snapshotId, write.memory, context.cipher);
   if (write.deadLetter === true) yield* run(bury, session);
   const { run: after } = decision;
   if (after === 'ends') {

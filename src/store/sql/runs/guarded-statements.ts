@@ -2,6 +2,7 @@ import { dropStatements } from '../content/gc-queue.ts';
 import { documentStatements } from '../content/write-documents.ts';
 import type { Statement } from '../database/query.ts';
 import { stateStatements } from '../history/plan-state.ts';
+import { memoryStatements } from '../memory.ts';
 import { listHead } from '../snapshots/active-path.ts';
 import { spendStatements } from '../spend.ts';
 import { claimStatements } from './claim-idle.ts';
@@ -35,6 +36,7 @@ export const guardedStatements: readonly Statement[] = [
   ...dropStatements,
   listHead,
   ...spendStatements,
+  ...memoryStatements,
   bury,
   ...eventStatements,
   ...inboxStatements,

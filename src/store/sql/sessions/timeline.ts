@@ -1,6 +1,6 @@
 import { isName, isSnapshotId } from '../../../protocol/ids.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
-import type { ExpectHead, Scope } from '../../contract/store.ts';
+import type { ExpectHead, ForkTarget, Scope } from '../../contract/store.ts';
 import {
   checkFork,
   decideLabel,
@@ -12,6 +12,7 @@ import { sealed } from '../content/open-json.ts';
 import { type HomeRow, homeIn, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
+import { forkMemory } from '../memory.ts';
 import { createSession, isUsed } from '../runs/claim.ts';
 import { expireRun } from '../runs/end-run.ts';
 import { type HolderRow, holderColumns, holderFact } from '../runs/open-run.ts';
@@ -159,7 +160,7 @@ export function* label(
 export function* fork(
   scope: Scope,
   snapshotId: string,
-  target: { readonly sessionId: string; readonly snapshotId: string } & ExpectHead,
+  target: ForkTarget,
   context: StateContext,
 ): Plan<Snapshot> {
   const source = yield* written(scope, snapshotId);
@@ -180,5 +181,10 @@ export function* fork(
   const { row_id: rowId } = yield* one(insertFork, id, session, source.row_id, branch.row_id, hash);
   const origin = JSON.stringify({ sessionId: source.session_id, snapshotId });
   yield* run(updateFork, session, rowId, origin);
+  if (target.memory !== undefined) {
+    const made = { session, snapshotId: target.snapshotId, owner: source.owner };
+    const from = { session: source.session, snapshotId };
+    yield* forkMemory(from, made, target.memory, cipher);
+  }
   return yield* reread(scope, target.snapshotId, context);
 }

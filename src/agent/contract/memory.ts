@@ -1,0 +1,139 @@
+import type { ActionContext } from '../../core/action.ts';
+import type { Schema } from '../../core/schema/schema.ts';
+import type { Page } from '../../protocol/session.ts';
+import type { ListOptions, MemorySupport } from '../../store/contract/store.ts';
+
+/** Whose entries a memory has. */
+export type MemoryScopeOption = 'owner' | 'agent' | 'app' | ((context: ActionContext) => string);
+
+/** The reader or writer of entries. */
+export interface MemoryUser {
+  readonly owner?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly context: ActionContext;
+}
+
+/** The part of a memory that agents use. */
+export interface MemoryDefinition {
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly schema: Schema;
+  readonly scope: MemoryScopeOption;
+  readonly canWrite: ((context: ActionContext, user: MemoryUser) => boolean) | undefined;
+  /** The memory of the app's store. */
+  readonly support: MemorySupport;
+}
+
+/** Options of a memory. */
+export interface MemoryOptions<Value extends Schema = Schema> {
+  /** The name, unique in the app. Stored entries belong to it. */
+  readonly name: string;
+  /** The schema of an entry: an object. */
+  readonly schema: Value;
+  /**
+   * Whose entries there are: those of each owner, of each agent, of the whole app, or of the text that a function makes of the caller's context.
+   * @default 'owner'
+   */
+  readonly scope?: MemoryScopeOption;
+  /** Tells models what to remember. */
+  readonly description?: string;
+  /**
+   * Decides whether the turns of a caller may write. Calls outside of turns may always write.
+   * @default yes, but no for the scopes 'agent' and 'app'
+   */
+  readonly canWrite?: (context: ActionContext, user: MemoryUser) => boolean;
+}
+
+/** Whose memory a call works on. Inside a turn, it is that of the turn. */
+export interface MemoryWhere {
+  /** The owner. Sources of entries are shown only to the owner who wrote them. */
+  readonly owner?: string;
+  /** The agent, for the scope 'agent'. */
+  readonly agent?: string;
+  /** The caller's context, for a scope of your own. */
+  readonly context?: ActionContext;
+}
+
+/** From where a call looks at memory. */
+export interface MemoryReading extends MemoryWhere {
+  /**
+   * The id of a snapshot: gives what was known there. Those are the entries on the path to it, and of other sessions those that were
+   * saved before it and are visible today.
+   */
+  readonly asOf?: string;
+}
+
+/** The turn that an entry came from. */
+export interface MemoryOrigin {
+  /** The agent. */
+  readonly agent: string;
+  /** The session. */
+  readonly sessionId: string;
+  /** The snapshot that the turn was saved with. */
+  readonly snapshotId: string;
+  /** The index of the message whose tool call wrote it. */
+  readonly message: number;
+}
+
+/** An entry, with the version that is visible. */
+export interface MemoryEntry<Value = unknown> {
+  /** The id of the entry. */
+  readonly id: string;
+  /** The content. */
+  readonly value: Value;
+  /** The id of the version. */
+  readonly version: string;
+  /** When the version was saved, as ISO 8601. */
+  readonly createdAt: string;
+  /** The turn that wrote the version. Absent if it was added outside of a turn, or by another owner. */
+  readonly source?: MemoryOrigin;
+}
+
+/** An entry that a search has found. */
+export interface MemoryHit<Value = unknown> extends MemoryEntry<Value> {
+  /** From 0 to 1: how much of the query it has. */
+  readonly score: number;
+}
+
+/** A version in the history of an entry; without `value`, the entry was forgotten. */
+export interface MemoryVersionInfo<Value = unknown> extends Omit<MemoryEntry<Value>, 'value'> {
+  /** The content. */
+  readonly value?: Value;
+}
+
+/** The entries to keep. An entry goes if one of the options says so. */
+export interface MemoryRetention extends MemoryWhere {
+  /** Deletes entries whose newest version is older than this number of milliseconds. */
+  readonly olderThan?: number;
+  /** Keeps the newest n entries. */
+  readonly keepLast?: number;
+}
+
+/**
+ * What agents have learned, across sessions. Each version of an entry has a source: the turn that wrote it. Entries of a turn that a
+ * restore has left are hidden until the head comes back, and deleting a session deletes what came from it.
+ */
+export interface Memory<Value = unknown, Input = Value> {
+  /** The name. */
+  readonly name: string;
+  /** Entries that have words of the query, best first. @default limit: 10 */
+  search(
+    query: string,
+    where?: MemoryReading & { readonly limit?: number },
+  ): Promise<readonly MemoryHit<Value>[]>;
+  /** All visible entries, newest first. */
+  list(where?: MemoryReading & ListOptions): Promise<Page<MemoryEntry<Value>>>;
+  /** Adds an entry. Inside a turn, it is saved with the turn; outside of one, at once and without a source. */
+  add(value: Input, where?: MemoryWhere): Promise<MemoryEntry<Value>>;
+  /** Replaces the content of an entry, as a new version. */
+  update(id: string, value: Input, where?: MemoryWhere): Promise<MemoryEntry<Value>>;
+  /**
+   * Forgets an entry. Inside a turn, this is a version that is saved with the turn, and a restore takes it back. Outside of one, it
+   * deletes the entry with all its versions for good. Resolves to whether there was such an entry.
+   */
+  forget(id: string, where?: MemoryWhere): Promise<boolean>;
+  /** The visible versions of an entry, oldest first. */
+  history(id: string, where?: MemoryReading): Promise<readonly MemoryVersionInfo<Value>[]>;
+  /** Deletes old entries with all their versions, whether they are visible or not. Resolves to their number. */
+  prune(policy: MemoryRetention): Promise<number>;
+}

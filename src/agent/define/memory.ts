@@ -1,0 +1,350 @@
+import { failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
+import { type Json, toJson } from '../../core/json/json.ts';
+import { checkOptions, type OptionNames } from '../../core/options.ts';
+import {
+  type InferSchema,
+  type InferSchemaInput,
+  parse,
+  type Schema,
+  toJsonSchema,
+} from '../../core/schema/schema.ts';
+import type { Clock } from '../../core/time.ts';
+import { checkId } from '../../protocol/ids.ts';
+import type { Page } from '../../protocol/session.ts';
+import { sessionKey } from '../../session/session.ts';
+import type {
+  ListOptions,
+  MemoryScope,
+  MemorySupport,
+  MemoryVersion,
+} from '../../store/contract/store.ts';
+import { notFound } from '../../store/rules/errors.ts';
+import { pageOf } from '../../store/rules/page.ts';
+import { checkQuery } from '../../store/rules/session-filter.ts';
+import type {
+  Memory,
+  MemoryDefinition,
+  MemoryEntry,
+  MemoryHit,
+  MemoryOptions,
+  MemoryOrigin,
+  MemoryReading,
+  MemoryRetention,
+  MemoryUser,
+  MemoryVersionInfo,
+  MemoryWhere,
+} from '../contract/memory.ts';
+import { keepDefinition, mayWrite, scopeFor } from '../memory/definition.ts';
+import { indexOf, ScopeIndex } from '../memory/scope-index.ts';
+import { MemoryView, newestFirst, type Viewpoint } from '../memory/view.ts';
+import { InvocationSession } from '../turn/invocation.ts';
+import type { InvocationState } from '../turn/invocation-state.ts';
+import { memoryOf } from '../turn/memory.ts';
+
+const optionNames: OptionNames<MemoryOptions> = {
+  name: true,
+  schema: true,
+  scope: ['text', 'function'],
+  description: 'text',
+  canWrite: 'function',
+};
+
+const whereNames: OptionNames<MemoryWhere> = { owner: true, agent: true, context: 'object' };
+const readingNames = { ...whereNames, asOf: true } satisfies OptionNames<MemoryReading>;
+
+/** Characters of an entry as JSON at most. */
+const maxLength = 16_384;
+
+/** What a memory works with. */
+export interface MemoryEnv {
+  readonly support: MemorySupport;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+/** Declares a memory. */
+export function createMemory<S extends Schema>(
+  options: MemoryOptions<S>,
+  env: MemoryEnv,
+): Memory<InferSchema<S>, InferSchemaInput<S>> {
+  const definition = checkedDefinition(options, env.support);
+  const made = new StoredMemory(definition, env);
+  keepDefinition(made, definition);
+  // The values of its entries are parsed by the schema that the types come from.
+  return made as unknown as Memory<InferSchema<S>, InferSchemaInput<S>>;
+}
+
+function checkedDefinition(options: MemoryOptions, support: MemorySupport): MemoryDefinition {
+  const { name, schema, scope = 'owner', description, canWrite } = options;
+  if (typeof name !== 'string' || !/^[\w.-]{1,64}$/.test(name)) {
+    throw invalid(
+      `"${String(name).slice(0, 64)}" cannot be the name of a memory: use letters, digits, ".", "_" and "-", at most 64.`,
+    );
+  }
+  checkOptions(options, optionNames, `memory "${name}"`);
+  if (typeof scope === 'string' && !['owner', 'agent', 'app'].includes(scope)) {
+    throw invalid(
+      `The \`scope\` of memory "${name}" must be 'owner', 'agent', 'app' or a function of the context.`,
+    );
+  }
+  if (toJsonSchema(schema).type !== 'object') {
+    throw invalid(
+      `The \`schema\` of memory "${name}" must be an object, as in z.object({ text: z.string() }): models fill in its fields.`,
+    );
+  }
+  return { name, schema, scope, description, canWrite, support };
+}
+
+class StoredMemory implements Memory<Json, unknown> {
+  readonly name: string;
+  readonly #definition: MemoryDefinition;
+  readonly #env: MemoryEnv;
+
+  constructor(definition: MemoryDefinition, env: MemoryEnv) {
+    this.name = definition.name;
+    this.#definition = definition;
+    this.#env = env;
+  }
+
+  async search(
+    query: string,
+    { limit = 10, ...where }: MemoryReading & { readonly limit?: number } = {},
+  ): Promise<readonly MemoryHit<Json>[]> {
+    checkQuery(query);
+    if (typeof query !== 'string') throw invalid('search() needs a query, a text.');
+    if (!Number.isSafeInteger(limit) || limit < 1) {
+      throw invalid(`The limit ${limit} is not a positive whole number.`);
+    }
+    const { user, view, rank } = await this.#look(where);
+    const found = await view.entries(rank(query), limit);
+    return found.map(({ version, score }) => ({ ...toEntry(version, user), score }));
+  }
+
+  async list({
+    limit,
+    cursor,
+    ...where
+  }: MemoryReading & ListOptions = {}): Promise<Page<MemoryEntry<Json>>> {
+    const { user, view, all } = await this.#look(where);
+    const entries = await view.entries(all(), Number.POSITIVE_INFINITY);
+    const page = pageOf(entries, ({ version: { no, id } }) => [-no, id], {
+      ...(limit !== undefined && { limit }),
+      ...(cursor !== undefined && { cursor }),
+    });
+    return { ...page, items: page.items.map(({ version }) => toEntry(version, user)) };
+  }
+
+  async history(
+    id: string,
+    where: MemoryReading = {},
+  ): Promise<readonly MemoryVersionInfo<Json>[]> {
+    checkId(id, 'the id of an entry');
+    const { user, view } = await this.#look(where);
+    return (await view.versions(id)).map((version) => toEntry(version, user));
+  }
+
+  async add(value: unknown, where: MemoryWhere = {}): Promise<MemoryEntry<Json>> {
+    return await this.#write(undefined, await this.#parsed(value), where);
+  }
+
+  async update(id: string, value: unknown, where: MemoryWhere = {}): Promise<MemoryEntry<Json>> {
+    const parsed = await this.#parsed(value);
+    if ((await this.#current(id, where)) === undefined) throw noEntry(this.name, id);
+    return await this.#write(id, parsed, where);
+  }
+
+  async forget(id: string, where: MemoryWhere = {}): Promise<boolean> {
+    if ((await this.#current(id, where)) === undefined) return false;
+    const { scope, turn } = this.#reader(where);
+    if (turn === undefined) await this.#env.support.remove(scope, [id]);
+    else await this.#write(id, undefined, where);
+    return true;
+  }
+
+  async prune({ olderThan, keepLast, ...where }: MemoryRetention): Promise<number> {
+    checkOptions({ olderThan, keepLast }, { olderThan: 'number', keepLast: 'number' }, 'prune()');
+    if (olderThan === undefined && keepLast === undefined) {
+      throw invalid(
+        'prune() needs `olderThan` or `keepLast`: without them it would delete nothing.',
+      );
+    }
+    const { index, scope } = await this.#look(where);
+    const newest = new Map(index.versions.map(({ entry, createdAt }) => [entry, createdAt]));
+    // In the order of their newest versions.
+    const order = [...new Set(index.versions.toReversed().map(({ entry }) => entry))];
+    const before = this.#env.clock.now() - (olderThan ?? Number.POSITIVE_INFINITY);
+    const gone = order.filter(
+      (entry, at) =>
+        at >= (keepLast ?? Number.POSITIVE_INFINITY) || (newest.get(entry) ?? 0) < before,
+    );
+    for (let at = 0; at < gone.length; at += 500) {
+      await this.#env.support.remove(scope, gone.slice(at, at + 500));
+    }
+    return gone.length;
+  }
+
+  async #parsed(value: unknown): Promise<Json> {
+    const what = `An entry of memory "${this.name}"`;
+    const parsed = toJson(await parse(this.#definition.schema, value, what), what);
+    const { length } = JSON.stringify(parsed);
+    if (length <= maxLength) return parsed;
+    throw invalid(`${what} has ${length} characters as JSON, of at most ${maxLength}. Shorten it.`);
+  }
+
+  /** The visible version of an entry; `undefined` if there is none, or it was forgotten. */
+  async #current(id: string, where: MemoryWhere): Promise<MemoryVersion | undefined> {
+    checkId(id, 'the id of an entry');
+    const { view } = await this.#look(where);
+    const newest = (await view.versions(id)).at(-1);
+    return newest?.value === undefined ? undefined : newest;
+  }
+
+  async #write(
+    entry: string | undefined,
+    value: Json | undefined,
+    where: MemoryWhere,
+  ): Promise<MemoryEntry<Json>> {
+    const { scope, user, turn } = this.#reader(where);
+    if (turn !== undefined) {
+      if (!mayWrite(this.#definition, user)) throw mayNotWrite(this.name);
+      const memory = memoryOf(turn);
+      if (memory === undefined) throw needsStore(this.name, turn.spec.name);
+      await memory.load();
+      const message = turn.working.state.history.length;
+      return toEntry(memory.write(scope.key, entry, value, message), user);
+    }
+    const { support, clock, newId } = this.#env;
+    const id = newId();
+    const version = { scope: scope.key, id, entry: entry ?? id };
+    await support.add(value === undefined ? version : { ...version, value }, user.owner);
+    const added = {
+      ...version,
+      no: 0,
+      createdAt: clock.now(),
+      ...(value !== undefined && { value }),
+    };
+    return toEntry(added, user);
+  }
+
+  /** Who reads or writes: the running turn if the agent uses this memory, else the caller. */
+  #reader({ owner, agent, context }: MemoryWhere): {
+    readonly user: MemoryUser;
+    readonly scope: MemoryScope;
+    readonly turn: InvocationState | undefined;
+  } {
+    const invocation = InvocationSession.stateOf(sessionKey.get());
+    if (invocation === undefined) {
+      const user = { owner, agent, context: context ?? {} };
+      return { user, scope: scopeFor(this.#definition, user), turn: undefined };
+    }
+    const { spec, request } = invocation;
+    if (spec.memory !== this.#definition) throw otherMemory(this.name, spec.name);
+    const own = invocation.scope.owner;
+    if (owner !== undefined && owner !== own) throw otherOwner(this.name);
+    const user = { owner: own, agent: spec.name, context: request.context };
+    return { user, scope: scopeFor(this.#definition, user), turn: invocation };
+  }
+
+  /** The memory as the caller sees it. */
+  async #look(where: MemoryReading): Promise<{
+    readonly user: MemoryUser;
+    readonly scope: MemoryScope;
+    readonly index: ScopeIndex;
+    readonly view: MemoryView;
+    readonly rank: ScopeIndex['rank'];
+    readonly all: () => ReturnType<typeof newestFirst>;
+  }> {
+    checkOptions(where, readingNames, `a call of memory "${this.name}"`);
+    const { user, scope, turn } = this.#reader(where);
+    const memory = turn && memoryOf(turn);
+    const support = turn?.spec.store?.memory ?? this.#env.support;
+    await memory?.load();
+    const viewpoint =
+      where.asOf === undefined
+        ? (memory?.viewpoint ?? {})
+        : await pastOf(support, user.owner, where.asOf);
+    const index = await indexOf(support, scope);
+    const { pending = [] } = viewpoint;
+    return {
+      user,
+      scope,
+      index,
+      view: new MemoryView(support, index, viewpoint),
+      rank: (query) => (pending.length === 0 ? index.rank(query) : rankBoth(index, pending, query)),
+      all: () => newestFirst(index, pending),
+    };
+  }
+}
+
+async function pastOf(
+  support: MemorySupport,
+  owner: string | undefined,
+  snapshotId: string,
+): Promise<Viewpoint> {
+  checkId(snapshotId, 'a snapshot id');
+  const note = await support.note(owner, snapshotId);
+  if (note === undefined) throw notFound('snapshot', snapshotId);
+  const { path, family, createdAt } = note;
+  return { path, family, until: createdAt };
+}
+
+/** Versions in the store, and those that the turn has not saved. */
+function rankBoth(
+  index: ScopeIndex,
+  pending: readonly MemoryVersion[],
+  query: string,
+): ReturnType<ScopeIndex['rank']> {
+  const own = new ScopeIndex();
+  for (const version of pending) own.add(version);
+  return [...own.rank(query), ...index.rank(query)].sort((a, b) => b.score - a.score);
+}
+
+function toEntry(version: MemoryVersion, { owner }: MemoryUser): MemoryEntry<Json> {
+  const { entry: id, id: versionId, value, createdAt, source } = version;
+  const isOwn = version.owner === owner;
+  return {
+    id,
+    // A forgotten one has none; only a history gives it.
+    ...(value !== undefined && { value }),
+    version: versionId,
+    createdAt: new Date(createdAt).toISOString(),
+    ...(source && isOwn && { source: originOf(source) }),
+  } as MemoryEntry<Json>;
+}
+
+function originOf({ agent, sessionId, snapshotId, message }: MemoryOrigin): MemoryOrigin {
+  return { agent, sessionId, snapshotId, message };
+}
+
+function noEntry(name: string, id: string): WaymarkError {
+  return new WaymarkError(
+    'NOT_FOUND',
+    `There is no visible entry ${JSON.stringify(id.slice(0, 80))} in this part of memory "${name}".`,
+  );
+}
+
+function otherMemory(name: string, agent: string): WaymarkError {
+  return failedPrecondition(
+    `A turn of agent "${agent}" cannot use memory "${name}": its writes would not follow the session. Give the agent \`memory\`.`,
+  );
+}
+
+function otherOwner(name: string): WaymarkError {
+  return new WaymarkError(
+    'PERMISSION_DENIED',
+    `A turn uses memory "${name}" of its own owner only. Leave out \`owner\`.`,
+  );
+}
+
+function mayNotWrite(name: string): WaymarkError {
+  return new WaymarkError(
+    'PERMISSION_DENIED',
+    `This turn may only read memory "${name}". The option \`canWrite\` of the memory decides that.`,
+  );
+}
+
+function needsStore(name: string, agent: string): WaymarkError {
+  return failedPrecondition(
+    `Agent "${agent}" only reads memory "${name}": the client holds its state.`,
+  );
+}

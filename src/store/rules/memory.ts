@@ -1,0 +1,48 @@
+import type {
+  MemoryNote,
+  MemoryPlace,
+  MemorySession,
+  MemorySpan,
+  MemoryVersion,
+} from '../contract/store.ts';
+
+/** Versions that one call reads at most. */
+export const memoryPage = 1_000;
+
+export const emptyNote: MemoryNote = { path: [], given: [] };
+
+/** Whether a version is on a path. */
+export function isOnMemoryPath(
+  path: readonly MemorySpan[],
+  { lane, seq }: { readonly lane: string; readonly seq: number },
+): boolean {
+  return path.some(([on, from, to]) => on === lane && from <= seq && seq <= to);
+}
+
+/**
+ * The path with a new version. If the lane has numbers after the end of the path, turns that were left have written them, and the
+ * path continues behind them.
+ */
+export function extendMemoryPath(
+  path: readonly MemorySpan[],
+  {
+    lane,
+    seq,
+    last,
+  }: Pick<MemoryPlace, 'lane'> & Pick<MemorySession, 'last'> & { readonly seq: number },
+): readonly MemorySpan[] {
+  const end = path.at(-1);
+  if (end === undefined || end[0] !== lane || end[2] < last) return [...path, [lane, seq, seq]];
+  return path.with(-1, [lane, end[1], seq]);
+}
+
+/** For each entry of some versions that are deleted, the number from which all its versions are deleted as well. */
+export function deletedFrom(
+  versions: Iterable<Pick<MemoryVersion, 'entry' | 'no'>>,
+): Map<string, number> {
+  const from = new Map<string, number>();
+  for (const { entry, no } of versions) {
+    from.set(entry, Math.min(no, from.get(entry) ?? Number.POSITIVE_INFINITY));
+  }
+  return from;
+}
