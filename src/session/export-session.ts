@@ -18,6 +18,8 @@ export interface SessionExport {
   readonly content: JsonObject;
   /** Its snapshots, parents first. */
   readonly snapshots: readonly JsonObject[];
+  /** What its turns have written to the memory of its owner. */
+  readonly memory?: JsonObject;
 }
 
 /** One snapshot on its way out. */

@@ -19,7 +19,7 @@ import type {
   MemoryVersion,
 } from '../../store/contract/store.ts';
 import { notFound } from '../../store/rules/errors.ts';
-import { pageOf } from '../../store/rules/page.ts';
+import { checkLimit, firstPage, parseCursor } from '../../store/rules/page.ts';
 import { checkQuery } from '../../store/rules/session-filter.ts';
 import type {
   Memory,
@@ -36,7 +36,7 @@ import type {
 } from '../contract/memory.ts';
 import { keepDefinition, mayWrite, scopeFor } from '../memory/definition.ts';
 import { indexOf, ScopeIndex } from '../memory/scope-index.ts';
-import { MemoryView, newestFirst, type Viewpoint } from '../memory/view.ts';
+import { MemoryView, newestFirst, type SeenEntry, type Viewpoint } from '../memory/view.ts';
 import { InvocationSession } from '../turn/invocation.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
 import { memoryOf } from '../turn/memory.ts';
@@ -112,9 +112,7 @@ class StoredMemory implements Memory<Json, unknown> {
   ): Promise<readonly MemoryHit<Json>[]> {
     checkQuery(query);
     if (typeof query !== 'string') throw invalid('search() needs a query, a text.');
-    if (!Number.isSafeInteger(limit) || limit < 1) {
-      throw invalid(`The limit ${limit} is not a positive whole number.`);
-    }
+    checkLimit(limit);
     const { user, view, rank } = await this.#look(where);
     const found = await view.entries(rank(query), limit);
     return found.map(({ version, score }) => ({ ...toEntry(version, user), score }));
@@ -125,12 +123,18 @@ class StoredMemory implements Memory<Json, unknown> {
     cursor,
     ...where
   }: MemoryReading & ListOptions = {}): Promise<Page<MemoryEntry<Json>>> {
+    const most = limit ?? 50;
+    checkLimit(most);
+    const after = parseCursor(cursor);
     const { user, view, all } = await this.#look(where);
-    const entries = await view.entries(all(), Number.POSITIVE_INFINITY);
-    const page = pageOf(entries, ({ version: { no, id } }) => [-no, id], {
-      ...(limit !== undefined && { limit }),
-      ...(cursor !== undefined && { cursor }),
-    });
+    const keyOf = ({ version: { no, id } }: SeenEntry) => [-no, id] as const;
+    const rest = function* () {
+      for (const each of all()) {
+        const [no, id] = keyOf(each);
+        if (after === undefined || no > after[0] || (no === after[0] && id > after[1])) yield each;
+      }
+    };
+    const page = firstPage(await view.entries(rest(), most + 1), keyOf, most);
     return { ...page, items: page.items.map(({ version }) => toEntry(version, user)) };
   }
 

@@ -1,6 +1,7 @@
 import { failedPrecondition, invalid } from '../../core/error.ts';
 import { checkId } from '../../protocol/ids.ts';
 import type { MemoryScope } from '../../store/contract/store.ts';
+import { ownedScope } from '../../store/rules/memory.ts';
 import type { MemoryDefinition, MemoryUser } from '../contract/memory.ts';
 
 const maxKeyLength = 256;
@@ -13,7 +14,7 @@ export function scopeFor({ name, scope }: MemoryDefinition, user: MemoryUser): M
     case 'owner':
       if (owner === undefined) throw noOwner(name);
       checkId(owner, 'an owner');
-      return { key: keyOf('owner', owner), owner };
+      return { key: ownedScope(name, owner), owner };
     case 'agent':
       if (agent === undefined) {
         throw invalid(`Memory "${name}" belongs to agents. Pass the name of one as \`agent\`.`);

@@ -4,7 +4,6 @@ import { getOrMake } from '../../core/get-or-make.ts';
 import type { Json } from '../../core/json/json.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import type { MemoryScope, MemorySupport, MemoryVersion } from '../../store/contract/store.ts';
-import { memoryPage } from '../../store/rules/memory.ts';
 import { wordsOf } from '../../store/rules/session-filter.ts';
 
 /** Versions of a scope at most: all of them are in memory while it is searched. */
@@ -61,12 +60,12 @@ export class ScopeIndex {
     for (;;) {
       const after = this.#versions.at(-1)?.no ?? 0;
       const { versions, count } = await support.read(scope, after);
-      if (count > maxVersions) throw tooMany(count);
+      if (this.#versions.length + versions.length > maxVersions) throw tooMany();
       for (let at = 0; at < versions.length; at += batch) {
         if (at > 0) await letOthersRun();
         for (const version of versions.slice(at, at + batch)) this.add(version);
       }
-      if (versions.length < memoryPage) return count;
+      if (count !== undefined) return count;
       await letOthersRun();
     }
   }
@@ -135,11 +134,11 @@ function textIn(value: Json | undefined): string {
   return Object.values(value).map(textIn).join(' ');
 }
 
-function tooMany(count: number): WaymarkError {
+function tooMany(): WaymarkError {
   return new WaymarkError(
     'RESOURCE_EXHAUSTED',
-    `This memory has ${count} versions of at most ${maxVersions}. Remove old entries with prune().`,
-    { details: { limit: 'memory', used: count, most: maxVersions } },
+    `This part of the memory has more than ${maxVersions} versions. Remove old entries with prune().`,
+    { details: { limit: 'memory', most: maxVersions } },
   );
 }
 

@@ -83,8 +83,8 @@ export interface MemoryVersion extends Omit<NewMemoryVersion, 'scope'> {
 export interface MemoryPage {
   /** In the order of their numbers. */
   readonly versions: readonly MemoryVersion[];
-  /** How many versions the scope has in all. */
-  readonly count: number;
+  /** How many versions the scope has in all; only if these are the last ones. */
+  readonly count?: number;
 }
 
 /** What is known of a session that has, or may have, written to memory. */
@@ -103,6 +103,18 @@ export interface FoundMemoryNote extends MemoryNote {
   readonly createdAt: number;
 }
 
+/** What a session has written to memory, and what its snapshots record. */
+export interface MemoryExport extends MemoryPlace {
+  readonly versions: readonly (TurnMemoryVersion & {
+    readonly snapshotId: string;
+    readonly createdAt: number;
+  })[];
+  readonly notes: readonly (MemoryNote & {
+    readonly snapshotId: string;
+    readonly createdAt: number;
+  })[];
+}
+
 /** A memory of versions that follow the heads of sessions. Deleting a session deletes its versions, and all later ones of their entries. */
 export interface MemorySupport {
   /** The versions of a scope after a number, at most a thousand. */
@@ -119,4 +131,8 @@ export interface MemorySupport {
   heads(
     families: readonly string[],
   ): Promise<ReadonlyMap<string, readonly (readonly MemorySpan[])[]>>;
+  /** What a session has written; `undefined` if it has not used memory. */
+  exportSession(scope: Scope, sessionId: string): Promise<MemoryExport | undefined>;
+  /** Adds what a session has written to a session that was imported. */
+  importSession(scope: Scope, sessionId: string, read: MemoryExport): Promise<void>;
 }

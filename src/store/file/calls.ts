@@ -131,7 +131,13 @@ export function memoryCalls(directory: Directory, transaction: Transaction, watc
         },
       },
     }),
-    memory: around(memorySupport(tables), { read, session: read, note: read, heads: read }),
+    memory: around(memorySupport(tables), {
+      read,
+      session: read,
+      note: read,
+      heads: read,
+      exportSession: read,
+    }),
     spend: around(spendSupport(tables), { total: read, sums: read }),
     // All sessions are read, so that no id of a snapshot is used twice.
     maintenance: around(maintenanceSupport(tables), { importSession: { scopes: everyScope } }),

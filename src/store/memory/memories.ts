@@ -1,5 +1,6 @@
 import type {
   FoundMemoryNote,
+  MemoryExport,
   MemoryPage,
   MemoryPlace,
   MemorySpan,
@@ -140,6 +141,8 @@ export function memorySupport(tables: Tables): MemorySupport {
       };
     },
     note: async (owner, snapshotId) => readNote(tables, owner, snapshotId),
+    exportSession: async (...which) => exportSession(tables, ...which),
+    importSession: async (...read) => importSession(tables, ...read),
     async heads(families) {
       const wanted = new Set(families);
       const paths = new Map<string, (readonly MemorySpan[])[]>();
@@ -160,12 +163,55 @@ export function memorySupport(tables: Tables): MemorySupport {
   };
 }
 
-function pageOf(versions: readonly StoredVersion[], after: number): MemoryPage {
-  const sorted = versions.filter(({ no }) => no > after).sort((a, b) => a.no - b.no);
+/** What a session has written; `undefined` if it has not used memory. */
+function exportSession(
+  { memory }: Tables,
+  { agent, owner = '' }: Scope,
+  sessionId: string,
+): MemoryExport | undefined {
+  const rows = memory.of(owner);
+  const key = keyOf({ agent, sessionId });
+  const place = rows.place({ agent, sessionId });
+  if (place === undefined) return undefined;
+  const { versions, notes } = rows.all();
   return {
-    versions: sorted.slice(0, memoryPage).map(({ scope: _, ...version }) => version),
-    count: versions.length,
+    family: place.family,
+    lane: place.lane,
+    versions: versions.flatMap(({ no: _, owner: __, source, ...version }) => {
+      if (source === undefined || keyOf(source) !== key) return [];
+      const { snapshotId, seq, message } = source;
+      return [{ ...version, snapshotId, seq, message }];
+    }),
+    notes: notes
+      .filter((note) => keyOf(note) === key)
+      .map(({ snapshotId, path, given, createdAt }) => ({ snapshotId, path, given, createdAt })),
   };
+}
+
+function importSession(
+  { memory, clock }: Tables,
+  { agent, owner = '' }: Scope,
+  sessionId: string,
+  { family, lane, versions, notes }: MemoryExport,
+): void {
+  const place = { agent, sessionId, family, lane };
+  let no = nextNo(memory, memory.of(owner), clock.now());
+  memory.apply(owner, {
+    places: [place],
+    versions: versions.map(({ snapshotId, seq, message, ...version }) => ({
+      ...version,
+      no: no++,
+      ...(owner !== '' && { owner }),
+      source: { ...place, snapshotId, seq, message },
+    })),
+    notes: notes.map((note) => ({ ...note, agent, sessionId })),
+  });
+}
+
+function pageOf(all: readonly StoredVersion[], after: number): MemoryPage {
+  const sorted = all.filter(({ no }) => no > after).sort((a, b) => a.no - b.no);
+  const versions = sorted.slice(0, memoryPage).map(({ scope: _, ...version }) => version);
+  return versions.length === memoryPage ? { versions } : { versions, count: all.length };
 }
 
 function readNote(

@@ -27,6 +27,7 @@ import type {
 } from '../contract/store.ts';
 import { runningOf } from './errors.ts';
 import { withFiles } from './exported-files.ts';
+import { withMemory } from './exported-memory.ts';
 import { checkPolicy } from './retention.ts';
 import { checkQuery } from './session-filter.ts';
 import { checkLabel, checkTitle } from './size-limits.ts';
@@ -212,6 +213,8 @@ const capabilityCalls: { readonly [Name in Capability]: Calls<Required<Store>[Na
     session: [scope, session],
     note: [ownerIfGiven, snapshot],
     heads: [],
+    exportSession: [scope, session],
+    importSession: [scope, session],
   },
 };
 
@@ -274,8 +277,11 @@ export function checkedStore<S extends Store | SnapshotStore>(store: S): S {
     if (typeof capability !== 'object' || capability === null) continue;
     copy[name] = wrapCalls(capability, calls, `${name}.`, owed);
   }
-  const { maintenance, files } = copy as Partial<Store>;
-  if (maintenance !== undefined) Object.assign(maintenance, withFiles({ ...maintenance }, files));
+  const { maintenance, files, memory, timeline } = copy as Partial<Store>;
+  if (maintenance !== undefined) {
+    const complete = withMemory(withFiles({ ...maintenance }, files), { memory, timeline });
+    Object.assign(maintenance, complete);
+  }
   wrapped.set(store, copy);
   wrapped.set(copy, copy);
   return copy as S;

@@ -46,3 +46,14 @@ export function deletedFrom(
   }
   return from;
 }
+
+/** The key of the scope with the entries of an owner. */
+export function ownedScope(memory: string, owner: string): string {
+  return JSON.stringify([memory, 'owner', owner]);
+}
+
+/** The name of the memory whose scope with the entries of an owner has a key; `undefined` for the other scopes. */
+export function nameOfOwned(key: string): string | undefined {
+  const [memory, kind] = JSON.parse(key) as readonly string[];
+  return kind === 'owner' ? memory : undefined;
+}

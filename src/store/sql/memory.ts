@@ -1,6 +1,7 @@
 import { isSnapshotId } from '../../protocol/ids.ts';
 import type {
   FoundMemoryNote,
+  MemoryExport,
   MemoryPage,
   MemoryPlace,
   MemorySession,
@@ -27,7 +28,7 @@ const insertVersion = statement(
   'memory_add',
   (d) => `
     INSERT INTO @memory(scope, id, entry, owner, session, snapshot, message, seq, created_at, body)
-    VALUES($1, $2, $3, $4, $5, $6, $7, $8, ${d.now}, $9)`,
+    VALUES($1, $2, $3, $4, $5, $6, $7, $8, COALESCE($9, ${d.now}), $10)`,
 );
 // Only turns of the session write to its lane, and a fork may have given it another one since this turn has looked.
 const putPlace = statement(
@@ -38,7 +39,7 @@ const putPlace = statement(
 const putNote = statement(
   'memory_note',
   (d) => `
-    INSERT INTO @memory_notes(snapshot, session, path, given, pending, created_at) VALUES($1, $2, $3, $4, $5, ${d.now})
+    INSERT INTO @memory_notes(snapshot, session, path, given, pending, created_at) VALUES($1, $2, $3, $4, $5, COALESCE($6, ${d.now}))
     ON CONFLICT(snapshot) DO UPDATE SET path = excluded.path, given = excluded.given, pending = excluded.pending,
       created_at = excluded.created_at`,
 );
@@ -65,12 +66,13 @@ export function* addMemory(
   for (const version of versions) {
     const { scope, id, entry, message, seq } = version;
     const body = bodyOf(version, cipher);
-    yield* run(insertVersion, scope, id, entry, owner, session, snapshot, message, seq, body);
+    const source = [session, snapshot, message, seq] as const;
+    yield* run(insertVersion, scope, id, entry, owner, ...source, null, body);
   }
   const { path, given, pending } = note;
   const texts = [JSON.stringify(path), JSON.stringify(given)];
   const kept = sealed(pending ?? null, pendingPlace(snapshotId), cipher);
-  yield* run(putNote, snapshot, session, ...texts, kept);
+  yield* run(putNote, snapshot, session, ...texts, kept, null);
 }
 
 function bodyOf({ scope, entry, id, value }: NewMemoryVersion, cipher: Cipher): SqlValue {
@@ -162,8 +164,10 @@ const countVersions = statement<{ count: number }>(
 
 function* readPage(scope: string, after: number, cipher: Cipher): Plan<MemoryPage> {
   const rows = yield* all(selectVersions, scope, after);
+  const versions = rows.map((row) => toVersion(scope, row, cipher));
+  if (rows.length === memoryPage) return { versions };
   const { count } = yield* one(countVersions, scope);
-  return { versions: rows.map((row) => toVersion(scope, row, cipher)), count };
+  return { versions, count };
 }
 
 function toVersion(scope: string, row: VersionRow, cipher: Cipher): MemoryVersion {
@@ -289,6 +293,76 @@ function* readHeads(families: readonly string[]): Plan<Map<string, (readonly Mem
   return paths;
 }
 
+const selectNumber = statement<{ row_id: number; family: string | null; lane: string | null }>(
+  'memory_number',
+  `SELECT z.row_id, f.family, f.lane FROM @sessions z LEFT JOIN @memory_sessions f ON f.session = z.row_id
+   WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3`,
+);
+const selectWritten = statement<VersionRow & { scope: string }>(
+  'memory_written',
+  `SELECT m.scope, m.row_id, m.id, m.entry, m.owner, m.created_at, m.body, m.snapshot, m.message, m.seq
+   FROM @memory m WHERE m.session = $1 ORDER BY m.row_id`,
+);
+const selectNotes = statement<{
+  snapshot: Uint8Array;
+  path: string;
+  given: string;
+  created_at: number;
+}>(
+  'memory_notes',
+  'SELECT snapshot, path, given, created_at FROM @memory_notes WHERE session = $1 ORDER BY created_at',
+);
+
+function* exportSession(
+  scope: Scope,
+  sessionId: string,
+  cipher: Cipher,
+): Plan<MemoryExport | undefined> {
+  const row = yield* first(selectNumber, ...scopeKey(scope), sessionKey(sessionId));
+  if (row === undefined || row.family === null || row.lane === null) return undefined;
+  const versions = yield* all(selectWritten, row.row_id);
+  const notes = yield* all(selectNotes, row.row_id);
+  return {
+    family: row.family,
+    lane: row.lane,
+    versions: versions.map((each) => {
+      const { no: _, owner: __, source: ___, ...version } = toVersion(each.scope, each, cipher);
+      const { scope: key, snapshot, message, seq } = each;
+      const snapshotId = uuidText(snapshot ?? new Uint8Array());
+      return { ...version, scope: key, snapshotId, message: message ?? 0, seq: seq ?? 0 };
+    }),
+    notes: notes.map(({ snapshot, path, given, created_at: createdAt }) => ({
+      snapshotId: uuidText(snapshot),
+      path: toPath(path),
+      given: parseStored(given, () => 'memory_notes.given') as readonly string[],
+      createdAt,
+    })),
+  };
+}
+
+function* importSession(
+  scope: Scope,
+  sessionId: string,
+  { family, lane, versions, notes }: MemoryExport,
+  cipher: Cipher,
+): Plan<void> {
+  const [owner] = scopeKey(scope);
+  const row = yield* first(selectNumber, ...scopeKey(scope), sessionKey(sessionId));
+  if (row === undefined) return;
+  const { row_id: session } = row;
+  yield* run(putPlace, session, family, lane);
+  for (const version of versions) {
+    const { scope: key, id, entry, snapshotId, message, seq, createdAt } = version;
+    const source = [session, uuidBytes(snapshotId), message, seq] as const;
+    const body = bodyOf(version, cipher);
+    yield* run(insertVersion, key, id, entry, owner, ...source, createdAt, body);
+  }
+  for (const { snapshotId, path, given, createdAt } of notes) {
+    const texts = [JSON.stringify(path), JSON.stringify(given)];
+    yield* run(putNote, uuidBytes(snapshotId), session, ...texts, null, createdAt);
+  }
+}
+
 /** An owner as a column. A name that cannot be one owns nothing. */
 function ownerKey(owner: string | undefined): string {
   return owner === undefined ? '' : sessionKey(owner) || '\u0001';
@@ -303,7 +377,7 @@ export function memorySupport({ db, cipher }: SqlContext): MemorySupport {
       // The hashes and keys of an encrypted store are known once it is open.
       await db.open();
       const body = bodyOf(version, cipher);
-      const nothing = [null, null, null, null] as const;
+      const nothing = [null, null, null, null, null] as const;
       await db.write(() => run(insertVersion, scope, id, entry, ownerKey(owner), ...nothing, body));
     },
     async remove({ key }, entries) {
@@ -313,5 +387,8 @@ export function memorySupport({ db, cipher }: SqlContext): MemorySupport {
     session: (scope, sessionId) => db.read(() => readSession(scope, sessionId)),
     note: (owner, snapshotId) => db.read(() => readNote(owner, snapshotId, cipher)),
     heads: (families) => db.read(() => readHeads(families)),
+    exportSession: (scope, sessionId) => db.read(() => exportSession(scope, sessionId, cipher)),
+    importSession: (scope, sessionId, read) =>
+      db.write(() => importSession(scope, sessionId, read, cipher)),
   };
 }

@@ -21,6 +21,7 @@ import type {
   EventSupport,
   FileSupport,
   MaintenanceSupport,
+  MemorySupport,
   RunSupport,
   Scope,
   SpendSupport,
@@ -55,6 +56,7 @@ export interface Kit {
   readonly maintenance: MaintenanceSupport;
   readonly spend: SpendSupport;
   readonly files: FileSupport;
+  readonly memory: MemorySupport;
   readonly opened: OpenedStore;
   /** The same helpers over the reopened store. */
   readonly reopen: () => Promise<Kit>;
@@ -238,6 +240,9 @@ export function createKit(
     },
     get files() {
       return need(store.files, 'files');
+    },
+    get memory() {
+      return need(store.memory, 'memory');
     },
     opened,
     reopen: async () => createKit(opened, scope, await need(opened.reopen, 'way to reopen')()),

@@ -6,6 +6,7 @@ import { fileContract } from './files.ts';
 import { createKit, type Kit, type OpenedStore, type UseKit } from './kit.ts';
 import { longArtifactContract } from './long-artifacts.ts';
 import { maintenanceContract } from './maintenance.ts';
+import { memoryContract } from './memory.ts';
 import { messagePageContract } from './message-pages.ts';
 import { randomContract } from './random.ts';
 import { runContract } from './runs.ts';
@@ -15,7 +16,15 @@ import { timelineContract } from './timeline.ts';
 import { treeContract } from './trees.ts';
 
 /** Optional capabilities of a store. */
-type Capability = 'runs' | 'abort' | 'events' | 'timeline' | 'maintenance' | 'spend' | 'files';
+type Capability =
+  | 'runs'
+  | 'abort'
+  | 'events'
+  | 'timeline'
+  | 'maintenance'
+  | 'spend'
+  | 'files'
+  | 'memory';
 
 const all: readonly Capability[] = [
   'runs',
@@ -25,10 +34,11 @@ const all: readonly Capability[] = [
   'maintenance',
   'spend',
   'files',
+  'memory',
 ];
 
 /** What stands beside the sessions, and what a store may leave out. */
-const beside: readonly Capability[] = ['spend', 'files'];
+const beside: readonly Capability[] = ['spend', 'files', 'memory'];
 
 /** Options of {@link storeContract}. */
 interface StoreContractOptions {
@@ -98,4 +108,5 @@ const groups: Record<Capability, (useKit: UseKit) => void> = {
     fileContract(useKit);
     treeContract(useKit);
   },
+  memory: memoryContract,
 };
