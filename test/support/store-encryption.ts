@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json/json.ts';
 import type { Artifact } from '../../src/protocol/state.ts';
+import { hashState } from '../../src/session/session-state.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import type { Encryption, SqlStore } from '../../src/store/sqlite/index.ts';
 import { type Change, createTurns, text } from './store-workload.ts';
@@ -55,6 +56,21 @@ async function fill(store: Store): Promise<ReturnType<typeof createTurns>> {
   if (held === undefined) expect.fail('not claimed');
   await store.events?.append(held, [{ attempt: 1, seq: 0, chunk: { status: 'secret-event' } }]);
   await store.runs?.saveStep(held, 'secret-step', 'secret-result');
+  const version = { scope: '["m","app",""]', id: 'v', entry: 'e', value: 'secret-memory' };
+  await store.memory?.add(version);
+  const state = turns.base()?.state;
+  if (state === undefined) expect.fail('no state');
+  await store.runs?.checkpoint(held, {
+    ...{ state, stateHash: hashState(state), inputsDone: 0, midTurn: true },
+    memory: {
+      versions: [],
+      note: {
+        path: [],
+        given: [],
+        pending: [{ ...version, value: 'secret-pending', seq: 1, message: 0 }],
+      },
+    },
+  });
   return turns;
 }
 

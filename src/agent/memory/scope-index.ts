@@ -7,7 +7,7 @@ import type { MemoryScope, MemorySupport, MemoryVersion } from '../../store/cont
 import { wordsOf } from '../../store/rules/session-filter.ts';
 
 /** Versions of a scope at most: all of them are in memory while it is searched. */
-export const maxVersions = 100_000;
+const maxVersions = 100_000;
 /** Versions that are kept in memory for the next search, over all scopes of a store. */
 const maxKept = 200_000;
 /** Words of a query that count. */

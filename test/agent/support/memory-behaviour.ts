@@ -18,7 +18,7 @@ const schema = z.object({ text: z.string(), topic: z.string().optional() });
 const owner = { owner: 'ada' };
 
 /** An answer that remembers a text. */
-export function remember(text: string): ScriptedReply {
+function remember(text: string): ScriptedReply {
   return { toolCalls: [{ name: 'remember', input: { text } }] };
 }
 
