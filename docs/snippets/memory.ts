@@ -43,9 +43,8 @@ assert.equal(versions.length, 2);
 assert.equal(items.length, 2);
 
 // #region as-of
-const { snapshotId, sessionId } = first;
 await facts.add({ text: 'Has a dog' }, { owner: 'ada' });
-const then = await facts.list({ owner: 'ada', asOf: snapshotId ?? '' }); // without the dog
+const then = await facts.list({ owner: 'ada', asOf: first }); // without the dog
 // #endregion
 assert.deepEqual(
   then.items.map(({ value }) => value.text),
@@ -53,7 +52,7 @@ assert.deepEqual(
 );
 
 // #region delete
-await assistant.deleteSession(sessionId, { owner: 'ada' }); // and what came from it
+await assistant.deleteSession(first.sessionId, { owner: 'ada' }); // and what came from it
 await facts.prune({ owner: 'ada', olderThan: 365 * 86_400_000, keepLast: 1_000 });
 await store.maintenance?.eraseOwner('ada');
 // #endregion

@@ -145,7 +145,7 @@ function tickingClock() {
   return { now: () => ++now };
 }
 
-test('S754 after any forks, restores and deletions, no reader sees another path, owner or time', async () => {
+test('S825 after any forks, restores and deletions, no reader sees another path, owner or time', async () => {
   const clock = { ...systemClock, ...tickingClock() };
   const each = 100;
   let looked = 0;
@@ -155,7 +155,7 @@ test('S754 after any forks, restores and deletions, no reader sees another path,
   expect(looked).toBeGreaterThan(steps / 10);
 });
 
-test('S754 SQLite shows the same after any forks, restores and deletions', async () => {
+test('S825 SQLite shows the same after any forks, restores and deletions', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'waymark-memory-'));
   const clock = { ...systemClock, ...tickingClock() };
   try {

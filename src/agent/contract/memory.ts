@@ -1,3 +1,4 @@
+import type { SnapshotRef } from '../../api/turn-values.ts';
 import type { ActionContext } from '../../core/action.ts';
 import type { Schema } from '../../core/schema/schema.ts';
 import type { Page } from '../../protocol/session.ts';
@@ -57,10 +58,10 @@ export interface MemoryWhere {
 /** From where a call looks at memory. */
 export interface MemoryReading extends MemoryWhere {
   /**
-   * The id of a snapshot: gives what was known there. Those are the entries on the path to it, and of other sessions those that were
+   * A snapshot, its id, or the output of its turn: gives what was known there. Those are the entries on the path to it, and of other sessions those that were
    * saved before it and are visible today.
    */
-  readonly asOf?: string;
+  readonly asOf?: SnapshotRef;
 }
 
 /** The turn that an entry came from. */

@@ -1,3 +1,4 @@
+import { snapshotIdOf } from '../../api/turn-values.ts';
 import { failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
 import { type Json, toJson } from '../../core/json/json.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
@@ -266,7 +267,7 @@ class StoredMemory implements Memory<Json, unknown> {
     const viewpoint =
       where.asOf === undefined
         ? (memory?.viewpoint ?? {})
-        : await pastOf(support, user.owner, where.asOf);
+        : await pastOf(support, user.owner, snapshotIdOf(where.asOf));
     const index = await indexOf(support, scope);
     const { pending = [] } = viewpoint;
     return {

@@ -47,7 +47,7 @@ export function memoryContract(useKit: UseKit): void {
   };
 
   describe('memory', () => {
-    test('S743 a commit saves what its turn has written with its source, and one that is refused does not', async () => {
+    test('S814 a commit saves what its turn has written with its source, and one that is refused does not', async () => {
       const kit = useKit();
       const { claim, commit, memory, scope } = kit;
       const own = families(kit);
@@ -76,7 +76,7 @@ export function memoryContract(useKit: UseKit): void {
       expect(await memory.note(undefined, kit.id())).toBeUndefined();
     });
 
-    test('S744 the paths of a family are those of its heads; a snapshot without a note has that of its parent', async () => {
+    test('S815 the paths of a family are those of its heads; a snapshot without a note has that of its parent', async () => {
       const kit = useKit();
       const { turn, memory, timeline, scope } = kit;
       const own = families(kit);
@@ -95,7 +95,7 @@ export function memoryContract(useKit: UseKit): void {
       expect(await heads()).toEqual([paths[1]]);
     });
 
-    test('S745 a fork has the path of its snapshot, and a lane of its own in the same family', async () => {
+    test('S816 a fork has the path of its snapshot, and a lane of its own in the same family', async () => {
       const kit = useKit();
       const { turn, memory, timeline, scope } = kit;
       const own = families(kit);
@@ -118,7 +118,7 @@ export function memoryContract(useKit: UseKit): void {
       expect([...heads].sort((a, b) => a.length - b.length)).toEqual([[], path, path]);
     });
 
-    test('S746 a checkpoint keeps what a turn has written for its next attempt, and shows it to no reader', async () => {
+    test('S817 a checkpoint keeps what a turn has written for its next attempt, and shows it to no reader', async () => {
       const kit = useKit();
       const { claim, commit, runs, memory } = kit;
       const held = await claim('s', { mode: 'accepted' });
@@ -137,7 +137,7 @@ export function memoryContract(useKit: UseKit): void {
       expect(await memory.note(undefined, held.runId)).not.toHaveProperty('pending');
     });
 
-    test('S747 deleting a session deletes its versions and later ones of their entries, also from the files', async () => {
+    test('S818 deleting a session deletes its versions and later ones of their entries, also from the files', async () => {
       const kit = useKit();
       const { turn, memory, timeline, scope, opened } = kit;
       const own = families(kit);
@@ -163,7 +163,7 @@ export function memoryContract(useKit: UseKit): void {
       expect((await opened.dump?.()) ?? '').not.toContain('canary');
     });
 
-    test('S747 erasing an owner deletes what the owner wrote, also where others read it', async () => {
+    test('S818 erasing an owner deletes what the owner wrote, also where others read it', async () => {
       const kit = useKit();
       const { turn, memory, maintenance, scope, opened } = kit;
       const { key } = scopeOf(kit);
@@ -182,7 +182,7 @@ export function memoryContract(useKit: UseKit): void {
       expect((await opened.dump?.()) ?? '').not.toContain('canary');
     });
 
-    test('S748 entries are removed with all their versions, and only in their scope', async () => {
+    test('S819 entries are removed with all their versions, and only in their scope', async () => {
       const kit = useKit();
       const { memory } = kit;
       const { key } = scopeOf(kit);
@@ -195,7 +195,7 @@ export function memoryContract(useKit: UseKit): void {
       expect(await textsOf(kit)).toEqual([]);
     });
 
-    test('S749 an export has what a session wrote to the memory of its owner, and an import restores it', async () => {
+    test('S820 an export has what a session wrote to the memory of its owner, and an import restores it', async () => {
       const kit = useKit();
       const { turn, memory, maintenance, timeline, scope } = kit;
       const owner = `ann-${kit.id()}`;
