@@ -21,5 +21,6 @@ test('waymark loads nothing of a protocol', async () => {
   // 208,229 now; with the template engine, which is loaded only for prompt files. Files that are stored apart from the state take 3,900.
   // 210,000 before schemas were evaluated in limited steps, definitions explained more mistakes and named the models of providers,
   // and stacks contained the caller. 220,400 with reservations of budgets one write that accepts a run, and edits of artifacts.
-  expect(size).toBeLessThan(222_500);
+  // 229,500 with workspaces, and 238,000 with memory across sessions.
+  expect(size).toBeLessThan(240_500);
 });

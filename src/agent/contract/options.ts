@@ -5,8 +5,8 @@ import type { Message } from '../../protocol/message.ts';
 import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 import type { Workspace } from '../../workspace/contract/contract.ts';
-import type { AgentLimits, ClientStateOptions, RunEnd, Transform, WorkspaceOf } from './spec.ts';
 import type { Memory } from './memory.ts';
+import type { AgentLimits, ClientStateOptions, RunEnd, Transform, WorkspaceOf } from './spec.ts';
 
 /** The type of a session's custom state: `undefined` until it is set, unless the agent has an initial one. */
 export type CustomOf<State, Initial> = State extends Schema

@@ -99,8 +99,8 @@ export function maintenanceSupport(
         if (sessions > 0) await clean();
         throw error;
       }
-      if (sessions > 0) await clean();
-      else await gcScheduler.now(db);
+      // Also of memory that was added outside of sessions.
+      await clean();
       return sessions;
     },
     verify: (options) => verifyStore({ ...context, db }, options),

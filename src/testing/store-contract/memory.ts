@@ -177,7 +177,11 @@ export function memoryContract(useKit: UseKit): void {
       await memory.add(mine, owner);
       await memory.add({ ...mine, id: kit.id(), value: { text: 'canary-of-others' } });
       await memory.add({ scope: key, id: kit.id(), entry: kit.id(), value: { text: 'stays' } });
+      const alone = `carl-${kit.id()}`;
+      const call = { scope: key, id: kit.id(), entry: kit.id(), value: { text: 'canary-alone' } };
+      await memory.add(call, alone);
       await maintenance.eraseOwner(owner);
+      expect(await maintenance.eraseOwner(alone)).toBe(0);
       expect(await textsOf(kit)).toEqual([{ text: 'stays' }]);
       expect((await opened.dump?.()) ?? '').not.toContain('canary');
     });
