@@ -28,6 +28,7 @@ export const genAi = {
   presencePenalty: 'gen_ai.request.presence_penalty',
   stopSequences: 'gen_ai.request.stop_sequences',
   seed: 'gen_ai.request.seed',
+  reasoning: 'gen_ai.request.reasoning.level',
   outputType: 'gen_ai.output.type',
   timeToFirstChunk: 'gen_ai.response.time_to_first_chunk',
   inputMessages: 'gen_ai.input.messages',
@@ -38,6 +39,19 @@ export const genAi = {
   toolArguments: 'gen_ai.tool.call.arguments',
   toolResult: 'gen_ai.tool.call.result',
   toolCallId: 'gen_ai.tool.call.id',
+} as const;
+
+/** Attribute names of requests to MCP servers, on the spans of tools and of our own server. */
+export const mcpNames = {
+  method: 'mcp.method.name',
+  protocolVersion: 'mcp.protocol.version',
+  sessionId: 'mcp.session.id',
+  resourceUri: 'mcp.resource.uri',
+  requestId: 'jsonrpc.request.id',
+  statusCode: 'rpc.response.status_code',
+  transport: 'network.transport',
+  serverAddress: 'server.address',
+  serverPort: 'server.port',
 } as const;
 
 /** Values of `gen_ai.operation.name`; a span is called after its operation and its object. */

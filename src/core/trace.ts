@@ -188,6 +188,12 @@ function alsoIn(open: OpenSpan, span: Span): Span {
   };
 }
 
+/** Adds attributes to the active span: a tool call is one span, whatever carries it out. */
+export function setActiveAttributes(attributes: SpanAttributes): void {
+  Object.assign(active.get()?.attributes ?? {}, attributes);
+  tracing()?.trace.getActiveSpan()?.setAttributes(defined(attributes));
+}
+
 /** Adds the active trace to the headers of a request. */
 export function injectTrace(headers: Headers | Record<string, string>): void {
   const trace = currentTrace();

@@ -9,6 +9,8 @@ import { messageOf, WaymarkError } from '../core/error.ts';
 import { defined, type Json, type JsonObject } from '../core/json/json.ts';
 import { parse } from '../core/schema/schema.ts';
 import { after, type Clock } from '../core/time.ts';
+import { injectTrace, setActiveAttributes } from '../core/trace.ts';
+import { mcpNames } from '../core/trace-names.ts';
 import type { ToolContext } from '../generate/tool/tool-context.ts';
 import type { OpenClient } from './connection.ts';
 import { fromToolResult } from './content.ts';
@@ -41,7 +43,7 @@ type Begun = { readonly result: CallToolResult } | { readonly taskId: string };
 export async function callTool(call: ServerToolCall, context: ToolContext): Promise<Json> {
   const { about } = call;
   const before = elicitationOf(context.interrupted);
-  const answers = answersOf(before, context.resumed);
+  const answers = answersOf(context.interrupted, context.resumed);
   askNext(about.server, before, answers, context);
   let task: FollowedTask | undefined;
   const begin = async (): Promise<Begun> => {
@@ -223,7 +225,11 @@ async function request(
   const { outputSchema: _, ...withoutOutput } = definition;
   const { name } = definition;
   const { signal } = context;
-  const params: CallToolRequest['params'] = { name, arguments: input, ...more };
+  const trace: Record<string, string> = {};
+  injectTrace(trace);
+  setActiveAttributes({ [mcpNames.method]: 'tools/call', ...open.traced });
+  const meta = Object.keys(trace).length > 0 && { _meta: trace };
+  const params: CallToolRequest['params'] = { name, arguments: input, ...more, ...meta };
   const progress = progressStream(about.clock, context);
   try {
     return await open.ask(`the call to "${name}"`, signal, (client) =>

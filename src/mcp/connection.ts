@@ -4,6 +4,8 @@ import { raceSignal } from '../core/async/signal.ts';
 import { messageOf, WaymarkError } from '../core/error.ts';
 import { afterThisTurn } from '../core/platform.ts';
 import { backoff, type Clock, systemClock, withTimeout } from '../core/time.ts';
+import type { SpanAttributes } from '../core/trace.ts';
+import { mcpNames } from '../core/trace-names.ts';
 import type { ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import { createClient } from './client.ts';
 import { toMcpError } from './errors.ts';
@@ -24,6 +26,8 @@ export interface OpenClient {
   /** The questions of a server of 2025 during calls. */
   readonly questions: LegacyQuestions;
   readonly toolLimit: ToolLimit;
+  /** The connection, for the span of a request. */
+  readonly traced: SpanAttributes;
 }
 
 const retryDelays = { baseMs: 500, maxMs: 30_000 };
@@ -216,7 +220,15 @@ export class McpConnection {
         throw toMcpError(life.endedBy ?? error, { server: this.#name, doing, signal });
       }
     };
-    return { ask, isLegacy, questions, toolLimit };
+    const url = 'url' in this.#options ? new URL(this.#options.url) : undefined;
+    const traced = {
+      [mcpNames.protocolVersion]: client.getNegotiatedProtocolVersion(),
+      [mcpNames.sessionId]: transport.sessionId,
+      [mcpNames.transport]: url ? 'tcp' : 'pipe',
+      [mcpNames.serverAddress]: url?.hostname,
+      [mcpNames.serverPort]: url && Number(url.port || (url.protocol === 'http:' ? 80 : 443)),
+    };
+    return { ask, isLegacy, questions, toolLimit, traced };
   }
 
   #late(ms: number): WaymarkError {

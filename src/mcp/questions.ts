@@ -53,11 +53,27 @@ export function elicitationOf(interrupted: Json | undefined): Elicitation | unde
 
 /** The answers to the questions so far, the one of this restart included. */
 export function answersOf(
-  elicitation: Elicitation | undefined,
+  interrupted: Json | undefined,
   resumed: Json | undefined,
 ): Readonly<Record<string, JsonObject>> {
-  if (elicitation === undefined || !isJsonObject(resumed)) return elicitation?.answers ?? {};
-  return { ...elicitation.answers, [elicitation.asked]: resumed };
+  const elicitation = elicitationOf(interrupted);
+  const answer = withDefaults(resumed, interrupted);
+  if (elicitation === undefined || !isJsonObject(answer)) return elicitation?.answers ?? {};
+  return { ...elicitation.answers, [elicitation.asked]: answer };
+}
+
+/** An answer in which fields that it leaves out have the defaults of the question. */
+function withDefaults(resumed: Json | undefined, interrupted: Json | undefined): Json | undefined {
+  const { schema } = isJsonObject(interrupted) ? interrupted : {};
+  if (!isJsonObject(resumed) || !isJsonObject(schema)) return resumed;
+  const { action, content = {} } = resumed;
+  if (action !== 'accept' || !isJsonObject(content) || !isJsonObject(schema.properties)) {
+    return resumed;
+  }
+  const defaults = Object.entries(schema.properties).flatMap(([name, property]) =>
+    isJsonObject(property) && property.default !== undefined ? [[name, property.default]] : [],
+  );
+  return { ...resumed, content: { ...Object.fromEntries(defaults), ...content } };
 }
 
 /**
@@ -66,7 +82,8 @@ export function answersOf(
  */
 export async function checkAnswer(resumed: Json, interrupted: Json): Promise<void> {
   if (elicitationOf(interrupted) === undefined) return;
-  const { action, content } = isJsonObject(resumed) ? resumed : {};
+  const answer = withDefaults(resumed, interrupted);
+  const { action, content } = isJsonObject(answer) ? answer : {};
   if (action === 'decline' || action === 'cancel') return;
   if (action !== 'accept') {
     throw bad("Answer with { action: 'accept', content }, { action: 'decline' } or 'cancel'.");

@@ -117,6 +117,7 @@ function requestAttributes(model: Model, { config, output }: ModelRequest): Span
     [genAi.presencePenalty]: config?.presencePenalty,
     [genAi.stopSequences]: config?.stopSequences,
     [genAi.seed]: config?.seed,
+    [genAi.reasoning]: config?.reasoning,
     [genAi.outputType]: output?.contentType === 'application/json' ? 'json' : undefined,
   };
 }

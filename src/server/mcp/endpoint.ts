@@ -31,6 +31,7 @@ import {
 import { listResources, readResource } from './resources.ts';
 import { answerTaskResult, taskMethods, tasksExtension } from './tasks.ts';
 import { describeTool } from './tools.ts';
+import { inRequestSpan } from './trace.ts';
 import { templates } from './uri.ts';
 
 /** Answers a POST of a client: one JSON-RPC message. */
@@ -74,6 +75,11 @@ async function answerRequest(
   const era = eraOf(c, { jsonrpc: '2.0', id, method, params });
   if (era.kind === 'legacy' && method !== 'initialize') peerOf(c);
   const request: McpRequest = { ...mcp, era, id, method, params, c };
+  return await inRequestSpan(request, () => answerKnown(request));
+}
+
+async function answerKnown(request: McpRequest): Promise<Response> {
+  const { id, method, era } = request;
   if (method === 'tools/call') return await answerToolCall(request);
   if (method === 'tasks/result' && era.kind === 'legacy') {
     return await answerTaskResult(request);

@@ -72,7 +72,10 @@ export async function openTurn(
   const settings = await settingsOf(agent, body, read);
   const stored = { ...start.place, ...givenIn(body, storedFields) } as StoredRequest;
   const text = body.text && { text: { format: { type: 'text' }, ...body.text } };
-  const echo = { ...stored, ...givenIn(body, ['tools', 'tool_choice', 'reasoning']), ...text };
+  // A function has all its fields in the response.
+  const echoed = { tools: body.tools?.map((tool) => ({ ...unsaid, ...tool })) ?? [] };
+  const rest = givenIn(body, ['tool_choice', 'reasoning']);
+  const echo = { ...stored, ...rest, ...echoed, ...text, ...(isHeld && { store: false }) };
   const requestId = requestIdOf(openai.c);
   const common = defined({ tools: tools.length > 0 ? [...tools] : undefined, settings, requestId });
   const { open, init } = start;
@@ -133,6 +136,8 @@ async function answersTo(
     return answerTo(interrupt, tool, given);
   });
 }
+
+const unsaid = { description: null, parameters: null, strict: null };
 
 const storedFields = [
   'metadata',

@@ -24,6 +24,7 @@ export interface StoredRequest extends v.InferOutput<typeof storedRequest> {}
 /** As far as a response repeats its request. What concerns this call only is repeated, but not stored. */
 export interface RequestEcho extends StoredRequest {
   readonly tools?: readonly unknown[];
+  readonly store?: boolean;
   readonly text?: unknown;
   readonly tool_choice?: unknown;
   readonly reasoning?: unknown;
@@ -94,8 +95,20 @@ export function toResponse(
     incomplete_details: status === 'incomplete' ? { reason: reasonOf(finishReason) } : null,
     instructions: null,
     parallel_tool_calls: true,
-    temperature: null,
-    top_p: null,
+    // The agent's own settings are not shown: without one in the request, these are the defaults of the API.
+    temperature: 1,
+    top_p: 1,
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    top_logprobs: 0,
+    max_tool_calls: null,
+    reasoning: null,
+    service_tier: 'default',
+    store: true,
+    user: null,
+    safety_identifier: null,
+    prompt_cache_key: null,
+    completed_at: null,
     tool_choice: 'auto',
     tools: [],
     background: false,
@@ -109,7 +122,7 @@ export function toResponse(
     id: toResponseId(snapshotId),
     status,
     output,
-    ...(isOver && usage && { usage: toUsage(usage) }),
+    usage: isOver && usage ? toUsage(usage) : null,
   };
 }
 

@@ -1,0 +1,1 @@
+export function follow<T>(read: () => T, seen: T[]): () => void;
