@@ -104,6 +104,9 @@ async function* shaped(
 type Method = (request: A2aRequest) => Promise<Fields>;
 
 const methods: Readonly<Record<string, Method>> = {
+  async GetExtendedAgentCard() {
+    throw a2aError(codes.unsupported, 'There is no extended card: the public one has everything.');
+  },
   async SendMessage(request) {
     const { task, configuration } = await sendMessage(request);
     const view = { historyLength: configuration.historyLength };
