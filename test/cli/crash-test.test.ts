@@ -49,13 +49,18 @@ test('crash-test reports three mistakes, with modules that are new in each simul
   expect(report).toMatchObject(mistakes);
   expect(report.points).toHaveLength(18);
   expect(mails).toBeGreaterThan(18);
-  const text = await run(...desk, '--allow-effects');
-  expect(text.code).toBe(1);
-  expect(text.stdout).toMatch(/^crash +ran again +lost +ended\n/);
-  expect(text.stdout).toMatch(
-    /after tool charge +model call 1, tool charge\({"order":7}\) +– +same/,
+});
+
+test('crash-test prints a table of the crash points and the repair', async () => {
+  const { code, stdout } = await run(
+    agents,
+    ...['--agent', 'till', '--input', 'Charge order 7', '--allow-effects'],
   );
-  expect(text.stdout).toContain('✗ Repeated effect (tool charge)');
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^crash +ran again +lost +ended\n/);
+  expect(stdout).toMatch(/after tool charge +model call 1, tool charge\({"order":7}\) +– +same/);
+  expect(stdout).toContain('✗ Repeated effect (tool charge)');
+  expect(stdout).toContain('Pass the idempotencyKey of the tool context');
 });
 
 test('crash-test runs nothing that may have effects without --allow-effects', async () => {
@@ -69,6 +74,23 @@ test('crash-test runs nothing that may have effects without --allow-effects', as
   const reader = await run(agents, '--agent', 'reader', '--input', 'hello');
   expect(reader).toMatchObject({ code: 0, stderr: '' });
   expect(reader.stdout).toContain('✓ Agent "reader" survives 6 crashes.');
+});
+
+test('crash-test takes recorded sessions, whose tools do not run', async () => {
+  const chat = ['chat', 'till', 'Charge order 7', '--session', 'sold', '--file', agents];
+  expect((await new Running(chat, folder.path).end()).code).toBe(0);
+  rmSync(charges);
+  const found = await run(agents, '--agent', 'till', '--sessions', 'sold', '--json');
+  expect(found).toMatchObject({ code: 0, stderr: '' });
+  const report: CrashReport = JSON.parse(found.stdout);
+  expect(report).toMatchObject({ ok: true, repeatedEffects: [], skipped: [] });
+  expect(report.points.find(({ at }) => at === 'after tool charge')).toMatchObject({
+    turn: 'sold, turn 1',
+    ranAgain: ['model call 1', 'tool charge({"order":7})'],
+  });
+  expect(existsSync(charges)).toBe(false);
+  const live = await run(agents, '--agent', 'till', '--sessions', 'sold', '--tools', 'live');
+  expect(live.code).toBe(2);
 });
 
 test('crash-test refuses wrong options', async () => {

@@ -105,6 +105,10 @@ test('the call of the documentation works: a model that replies in order gives t
   expect(pointOf(report, 'after model call 2').ranAgain).toEqual(['model call 2']);
   // Only the first run calls it.
   expect(scripted.requests).toHaveLength(2);
+  // The store of the app is not used.
+  const store = app.store as Store;
+  expect(await store.runs?.listRuns()).toEqual([]);
+  expect((await store.timeline?.listSessions({ agent: 'desk' }))?.items).toEqual([]);
 });
 
 const noInput = z.object({});
