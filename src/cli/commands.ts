@@ -9,6 +9,7 @@ import { exportCommand, importCommand } from './commands/export-import.ts';
 import { checkout, files } from './commands/files.ts';
 import { init } from './commands/init.ts';
 import { mcp } from './commands/mcp.ts';
+import { memory } from './commands/memory.ts';
 import { prune } from './commands/prune.ts';
 import { replay } from './commands/replay.ts';
 import { abort, retry, runs } from './commands/runs.ts';
@@ -27,7 +28,20 @@ export const groups: CommandGroups = [
   ['Production', [serve, worker, mcp]],
   [
     'Sessions',
-    [sessions, snapshots, show, diff, files, checkout, restore, fork, label, rename, interrupts],
+    [
+      sessions,
+      snapshots,
+      show,
+      diff,
+      files,
+      checkout,
+      restore,
+      fork,
+      label,
+      rename,
+      memory,
+      interrupts,
+    ],
   ],
   ['Runs', [runs, watch, abort, retry, usage]],
   ['Stores', [backup, restoreBackup, verify, prune, erase, exportCommand, importCommand, migrate]],
