@@ -41,7 +41,7 @@ function named(name: string): ReadableSpan {
   throw new Error(`No span "${name}" in ${spans.getFinishedSpans().map((span) => span.name)}.`);
 }
 
-test('S821 a call of an MCP tool is one trace, with the attributes of both sides', async () => {
+test('S827 a call of an MCP tool is one trace, with the attributes of both sides', async () => {
   const app = waymark({
     store: memoryStore(),
     model: scriptedModel([
@@ -79,7 +79,7 @@ test('S821 a call of an MCP tool is one trace, with the attributes of both sides
   expect(inner.spanContext().traceId).toBe(tool.spanContext().traceId);
 });
 
-test('S821 a request that is refused has its code, and no name of the client’s choice', async () => {
+test('S827 a request that is refused has its code, and no name of the client’s choice', async () => {
   spans.reset();
   const rpc = async (method: string, params: object): Promise<void> => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method, params });
