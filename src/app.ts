@@ -12,6 +12,7 @@ import { createPromptAgent, type PromptAgentOptions } from './agent/define/promp
 import { absentSession, checkToolHere } from './agent/define/tool-state.ts';
 import { listAllWaiting } from './agent/define/waiting.ts';
 import { createHost } from './agent/persistence/host.ts';
+import { effectRecorder } from './agent/turn/effects.ts';
 import { InvocationSession } from './agent/turn/invocation.ts';
 import type { InvocationState } from './agent/turn/invocation-state.ts';
 import { idempotencyKeyOf } from './agent/turn/steps.ts';
@@ -124,7 +125,26 @@ export function waymark(options: AppOptions = {}): App {
   const internal: Agent[] = [];
   const checks: (() => Promise<void>)[] = [];
   const memories = new Set<string>();
-  const life = createHost({ ...options, dispatcher: engine.dispatcher }, { clock, newId });
+  const life = createHost(
+    { ...options, dispatcher: engine.dispatcher },
+    {
+      clock,
+      newId,
+      find: {
+        agent(name) {
+          const found = agents.find(`/agent/${name}`);
+          return found && internalsOf(found).spec;
+        },
+        async tool(name) {
+          try {
+            return (await generator.resolveTools([name])).tools.get(name);
+          } catch {
+            return undefined;
+          }
+        },
+      },
+    },
+  );
   const { host } = life;
   const generator = createGenerator<{ readonly session: Session }>({
     registry,
@@ -139,7 +159,7 @@ export function waymark(options: AppOptions = {}): App {
       const invocation = InvocationSession.stateOf(session);
       return {
         session: session ?? absentSession(name),
-        ...(invocation && durableCall(session, idempotencyKeyOf(invocation, name))),
+        ...(invocation && durableCall(session, invocation, name)),
         ...workspaceIn(invocation),
       };
     },
@@ -282,9 +302,12 @@ function memoryExists(name: string): WaymarkError {
 /** The parts of a tool's context that let a call happen once, however often its run is attempted. */
 function durableCall(
   session: unknown,
-  idempotencyKey: string,
+  invocation: InvocationState,
+  tool: string,
 ): Pick<ToolContext, 'idempotencyKey' | 'checkpoint'> {
+  const idempotencyKey = idempotencyKeyOf(invocation, tool);
   return {
+    ...effectRecorder(invocation, idempotencyKey),
     idempotencyKey,
     checkpoint: async (name, fn) =>
       session instanceof InvocationSession

@@ -124,6 +124,14 @@ export {
 } from './generate/tool/tool.ts';
 export type { InterruptDeadline, ToolContext } from './generate/tool/tool-context.ts';
 export type { ToolRef, ToolSource, ToolSourceStatus } from './generate/tool/tool-source.ts';
+export type {
+  ToolEffect,
+  Undo,
+  UndoAction,
+  UndoCall,
+  UndoFunction,
+  UndoOptions,
+} from './generate/tool/undo.ts';
 export type { TextEdit } from './protocol/artifacts.ts';
 export type { Message, Part } from './protocol/message.ts';
 export type { MessageOptions } from './protocol/message-page.ts';

@@ -15,6 +15,7 @@ import type { Page, SessionInfo } from '../protocol/session.ts';
 import type { SnapshotStatus } from '../protocol/snapshot.ts';
 import type { Artifact } from '../protocol/state.ts';
 import type { Reset } from '../protocol/turn.ts';
+import type { UndoPlan } from '../protocol/undo.ts';
 import type {
   ListOptions,
   Lookup,
@@ -75,6 +76,21 @@ export interface ApiInvokeOptions<Types extends AgentTypes = WireTypes> extends 
    * @default 'whole'
    */
   readonly artifacts?: 'whole' | 'patches';
+}
+
+/** Options of `restore`. */
+export interface RestoreOptions {
+  /** Continues from the partial state of an aborted background run. @default false */
+  readonly partial?: boolean;
+  /**
+   * Undoes effects first: those of a plan, of which only the id is used, or, with `true`, all of them. A plan that is out of date is
+   * `ABORTED`, and `details.plan` is a new one.
+   */
+  readonly undo?: true | Pick<UndoPlan, 'id'>;
+  /** With `undo`: also undoes what another branch needs, and restores although something cannot be undone. @default false */
+  readonly force?: boolean;
+  /** With `undo`, in process: the context that `undo` functions get. A server passes that of its caller. */
+  readonly context?: JsonObject;
 }
 
 /** Options of `watch`. */
@@ -324,11 +340,23 @@ export interface AgentApi<
    * is saved as a new snapshot (`event: 'edit'`) that continues from the one which the run started from, and becomes the head. The files of
    * the workspace are restored as well, and changes that no snapshot has are saved first, as an edit of the head; with `workspace: false` the
    * files stay as they are.
+   *
+   * With `undo`, the effects of calls after the snapshot are undone first, the newest first. If one cannot be undone, the call rejects
+   * and the head stays.
    */
   restore(
     snapshot: SnapshotRef,
     options?: Call & IfHead & RestoreOptions,
   ): Promise<LoadedSnapshot<Types>>;
+  /**
+   * The effects in other systems that happened after this snapshot on the way to the head, and whether they can be undone. Nothing
+   * changes. Pass the plan to `restore` to carry it out.
+   *
+   * @example
+   * const plan = await agent.planUndo(first);
+   * if (plan.effects.every(({ undo }) => undo === 'possible')) await agent.restore(first, { undo: plan });
+   */
+  planUndo(snapshot: SnapshotRef, options?: Call): Promise<UndoPlan>;
   /** A new session that continues from this snapshot. */
   fork(
     snapshot: SnapshotRef,

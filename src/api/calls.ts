@@ -9,6 +9,7 @@ import type { Page } from '../protocol/session.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
 import { outputOfSnapshot } from '../protocol/snapshot-output.ts';
 import type { Chunk, Input, Output } from '../protocol/turn.ts';
+import type { UndoPlan } from '../protocol/undo.ts';
 import type { ListOptions, Lookup } from '../store/contract/store.ts';
 import type {
   AgentApi,
@@ -82,6 +83,11 @@ interface HeadId {
   readonly ifHead?: string;
 }
 
+/** A restore with the id of its plan. */
+interface RestoreRequest extends Omit<RestoreOptions, 'undo'> {
+  readonly undo?: true | string;
+}
+
 /** Calls on something that an id names. */
 type ById<Api, Names extends keyof Api> = {
   readonly [Name in Names]: Api[Name] extends (ref: never, ...rest: infer Rest) => infer Result
@@ -118,7 +124,8 @@ export interface AgentOperations<
   wait(runId: string, options?: Call): Promise<Snapshot>;
   listInterrupts(options?: Call & ListOptions): Promise<Page<WaitingSession>>;
   steer(runId: string, input: Input, options?: Call & RequestOptions): Promise<SteerResult>;
-  restore(snapshotId: string, options?: Call & HeadId & RestoreOptions): Promise<Snapshot>;
+  restore(snapshotId: string, options?: Call & HeadId & RestoreRequest): Promise<Snapshot>;
+  planUndo(snapshotId: string, options?: Call): Promise<UndoPlan>;
   fork(
     snapshotId: string,
     options?: Call & HeadId & { readonly sessionId?: string },
@@ -186,6 +193,12 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
     sessionId,
   });
 
+  type RestoreCall = Call & HeadId & RestoreRequest;
+  const toRestore = (options: (Call & HeadId & RestoreOptions) | undefined): RestoreCall => {
+    const undo = planIdIn(options);
+    return { ...options, ...(undo !== undefined && { undo }) } as RestoreCall;
+  };
+
   const calls: AgentCalls<Call, Invoke> = withCallers({
     run,
     runText: run,
@@ -229,7 +242,8 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
     abort: async (ref, options) => await operations.abort(snapshotIdOf(ref), options),
     retryRun: async (ref, options) => await operations.retryRun(snapshotIdOf(ref), options),
     restore: async (ref, options) =>
-      describeState(await operations.restore(snapshotIdOf(ref), withHeadId(options))),
+      describeState(await operations.restore(snapshotIdOf(ref), toRestore(withHeadId(options)))),
+    planUndo: async (ref, options) => await operations.planUndo(snapshotIdOf(ref), options),
     fork: async (ref, options) =>
       describeState(await operations.fork(snapshotIdOf(ref), withHeadId(options))),
     edit: async (ref, change, options) =>
@@ -287,6 +301,19 @@ function withHeadId<Options extends { readonly ifHead?: SnapshotRef | null } | u
   const isGiven = ifHead !== undefined && ifHead !== null;
   const withId = isGiven ? { ...options, ifHead: snapshotIdOf(ifHead) } : options;
   return withId as Options & HeadId;
+}
+
+/** The id of the plan that a restore carries out; `true`: whatever can be undone; `undefined`: it undoes nothing. */
+function planIdIn({ undo, partial, force }: RestoreOptions = {}): true | string | undefined {
+  if (undo === undefined) {
+    if (force === true)
+      throw invalid('`force` is an option of `undo`: pass `undo: true` or a plan.');
+    return undefined;
+  }
+  if (partial === true) throw invalid('Pass only one of `partial` and `undo`.');
+  const id: unknown = undo === true ? undo : undo?.id;
+  if (id === true || typeof id === 'string') return id;
+  throw invalid('`undo` must be `true` or a plan of planUndo().');
 }
 
 /** The options with `from` resolved to a snapshot or a client-held state; `null` stays. */

@@ -12,10 +12,13 @@ export const deletionOptions = {
   }),
 } as const satisfies OptionSpecs;
 
-type DeletionOptions = OptionValues<typeof deletionOptions>;
+type DeletionOptions = Pick<OptionValues<typeof deletionOptions>, 'yes'>;
 
 /** Refuses at once where there is no terminal to ask for confirmation. */
-export function checkCanConfirm(options: DeletionOptions, { interactive }: Terminal): void {
+export function checkCanConfirm(
+  options: OptionValues<typeof deletionOptions>,
+  { interactive }: Terminal,
+): void {
   if (options.yes || options['dry-run'] || interactive) return;
   throw new UsageError(
     'This command deletes data, and there is no terminal to ask for confirmation. Use --dry-run to see what would be deleted, and --yes to delete it.',
@@ -27,11 +30,12 @@ export async function confirmDeletion(
   question: string,
   { yes }: DeletionOptions,
   { input, output }: Terminal,
+  refused = 'Nothing was deleted.',
 ): Promise<void> {
   if (yes) return;
   const lines = createInterface({ input, output });
   // It rejects at Ctrl-C, and at the end of the input.
   const answer = await lines.question(`${question} [y/N] `).catch(() => '');
   lines.close();
-  if (!/^y(es)?$/i.test(answer.trim())) throw new WaymarkError('CANCELLED', 'Nothing was deleted.');
+  if (!/^y(es)?$/i.test(answer.trim())) throw new WaymarkError('CANCELLED', refused);
 }

@@ -114,7 +114,9 @@ export function createRemoteAgent<Types extends AgentTypes>(
         'snapshotId' in lookup ? lookup.snapshotId : await headOf(lookup.sessionId, options);
       return ask('listFiles', { snapshot }, options);
     },
-    restore: (snapshot, options) => ask('restore', { snapshot }, options),
+    restore: (snapshot, options) =>
+      ask(options?.undo === undefined ? 'restore' : 'undo', { snapshot }, options),
+    planUndo: (snapshot, options) => ask('planUndo', { snapshot }, options),
     fork: (snapshot, options) => ask('fork', { snapshot }, options),
     edit: (snapshot, change, options) => ask('edit', { snapshot }, { ...options, change }),
     diff: (snapshot, other, options) => ask('diff', { snapshot, other }, options),

@@ -58,6 +58,7 @@ export type { Page, SessionInfo } from '../protocol/session.ts';
 export type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
 export type { Artifact, State } from '../protocol/state.ts';
 export type { Chunk, Cost, FinishReason, Input, Output, Reset, Usage } from '../protocol/turn.ts';
+export type { PlannedEffect, UndoPlan, UndoStatus } from '../protocol/undo.ts';
 export type { SessionFilter, SnapshotListing } from '../store/contract/store.ts';
 export { type Client, client, createClient, type Typed } from './client.ts';
 export type { ClientOptions, WebSocketLike } from './options.ts';

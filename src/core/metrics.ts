@@ -80,6 +80,7 @@ const histograms = {
 const counters = {
   'waymark.turns': { unit: '{turn}', description: 'Turns that have ended.' },
   'waymark.failures': { unit: '{failure}', description: 'Failures that were reported.' },
+  'waymark.undone_effects': { unit: '{effect}', description: 'Effects that were undone.' },
   'waymark.active_runs': { unit: '{run}', description: 'Invocations that are under way.' },
 } as const;
 

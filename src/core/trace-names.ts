@@ -58,6 +58,7 @@ export const mcpNames = {
 export const operations = {
   invokeAgent: 'invoke_agent',
   executeTool: 'execute_tool',
+  undoTool: 'undo_tool',
   chat: 'chat',
 } as const;
 

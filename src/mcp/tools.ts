@@ -45,6 +45,7 @@ function toTool(definition: McpTool, name: string, about: ToolNaming & ToolServe
       description: description ?? title ?? definition.name,
       input: untrustedSchema(inputSchema as JsonObject),
       metadata: { mcp: metadataOf(definition, about.server) },
+      ...(definition.annotations?.readOnlyHint === true && { effect: 'none' as const }),
     },
     async (input, context) =>
       callTool({ definition, outputSchema, about, input: input as JsonObject }, context),

@@ -36,6 +36,14 @@ export const restoreRequest = v.object({
   workspace: v.optional(v.boolean()),
 });
 
+/** Body of `undo`: the id of a plan, or `true` for whatever can be undone now. */
+export const undoRequest = v.object({
+  undo: v.union([v.literal(true), v.string()]),
+  /** Also undoes what another branch needs, and restores although something cannot be undone. */
+  force: v.optional(v.boolean()),
+  ifHead,
+});
+
 /** Body of `fork`, which may be left out: the id that the new session is to have. */
 export const forkRequest = v.object({ sessionId: v.optional(v.string()), ifHead });
 

@@ -48,6 +48,14 @@ export const routes = {
     path: `${ofSnapshot}/restore`,
     fields: ['ifHead', 'partial', 'workspace'],
   },
+  /** The effects in other systems that a restore with `undo` undoes. */
+  planUndo: { method: 'GET', path: `${ofSnapshot}/undo` },
+  /** A restore that undoes effects first. */
+  undo: {
+    method: 'POST',
+    path: `${ofSnapshot}/undo`,
+    fields: ['undo', 'force', 'ifHead', 'workspace'],
+  },
   fork: { method: 'POST', path: `${ofSnapshot}/fork`, fields: ['sessionId', 'ifHead'] },
   /** A new snapshot with an edited state. */
   edit: { method: 'POST', path: `${ofSnapshot}/edit`, fields: ['change', 'reason', 'ifHead'] },

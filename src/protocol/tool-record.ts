@@ -11,7 +11,27 @@ const artifactRef = v.union([
   v.object({ name: v.optional(v.string()), hash: v.string() }),
 ]);
 
+const madeCall = {
+  /** The idempotency key of the call. */
+  key: v.string(),
+  /** When it began. */
+  at: v.string(),
+};
+
 const toolRecord = v.object({
+  /** The call may have had an effect in another system. */
+  call: v.optional(v.object(madeCall)),
+  /** Such calls of sub-agents inside it that cannot be undone. */
+  calls: v.optional(
+    v.array(
+      v.object({
+        ...madeCall,
+        tool: v.string(),
+        agent: v.optional(v.string()),
+        input: v.optional(jsonValue),
+      }),
+    ),
+  ),
   /** The change of the custom state. */
   custom: v.optional(v.array(patchOperation)),
   /** The artifacts that were added; with `set`, they replaced all others. */
@@ -27,7 +47,7 @@ const toolRecord = v.object({
 });
 
 /**
- * The effects of a tool call on its session, and how it was restarted after an interrupt. They are stored with the response, so that
+ * The effects of a tool call on its session and elsewhere, and how it was restarted after an interrupt. They are stored with the response, so that
  * a replay can answer the call the same way without running the tool.
  */
 export interface ToolRecord extends v.InferOutput<typeof toolRecord> {}

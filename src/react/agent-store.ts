@@ -3,6 +3,7 @@ import type { CallerTool, SnapshotRef } from '../api/turn-values.ts';
 import type { AgentTypes, IfHead, OutputOf, SessionOf, StateOf, WireTypes } from '../api/types.ts';
 import type { Clock } from '../core/time.ts';
 import type { Input } from '../protocol/turn.ts';
+import type { UndoPlan } from '../protocol/undo.ts';
 import type { GivenAnswers } from './interrupts.ts';
 import type { AgentView } from './view.ts';
 
@@ -70,9 +71,14 @@ export interface AgentActions<Types extends AgentTypes = WireTypes> {
   refresh(): Promise<void>;
   /**
    * Moves the head of the session to this snapshot, and restores the files of a workspace unless `workspace` is `false`; with `partial`, to a
-   * copy of the partial state of an aborted background run.
+   * copy of the partial state of an aborted background run; with `undo`, after undoing effects in other systems.
    */
-  restore(snapshot: SnapshotRef, options?: IfHead & RestoreOptions): Promise<boolean>;
+  restore(
+    snapshot: SnapshotRef,
+    options?: IfHead & Omit<RestoreOptions, 'context'>,
+  ): Promise<boolean>;
+  /** The effects in other systems that a restore with `undo` undoes, to be shown before it; `undefined` if the plan cannot be read. */
+  planUndo(snapshot: SnapshotRef): Promise<UndoPlan | undefined>;
   /** Opens a new session that continues from this snapshot, and resolves to its id. */
   fork(snapshot: SnapshotRef, options?: IfHead): Promise<string | undefined>;
   /** Labels a snapshot; `null` removes the label. Resolves to whether it worked. */

@@ -3,6 +3,7 @@ import { snapshotIdOf } from '../api/turn-values.ts';
 import type { AgentTypes, SnapshotOf } from '../api/types.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { MessageOptions } from '../protocol/message-page.ts';
+import type { UndoPlan } from '../protocol/undo.ts';
 import type { AgentActions } from './agent-store.ts';
 import { attempt, change, type FlowContext } from './flow-context.ts';
 import { sessionDataOf } from './session-data.ts';
@@ -12,7 +13,7 @@ export function createTimelineActions<Types extends AgentTypes>(
   load: AgentActions<Types>['load'],
 ): Pick<
   AgentActions<Types>,
-  'restore' | 'fork' | 'label' | 'view' | 'loadTimeline' | 'loadEarlierSnapshots'
+  'restore' | 'planUndo' | 'fork' | 'label' | 'view' | 'loadTimeline' | 'loadEarlierSnapshots'
 > {
   const { agent, conversation, timeline, page } = flowContext;
   let viewing: unknown;
@@ -25,6 +26,14 @@ export function createTimelineActions<Types extends AgentTypes>(
         change(flowContext, { past: undefined, finishReason: snapshot.finishReason });
         timeline.update(snapshot.sessionId, 'all');
       }),
+
+    planUndo: async (snapshot) => {
+      let plan: UndoPlan | undefined;
+      await attempt(flowContext, async () => {
+        plan = await agent.planUndo(snapshot);
+      });
+      return plan;
+    },
 
     fork: async (snapshot, options) => {
       let sessionId: string | undefined;

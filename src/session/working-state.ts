@@ -35,6 +35,10 @@ export class ToolEffects {
   #artifacts: readonly Artifact[] = [];
   #replacesAll = false;
   #changesMessages = false;
+  #call: ToolRecord['call'];
+  #calls: NonNullable<ToolRecord['calls']> = [];
+  /** The call of the sub-agent that this one is made in. */
+  readonly #outer = current.get();
   #firstChange: number | undefined;
 
   /** `owner` is the working state whose changes count: a sub-agent inside the tool has another one. */
@@ -49,8 +53,12 @@ export class ToolEffects {
   /** The changes of the call; `undefined` if there are none. */
   record(): ToolRecord | undefined {
     const artifacts = this.#artifacts.length > 0 || this.#replacesAll;
-    if (this.#custom.length === 0 && !artifacts && !this.#changesMessages) return undefined;
+    const isSilent = this.#call === undefined && this.#calls.length === 0;
+    if (isSilent && this.#custom.length === 0 && !artifacts && !this.#changesMessages)
+      return undefined;
     return {
+      ...(this.#call && { call: this.#call }),
+      ...(this.#calls.length > 0 && { calls: this.#calls }),
       ...(this.#custom.length > 0 && { custom: [...this.#custom] }),
       ...(artifacts && {
         artifacts: {
@@ -72,6 +80,24 @@ export class ToolEffects {
     if (effects === undefined || effects.#owner !== working) return undefined;
     effects.#firstChange ??= changes++;
     return effects;
+  }
+
+  /** Notes a call that may have had an effect elsewhere; `undoable` ones of sub-agents are recorded in the store. */
+  static noteCall(
+    working: object,
+    call: NonNullable<ToolRecord['calls']>[number],
+    { undoable }: { readonly undoable: boolean },
+  ): void {
+    for (let at = current.get(); at; at = at.#outer) {
+      if (at.#owner === working) at.#call ??= { key: call.key, at: call.at };
+      else if (!undoable) at.#calls.push(call);
+    }
+  }
+
+  /** The call was interrupted before it was done. */
+  static dropCall(working: object): void {
+    const effects = current.get();
+    if (effects !== undefined && effects.#owner === working) effects.#call = undefined;
   }
 
   noteMessages(): void {

@@ -30,7 +30,8 @@ export {
   toPlainState,
 } from '../session/session-state.ts';
 export { type NodeNames, namesOfNode } from '../session/tree-node.ts';
-export type { SteeringMessage } from './contract/run.ts';
+export type { Effect, EffectSupport, StoredEffect } from './contract/effect-support.ts';
+export type { SteeringMessage, UndoRequest } from './contract/run.ts';
 export type {
   Spend,
   SpendAmount,

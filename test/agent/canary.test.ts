@@ -80,6 +80,7 @@ describe.each(Object.entries(transforms))('with the %s transform', (_, transform
       abort: async () => [await agent.abort(hang.id), await agent.wait(hang.id)],
       retryRun: () => agent.retryRun(a),
       restore: () => agent.restore(a),
+      planUndo: () => agent.planUndo(a),
       fork: () => agent.fork(a),
       edit: () => agent.edit(a, { artifacts: [{ name: 'mine', parts: [] }] }),
       listFiles: () => agent.listFiles(a),

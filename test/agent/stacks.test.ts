@@ -93,6 +93,7 @@ const calls: [string, (agent: AnyAgent) => Promise<unknown>][] = [
   ['abort', async (agent) => await agent.abort(wrong(1))],
   ['retryRun', async (agent) => await agent.retryRun(id)],
   ['restore', async (agent) => await agent.restore(id)],
+  ['planUndo', async (agent) => await agent.planUndo(id)],
   ['fork', async (agent) => await agent.fork(id)],
   ['edit', async (agent) => await agent.edit(id, {})],
   ['listFiles', async (agent) => await agent.listFiles({} as never)],

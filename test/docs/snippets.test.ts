@@ -30,6 +30,7 @@ const snippets: Readonly<Record<string, () => Promise<object>>> = {
   'time-travel.ts': () => import('../../docs/snippets/time-travel.ts'),
   'mcp-tools.ts': () => import('../../docs/snippets/mcp-tools.ts'),
   'interrupts.ts': () => import('../../docs/snippets/interrupts.ts'),
+  'undo.ts': () => import('../../docs/snippets/undo.ts'),
   'background.ts': () => import('../../docs/snippets/background.ts'),
   'stores.ts': () => import('../../docs/snippets/stores.ts'),
   'serving.ts': () => import('../../docs/snippets/serving.ts'),

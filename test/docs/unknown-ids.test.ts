@@ -38,6 +38,7 @@ const calls: Readonly<Record<string, (agent: AgentApi) => Promise<unknown>>> = {
   'attach(id).wait': (agent) => agent.attach(id).wait(),
   'attach(id).watch': (agent) => next(agent.attach(id).watch()),
   restore: (agent) => agent.restore(id),
+  planUndo: (agent) => agent.planUndo(id),
   fork: (agent) => agent.fork(id),
   label: (agent) => agent.label(id, 'good'),
   diff: (agent) => agent.diff(known, id),

@@ -21,6 +21,7 @@ import {
   steerResult,
   toolInfo,
   turnRequest,
+  undoRequest,
   usageReport,
   waitingPage,
   waitingSession,
@@ -30,6 +31,7 @@ import { session } from '../../src/protocol/session.ts';
 import { snapshot } from '../../src/protocol/snapshot.ts';
 import { artifact, state } from '../../src/protocol/state.ts';
 import { chunk, errorBody, init, input, output } from '../../src/protocol/turn.ts';
+import { plannedEffect, undoPlan } from '../../src/protocol/undo.ts';
 
 /** The schemas of the wire as JSON Schema, by the names that the OpenAPI document gives them. */
 export function generateSchemas(): Record<string, object> {
@@ -55,6 +57,9 @@ export function generateSchemas(): Record<string, object> {
     EditRequest: editRequest,
     ForkRequest: forkRequest,
     RestoreRequest: restoreRequest,
+    UndoRequest: undoRequest,
+    PlannedEffect: plannedEffect,
+    UndoPlan: undoPlan,
     AbortResult: abortResult,
     Run: run,
     RunList: runList,

@@ -86,6 +86,7 @@ const bodies: Partial<Record<Operation, unknown>> = {
   updateSession: { title: 'mine now' },
   label: { label: 'mine now' },
   restore: {},
+  undo: { undo: true },
   fork: {},
   edit: { change: { custom: {} } },
   abort: {},

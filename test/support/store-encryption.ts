@@ -71,6 +71,9 @@ async function fill(store: Store): Promise<ReturnType<typeof createTurns>> {
       },
     },
   });
+  const key = 'e'.repeat(64);
+  const effect = { key, tool: 'secret-tool', input: 'secret-call', at: new Date(0).toISOString() };
+  await store.effects?.save(held, key, effect);
   return turns;
 }
 

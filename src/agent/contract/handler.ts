@@ -1,5 +1,5 @@
 import type { DatesAsText } from '../../core/json/dates.ts';
-import type { JsonObject } from '../../core/json/json.ts';
+import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Artifact } from '../../protocol/state.ts';
@@ -47,6 +47,14 @@ export interface AgentResult {
   readonly finishReason?: FinishReason;
 }
 
+/** How a step is undone. */
+export interface UndoableStep {
+  /** The name of a function in the agent's option `undo`. */
+  readonly undo: string;
+  /** What the function needs to know of the step, besides its result. @default null */
+  readonly input?: Json;
+}
+
 /** The session of a custom agent, with its turn loop. */
 export interface AgentSession<Custom = unknown> extends Session<Custom> {
   /** The turn loop: calls `fn` for each input, with the user's message already added, until no more inputs come. */
@@ -67,9 +75,14 @@ export interface AgentSession<Custom = unknown> extends Session<Custom> {
   /**
    * Does something once per run: its result is recorded as JSON, dates as text, and a second attempt of the run gets it instead of doing the work
    * again. `key` must be the same in each attempt, and unlike that of the other steps of the turn: a second use is refused, unless
-   * another step has failed, so that this is a retry: it returns the result.
+   * another step has failed, so that this is a retry: it returns the result. With `undo`, `agent.restore(…, { undo })` can undo it by the
+   * function that the agent's option `undo` has under that name; it gets the `input`, which is stored before `fn` is called, and the result.
    */
-  step<Value>(key: string, fn: () => Promise<Value> | Value): Promise<DatesAsText<Value>>;
+  step<Value>(
+    key: string,
+    fn: () => Promise<Value> | Value,
+    undoable?: UndoableStep,
+  ): Promise<DatesAsText<Value>>;
 }
 
 /** Sends chunks to the caller and to watchers. After a stop chunks are dropped; on a normal end none are. */

@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { OptionNames } from '../../core/options.ts';
 import type { InferSchema, Schema } from '../../core/schema/schema.ts';
+import type { Undo } from '../../generate/tool/undo.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
@@ -38,6 +39,7 @@ export const agentOptionNames: OptionNames<AnyAgentOptions> = {
   restoreContext: 'function',
   onFinish: 'function',
   workspace: ['object', 'function'],
+  undo: 'object',
 };
 
 /** The parts of a state that a title can use. */
@@ -101,4 +103,6 @@ export interface AgentOptionsBase<
    * has the whole tree, so that `restore`, `diff`, `fork` and `checkout` include the files.
    */
   readonly workspace?: Workspace | WorkspaceOf;
+  /** Undoes effects of `session.step(…, { undo: name, input })`, by name. Tools have their own `undo`. */
+  readonly undo?: Readonly<Record<string, Undo>>;
 }

@@ -5,6 +5,7 @@ import type { GenerateSettings, Limits } from '../../generate/generate-options.t
 import type { ModelConfig, ModelRef } from '../../generate/model.ts';
 import type { Template } from '../../generate/template.ts';
 import type { Tool } from '../../generate/tool/tool.ts';
+import type { UndoAction } from '../../generate/tool/undo.ts';
 import type { Message, ToolRequestPart } from '../../protocol/message.ts';
 import type { AgentInfo } from '../../protocol/requests.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
@@ -140,6 +141,8 @@ export interface AgentSpec {
   withChanges?(changes: PromptChanges): Pick<AgentSpec, 'handler' | 'receive'>;
   /** The memory that its turns use. */
   readonly memory?: MemoryDefinition | undefined;
+  /** The undo functions that its steps name. */
+  readonly undo?: ReadonlyMap<string, UndoAction> | undefined;
   /** Rebuilds the parts of the context that are not JSON when a run is taken over. */
   readonly restoreContext?: ((context: JsonObject) => JsonObject) | undefined;
   readonly onFinish?: ((end: RunEnd) => void | Promise<void>) | undefined;

@@ -63,7 +63,8 @@ export function agentTool<Types extends AgentTypes>(
   const { spec } = internals;
   const { name = spec.name, description = spec.description ?? `Asks the agent ${spec.name}.` } =
     options;
-  const made = tool({ name, description, input: messageInput }, async (input, context) => {
+  const about = { name, description, input: messageInput, effect: 'none' } as const;
+  const made = tool(about, async (input, context) => {
     const parent = invocationOf(context);
     const own = replicas.get()?.(internals) ?? internals;
     const done = await finishedBefore(own, parent, context);
@@ -351,6 +352,7 @@ export function backgroundAgentTools<Types extends AgentTypes>(
       name: `${name}_start`,
       description: `Starts in the background: ${description}`,
       input: messageInput,
+      effect: 'none',
     },
     async (input, context) => {
       if (replicas.get() !== undefined) throw notInReplay(name);
@@ -369,7 +371,7 @@ export function backgroundAgentTools<Types extends AgentTypes>(
     fn: (runId: string, context: ToolContext) => Promise<Reported | undefined>,
   ): Tool =>
     tool(
-      { name: `${name}_${what}`, description: about, input: runInput },
+      { name: `${name}_${what}`, description: about, input: runInput, effect: 'none' },
       async (input, context) => {
         const runId = textField(input, 'runId');
         return report(await fn(runId, context), runId);

@@ -4,6 +4,7 @@ import { checkChoice, checkOptions, type OptionNames } from '../../core/options.
 import { parseSync, toJsonSchema } from '../../core/schema/schema.ts';
 import { checkCost } from '../../generate/answer/price.ts';
 import { checkLimits } from '../../generate/generate-options.ts';
+import { toUndoAction, type UndoAction } from '../../generate/tool/undo.ts';
 import { textOf } from '../../protocol/messages.ts';
 import { always, on, type SnapshotPolicy } from '../../session/policy.ts';
 import { emptyState, type SessionState } from '../../session/session-state.ts';
@@ -41,6 +42,7 @@ export function commonSpec(options: AnyAgentOptions, { host, store: appStore }: 
     upgradeState,
     restoreContext,
     onFinish,
+    undo,
     transform: ownTransform = {},
   } = options;
   const given = options.store === false ? undefined : (options.store ?? appStore);
@@ -74,10 +76,21 @@ export function commonSpec(options: AnyAgentOptions, { host, store: appStore }: 
     onFinish,
     ...(options.workspace && { workspace: workspaceSpec(options.workspace, options) }),
     memory: memoryFor(options, store),
+    undo: undo && undoActions(name, undo),
   };
   if (store === undefined) return spec;
   const upgrade: Parameters<typeof turnStoreOf>[1]['upgrade'] = (state) => storedState(spec, state);
   return { ...spec, turnStore: turnStoreOf(store, { host, upgrade }) };
+}
+
+function undoActions(
+  agent: string,
+  undo: NonNullable<AnyAgentOptions['undo']>,
+): ReadonlyMap<string, UndoAction> {
+  const named = Object.entries(undo).map(
+    ([name, each]) => [name, toUndoAction(each, `\`undo.${name}\` of agent "${agent}"`)] as const,
+  );
+  return new Map(named);
 }
 
 function checkAgentOptions(options: AnyAgentOptions, store: AgentStore | undefined): void {

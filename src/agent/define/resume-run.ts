@@ -19,6 +19,7 @@ import {
   type Turn,
 } from '../turn/turn-state.ts';
 import { internalsOf } from './create-agent.ts';
+import { resumeUndo } from './undo-run.ts';
 
 interface ResumeOptions {
   /** Nothing more is done: the run ends with this error. */
@@ -41,6 +42,15 @@ export async function resumeRun(
   { failure, deadLetter = false, onTrouble, onProgress }: ResumeOptions = {},
 ): Promise<'ended' | 'left'> {
   const { spec, host } = internalsOf(agent);
+  const { undo } = given.run;
+  if (undo !== undefined) {
+    const context = { spec, host, scope: given.run.scope };
+    const end = resumeUndo(context, given, { request: undo, failure, deadLetter, onProgress });
+    // It has been reported.
+    await end.catch(() => {});
+    const open = await spec.store?.runs?.getRun(context.scope, given.run.runId);
+    return open === undefined ? 'ended' : 'left';
+  }
   const taken = spec.recovery === 'restart' ? await beforeTurn(spec, given) : given;
   const { run: record, claim } = taken;
   const context = record.context ?? {};

@@ -24,7 +24,9 @@ import { onSnapshot, unknownSnapshot } from '../persistence/store-errors.ts';
 import { showsSessions, transformSession, transformSnapshot } from '../persistence/transform.ts';
 import { newMemoryPlace } from '../turn/memory.ts';
 import { editSnapshot, savePartial } from './edit-snapshot.ts';
+import { effectsOf, readPlan, toUndoPlan } from './read-undo-plan.ts';
 import { type RunOperations, supportOf } from './run-operations.ts';
+import { restoreWithUndo } from './undo-run.ts';
 import { listWaiting } from './waiting.ts';
 
 type TimelineOperations = Omit<
@@ -83,11 +85,18 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
       if (isDeleted) reportDeletedSession(sessionId);
       return isDeleted;
     },
-    async restore(snapshotId, { owner, ifHead, partial, workspace = true, context = {} } = {}) {
+    async restore(snapshotId, { owner, ifHead, context = {}, ...how } = {}) {
       checkId(snapshotId, 'a snapshot id');
       const [sessions, scope] = use(owner);
+      const { partial, workspace = true, undo, force } = how;
       const { expectHead } = expecting(ifHead);
       const move = async (head: string | undefined): Promise<Snapshot> => {
+        if (undo !== undefined) {
+          const planId = undo === true ? undefined : undo;
+          const request = defined({ to: snapshotId, planId, force: force === true || undefined });
+          const options = defined({ caller: context, expectHead: head });
+          return leaving(await restoreWithUndo({ spec, host, scope }, request, options));
+        }
         if (partial !== true) {
           const restored = sessions.restore(scope, snapshotId, defined({ expectHead: head }));
           return leaving(await onSnapshot(spec, scope, snapshotId, restored));
@@ -97,8 +106,15 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
         return await readSaved(scope, await onSnapshot(spec, scope, snapshotId, saved));
       };
       if (spec.workspace === undefined || !workspace) return await move(expectHead);
+      // If an undo fails, the files are as before.
       const { restoreFiles } = await import('./restore-files.ts');
       return await restoreFiles({ spec, host, scope, context, expectHead }, snapshotId, move);
+    },
+    async planUndo(snapshotId, { owner } = {}) {
+      checkId(snapshotId, 'a snapshot id');
+      const [, scope] = use(owner);
+      effectsOf(spec);
+      return toUndoPlan({ spec, host, scope }, await readPlan({ spec, host, scope }, snapshotId));
     },
     async fork(snapshotId, { owner, ifHead, sessionId = host.newId() } = {}) {
       checkId(snapshotId, 'a snapshot id');

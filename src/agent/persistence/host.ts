@@ -3,6 +3,7 @@ import { messageOf, WaymarkError } from '../../core/error.ts';
 import { count } from '../../core/metrics.ts';
 import { type Clock, waitAtMost } from '../../core/time.ts';
 import { attributes as names } from '../../core/trace-names.ts';
+import type { Tool } from '../../generate/tool/tool.ts';
 import type { RunRef, Scope, StateBase } from '../../store/contract/store.ts';
 import type { Dispatcher } from '../contract/dispatcher.ts';
 import {
@@ -17,7 +18,7 @@ import {
   telemetryOptions,
   writeLog,
 } from '../contract/observability.ts';
-import type { AgentStore, InterruptEvent } from '../contract/spec.ts';
+import type { AgentSpec, AgentStore, InterruptEvent } from '../contract/spec.ts';
 import { createEventLogs, type EventLogs } from './event-log.ts';
 
 /** The environment that the agents of one app share. */
@@ -40,8 +41,16 @@ export interface AgentHost {
   checkOpen(): void;
   report(error: unknown, info: ErrorInfo): void;
   readonly onInterrupt?: ((event: InterruptEvent) => void | Promise<void>) | undefined;
+  /** Finds what a stored effect names. */
+  readonly find: DefinitionFinder;
   /** Keeps `close` from finishing before this background work has. */
   background(work: Promise<unknown>): void;
+}
+
+/** The definitions of an app, by name. */
+interface DefinitionFinder {
+  agent(name: string): AgentSpec | undefined;
+  tool(name: string): Promise<Tool | undefined>;
 }
 
 /** Options of an app for its agents' host; `AppOptions` explains them. */
@@ -65,7 +74,7 @@ interface AppHost {
 
 export function createHost(
   options: HostOptions,
-  { clock, newId }: { readonly clock: Clock; readonly newId: () => string },
+  { clock, newId, find }: Pick<AgentHost, 'clock' | 'newId' | 'find'>,
 ): AppHost {
   const { claimTtl: ttl = 5_000, cacheSize = 256, dispatcher, logger, onError } = options;
   const work = new Set<Promise<unknown>>();
@@ -104,6 +113,7 @@ export function createHost(
       reports.report(error, info);
     },
     onInterrupt: options.onInterrupt,
+    find,
   };
   const finished = async (): Promise<void> => {
     while (work.size > 0) await Promise.allSettled(work);

@@ -1,12 +1,13 @@
 import { failedPrecondition, hasStatus, toWaymarkError } from '../../core/error.ts';
 import type { DatesAsText } from '../../core/json/dates.ts';
+import { defined } from '../../core/json/json.ts';
 import { generateScope } from '../../generate/hooks.ts';
 import type { ToolContext } from '../../generate/tool/tool-context.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Input, Output } from '../../protocol/turn.ts';
 import { sessionKey } from '../../session/session.ts';
 import { SessionFace } from '../../session/working-state.ts';
-import type { AgentResult, AgentSession, TurnFunction } from '../contract/handler.ts';
+import type { AgentResult, AgentSession, TurnFunction, UndoableStep } from '../contract/handler.ts';
 import type { AgentSpec } from '../contract/spec.ts';
 import { checkCustom } from '../contract/stored-state.ts';
 import type { AgentHost } from '../persistence/host.ts';
@@ -324,9 +325,13 @@ export class InvocationSession extends SessionFace<unknown> implements AgentSess
     return takeForHandler(this.#invocation);
   }
 
-  step<Value>(key: string, fn: () => Promise<Value> | Value): Promise<DatesAsText<Value>> {
+  step<Value>(
+    key: string,
+    fn: () => Promise<Value> | Value,
+    undoable?: UndoableStep,
+  ): Promise<DatesAsText<Value>> {
     this.#steps ??= new Steps(this.#invocation);
-    return this.#steps.once(key, fn);
+    return this.#steps.once(key, fn, defined({ undoable }));
   }
 
   /** A step inside a tool call. A retry of the call within one attempt gets its result again. */

@@ -1,9 +1,12 @@
-import { failedPrecondition, type WaymarkError } from '../../core/error.ts';
+import { failedPrecondition, invalid, type WaymarkError } from '../../core/error.ts';
 import { getOrMake } from '../../core/get-or-make.ts';
 import { type DatesAsText, datesAsText, toJsonResult } from '../../core/json/dates.ts';
 import { sha256 } from '../../core/json/hash.ts';
-import type { Json } from '../../core/json/json.ts';
+import { type Json, toJson } from '../../core/json/json.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
+import type { Effect } from '../../store/contract/store.ts';
+import type { UndoableStep } from '../contract/handler.ts';
+import { agentIn, beginEffect, endEffect, stepKeyOf } from './effects.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { markingLost } from './stop.ts';
 
@@ -26,8 +29,9 @@ export class Steps {
   async once<Value>(
     key: string,
     fn: () => Promise<Value> | Value,
-    { isRepeatable = false } = {},
+    { isRepeatable = false, undoable }: { isRepeatable?: boolean; undoable?: UndoableStep } = {},
   ): Promise<DatesAsText<Value>> {
+    if (undoable !== undefined) checkUndoable(this.#invocation, key, undoable);
     const { run } = this.#invocation;
     // Two inputs of one run may use the same key for different work.
     const input = run?.detached?.inputsDone ?? 0;
@@ -38,7 +42,7 @@ export class Steps {
     if (before?.isDone === false) throw inUse(key);
     if (before !== undefined && !isRepeatable && !this.#mayRetry(turn, key)) throw usedBefore(key);
     if (before !== undefined) return (await before.result) as DatesAsText<Value>;
-    const result = performStep(this.#invocation, { key, name }, fn);
+    const result = performStep(this.#invocation, { key, name, undoable }, fn);
     const step = { result, isDone: false };
     this.#known.set(id, step);
     try {
@@ -73,7 +77,11 @@ function usedBefore(key: string): WaymarkError {
 
 async function performStep<Value>(
   invocation: InvocationState,
-  { key, name }: { readonly key: string; readonly name: string },
+  {
+    key,
+    name,
+    undoable,
+  }: { readonly key: string; readonly name: string; readonly undoable?: UndoableStep | undefined },
   fn: () => Promise<Value> | Value,
 ): Promise<DatesAsText<Value>> {
   const { spec, run } = invocation;
@@ -83,12 +91,33 @@ async function performStep<Value>(
   const recorded = await markingLost(invocation, () => runs.getStep(ref, name));
   // The recorded value is what `fn` returned, as JSON.
   if (recorded !== undefined) return recorded.value as DatesAsText<Value>;
+  const effect = undoable && (await beginStep(invocation, name, undoable));
   const value = await fn();
   const json: Json | undefined =
     value === undefined ? undefined : toJsonResult(value, `The result of step "${key}"`);
+  if (effect !== undefined) await endEffect(invocation, effect, json ?? null);
   await markingLost(invocation, () => runs.saveStep(ref, name, json));
   run?.onProgress?.();
   return json as DatesAsText<Value>;
+}
+
+function checkUndoable({ spec }: InvocationState, key: string, { undo }: UndoableStep): void {
+  if (spec.undo?.has(undo)) return;
+  throw invalid(
+    `Step "${key}" names the undo function "${String(undo)}", which agent "${spec.name}" does not declare: undo: { ${String(undo)}: ({ output }) => … }.`,
+  );
+}
+
+function beginStep(
+  invocation: InvocationState,
+  name: string,
+  { undo: tool, input = null }: UndoableStep,
+): Promise<Effect> {
+  const at = new Date(invocation.host.clock.now()).toISOString();
+  const agent = agentIn(invocation);
+  const key = stepKeyOf(invocation, name);
+  const given = toJson(input, `The input of step "${name}"`);
+  return beginEffect(invocation, { key, tool, input: given, at, ...(agent && { agent }) });
 }
 
 /**

@@ -1,27 +1,59 @@
 import { defined } from '../../core/json/json.ts';
+import type { UndoPlan } from '../../protocol/undo.ts';
 import { type CommandCall, flag, option } from '../command.ts';
+import { confirmDeletion } from '../confirm-deletion.ts';
 import { UsageError } from '../parse-arguments.ts';
 import { findSession, findSnapshot } from '../source/find.ts';
 import { agentsCommand } from '../source/open-agents.ts';
-import { oneLine } from '../text/format.ts';
+import { oneLine, table } from '../text/format.ts';
 
 export const restore = agentsCommand({
   name: 'restore',
   summary: 'Continue a session from an earlier snapshot',
   usage: '<snapshot>',
   about:
-    'Moves the head of the session to the snapshot, so that the next turn continues from there. Nothing is deleted: later\nturns stay as a branch, and you can restore them as well. The files of a workspace are restored too, after unsaved\nchanges were saved as a snapshot. To create a store from a backup, use restore-backup.',
+    'Moves the head of the session to the snapshot, so that the next turn continues from there. Nothing is deleted: later\nturns stay as a branch, and you can restore them as well. The files of a workspace are restored too, after unsaved\nchanges were saved as a snapshot. With --undo, first undoes what the later turns did in other systems, where their\ntools can: shows the plan and asks for confirmation. To create a store from a backup, use restore-backup.',
   hint: 'To create a store from a backup, use "waymark restore-backup".',
-  examples: ['restore 019b2f6e-…'],
+  examples: ['restore 019b2f6e-…', 'restore 019b2f6e-… --undo --dry-run'],
   options: {
     partial: flag('for an aborted background run: keep what it had done, as a new snapshot'),
     'keep-files': flag('Leave the files of the workspace as they are'),
+    undo: flag('Undo the effects of the later turns in other systems first', { destructive: true }),
+    'dry-run': flag('With --undo: show the plan, and change nothing'),
+    yes: flag('With --undo: do not ask; required without a terminal', {
+      short: 'y',
+      destructive: true,
+    }),
+    force: flag('With --undo: also undo what another branch needs', { destructive: true }),
   },
-  async run({ args: [given = ''], options, agents, sourceArguments }) {
+  check({ options, terminal }) {
+    const { undo, yes, partial } = options;
+    if (undo && partial) throw new UsageError('Use only one of --partial and --undo.');
+    if (!undo && (yes || options['dry-run'] || options.force))
+      throw new UsageError('--dry-run, --yes and --force belong to --undo.');
+    if (undo && !yes && !options['dry-run'] && !terminal.interactive)
+      throw new UsageError(
+        'There is no terminal to ask for confirmation. Use --dry-run to see what would be undone, and --yes to undo it.',
+      );
+  },
+  async run({ args: [given = ''], options, agents, sourceArguments, terminal }) {
     const { agent, snapshot } = await findSnapshot(agents, given);
+    const plan = options.undo ? await agent.planUndo(snapshot.snapshotId) : undefined;
+    if (plan !== undefined && options['dry-run']) return { json: plan, text: planText(plan) };
+    if (plan !== undefined && !options.yes) {
+      terminal.note(planText(plan));
+      await confirmDeletion(
+        'Undo these effects and restore?',
+        options,
+        terminal,
+        'Nothing changed.',
+      );
+    }
     const { state: _, ...restored } = await agent.restore(snapshot.snapshotId, {
       ...(options.partial && { partial: true }),
       ...(options['keep-files'] && { workspace: false }),
+      ...(plan && { undo: plan }),
+      ...(options.force && { force: true }),
     });
     const { snapshotId, sessionId, turnIndex } = restored;
     return {
@@ -31,6 +63,18 @@ export const restore = agentsCommand({
     };
   },
 });
+
+function planText({ effects }: UndoPlan): string {
+  if (effects.length === 0) return 'There is nothing to undo.';
+  const rows = effects.map(({ undo, at, tool, input, reason }) => [
+    undo,
+    at,
+    oneLine(tool, 64),
+    oneLine(JSON.stringify(input ?? null), 60),
+    oneLine(reason ?? '', 80),
+  ]);
+  return table(rows);
+}
 
 export const fork = agentsCommand({
   name: 'fork',

@@ -23,6 +23,7 @@ const calls = {
   listDeadRuns: 0,
   retryRun: 1,
   restore: 1,
+  planUndo: 1,
   fork: 1,
   label: 2,
   diff: 2,

@@ -22,6 +22,7 @@ import {
   type ToolContext,
   unrecorded,
 } from '../tool/tool-context.ts';
+import { effectHookOf } from '../tool/undo.ts';
 import type { Progress } from './response.ts';
 
 /** The identity of a tool call, for code that adds to its context. */
@@ -74,12 +75,14 @@ export async function runToolCall(
     const endTool = watchTool(name, span, toolRequest.input);
     const interrupt = new Interrupt(name, scope.clock);
     const attached: JsonObject[] = [];
+    let context: ToolContext | undefined;
     try {
       const tool = scope.tools.get(name);
       if (!tool) throw markBadCall(unknownTool(name, scope));
       const before = resumed === undefined ? undefined : request.metadata;
       const call = { name, ref, resumed, before, index, interrupt, attached };
-      const context = toContext(scope, call);
+      const own = toContext(scope, call);
+      context = own;
       const run = composeTool(scope.use, async (step) => {
         const { input } = step.request;
         // Checked by the tool itself, as model output may be anything.
@@ -92,7 +95,7 @@ export async function runToolCall(
           `The output of tool "${name}"`,
         );
       });
-      const output = await insideTool(() => run({ tool, request: toolRequest, context }));
+      const output = await insideTool(() => run({ tool, request: toolRequest, context: own }));
       // An interrupt counts even if the tool caught it: the call must not continue without its approval.
       if (interrupt.data === undefined) {
         endTool({ output });
@@ -110,6 +113,7 @@ export async function runToolCall(
       }
     }
     endTool({});
+    await effectHookOf(context)?.cancel();
     return { interrupted: interrupted(request, interrupt.data, interrupt.metadata) };
   });
 }

@@ -12,6 +12,7 @@ import {
 } from '../../core/schema/schema.ts';
 import type { ToolDefinition } from '../model.ts';
 import { type InterruptDeadline, requireApproval, type ToolContext } from './tool-context.ts';
+import { checkUndo, effectHookOf, type ToolEffect, type Undo, type UndoAction } from './undo.ts';
 
 /** How a tool is declared. */
 export interface ToolOptions<
@@ -37,6 +38,16 @@ export interface ToolOptions<
   readonly needsApproval?:
     | boolean
     | ((input: InferSchema<Input, JsonObject>, context: ToolContext) => boolean | Promise<boolean>);
+  /**
+   * Undoes a call in the other system, such as cancelling a booking. `agent.restore(…, { undo })` calls it, also later and in another
+   * process. It gets a key of its own, which is the same in every attempt.
+   */
+  readonly undo?: Undo<InferSchema<Input, JsonObject>, InferSchema<Output, Json>>;
+  /**
+   * Says that a call has no effect in another system (`'none'`), or only in the workspace (`'workspace'`): there is nothing to undo.
+   * @default the call has one
+   */
+  readonly effect?: ToolEffect;
   /** Your own data about the tool. */
   readonly metadata?: JsonObject;
 }
@@ -57,6 +68,10 @@ export interface Tool<Input = unknown, Output = unknown, State = unknown> {
   readonly description: string;
   /** Your own data about the tool. */
   readonly metadata?: JsonObject;
+  /** What a call does to other systems; absent: it has an effect. */
+  readonly effect?: ToolEffect;
+  /** Undoes a call; absent if that is not possible. */
+  readonly undo?: UndoAction;
   /** Absent if the tool works with any agent. */
   readonly state?: ToolState<State>;
   /** The tool as a model sees it. */
@@ -78,6 +93,8 @@ const optionNames: OptionNames<ToolOptions> = {
   output: true,
   state: true,
   needsApproval: ['boolean', 'function'],
+  undo: ['function', 'object'],
+  effect: true,
   metadata: 'object',
 };
 
@@ -111,7 +128,7 @@ export function tool<
     InferSchema<State, unknown>
   >;
   const { name, description, metadata, input: inputSchema, output: outputSchema } = options;
-  const { needsApproval = false } = options;
+  const { needsApproval = false, effect } = options;
   checkOptions(options, optionNames, `tool "${name}"`, {
     inputSchema: 'input',
     outputSchema: 'output',
@@ -119,6 +136,7 @@ export function tool<
     requireApproval: 'needsApproval',
   });
   checkDeclaration(name, description, fn);
+  const undo = checkUndo(options as ToolOptions);
   const parseOutput = async (value: unknown): Promise<Json> => {
     const what = `The output of tool "${name}"`;
     const output = outputSchema ? await parse(outputSchema, value, what) : value;
@@ -136,13 +154,18 @@ export function tool<
     const isHeld =
       typeof needsApproval === 'function' ? await needsApproval(typed, context) : needsApproval;
     if (isHeld) requireApproval({ name, input: value as Json }, context);
+    const hook = effect === undefined ? effectHookOf(context) : undefined;
+    // Recorded before the effect, so that it is known if this process dies.
+    await hook?.begin(name, { input: (value ?? null) as Json, undoable: undo !== undefined });
     const returned = await fn(typed, context);
-    return (await parseOutput(returned)) as Awaited<ReturnType<Ours['run']>>;
+    const output = await parseOutput(returned);
+    await hook?.end(output);
+    return output as Awaited<ReturnType<Ours['run']>>;
   };
   return {
     name,
     description,
-    ...defined({ metadata, state: options.state && stateOf(name, options.state) }),
+    ...defined({ metadata, effect, undo, state: options.state && stateOf(name, options.state) }),
     definition: {
       name,
       description,
@@ -214,7 +237,7 @@ function checkDeclaration(name: string, description: unknown, fn: unknown): void
 export interface InterruptOptions<
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
-> extends Omit<ToolOptions<Input, Output>, 'state'>,
+> extends Omit<ToolOptions<Input, Output>, 'state' | 'undo' | 'effect'>,
     Omit<InterruptDeadline, 'expiresAt'> {
   /**
    * Creates what the user sees from the model's input.
@@ -243,7 +266,7 @@ export function interrupt<
   const deadline = defined({ expiresIn, onExpiry });
   return tool(
     // A form for the answer must know that the tool has no output schema.
-    { ...toolOptions, metadata: { ...metadata, interrupt: true } },
+    { ...toolOptions, effect: 'none', metadata: { ...metadata, interrupt: true } },
     async (input, context): Promise<never> =>
       context.interrupt(request ? await request(input) : undefined, deadline),
   );

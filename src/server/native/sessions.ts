@@ -10,6 +10,7 @@ import {
   snapshotChange,
   stateEdit,
   steerRequest,
+  undoRequest,
 } from '../../protocol/requests.ts';
 import { found, jsonResponse, notFound } from '../http/answer.ts';
 import { lastMessageOnly, openCall, type RequestContext } from '../http/server-context.ts';
@@ -133,6 +134,22 @@ export const sessionOperations = {
     subject: (_, body) => ({ workspace: body?.workspace !== false }),
     run: ({ agent, caller: { context }, snapshotId, body, options }) =>
       agent.restore(snapshotId, { ...options, ...body, ...(context && { context }) }),
+  }),
+
+  planUndo: operation({
+    summary: 'The effects in other systems after this snapshot, and whether they can be undone.',
+    answer: { description: 'The plan.', schema: 'UndoPlan' },
+    run: ({ agent, snapshotId, options }) => agent.planUndo(snapshotId, options),
+  }),
+
+  undo: operation({
+    summary: 'Undoes the effects of a plan, and then moves the head to this snapshot.',
+    body: { shape: undoRequest, schema: 'UndoRequest', what: 'an undo' },
+    answer: snapshot,
+    run({ agent, caller, snapshotId, body: { undo, ...body }, options }) {
+      const how = { ...options, ...body, ...defined({ context: caller.context }) };
+      return agent.restore(snapshotId, { ...how, undo: undo === true ? undo : { id: undo } });
+    },
   }),
 
   fork: operation({

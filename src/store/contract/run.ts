@@ -31,6 +31,18 @@ export interface RunRequest {
   readonly version?: string;
   /** Keeps messages that the run leaves in its inbox for the session's next run that keeps its inbox. @default false */
   readonly keepInbox?: boolean;
+  /** The run has no inputs: it undoes effects and then moves the head. */
+  readonly undo?: UndoRequest;
+}
+
+/** A restore that undoes effects first. */
+export interface UndoRequest {
+  /** The snapshot that becomes the head. */
+  readonly to: string;
+  /** The plan that was approved; absent: whatever can be undone now. */
+  readonly planId?: string;
+  /** Also undoes what another branch needs, and restores although something cannot be undone. @default false */
+  readonly force?: boolean;
 }
 
 /** A run as it stands, for taking it over and for showing it. */

@@ -1,3 +1,4 @@
+import type { EffectSupport } from './effect-support.ts';
 import type { EventSupport } from './event-support.ts';
 import type { FileSupport } from './file-support.ts';
 import type { MaintenanceSupport } from './maintenance-support.ts';
@@ -39,11 +40,14 @@ export interface Store extends SnapshotStore {
   readonly files?: FileSupport;
   /** Memory across sessions. */
   readonly memory?: MemorySupport;
+  /** Effects in other systems that can be undone. */
+  readonly effects?: EffectSupport;
 }
 
 export type { Lookup } from '../../protocol/ids.ts';
 export type { MessageOptions, MessagePage } from '../../protocol/message-page.ts';
 export type { RunMode } from '../../protocol/run.ts';
+export type * from './effect-support.ts';
 export type * from './event-support.ts';
 export type * from './file-support.ts';
 export type * from './maintenance-support.ts';

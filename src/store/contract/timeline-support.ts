@@ -3,6 +3,7 @@ import type { MessageOptions } from '../../protocol/message-page.ts';
 import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { MemoryPlace } from './memory-support.ts';
+import type { RunRef } from './run.ts';
 import type { Scope } from './snapshot-store.ts';
 
 /** Which page of a list to read. */
@@ -93,9 +94,14 @@ export interface TimelineSupport {
   /**
    * Moves the head. Checked in this order: `NOT_FOUND` for an unknown id; `FAILED_PRECONDITION` unless it succeeded;
    * `ABORTED` while the session is being worked on, or when the head is not the expected one. An expired attached run
-   * gives way, as to a claim, so that it cannot move the head back later.
+   * gives way, as to a claim, so that it cannot move the head back later. With `run`, that run holds the session and ends in the same
+   * step; a stale attempt is `ABORTED`. A store with `effects` supports it.
    */
-  restore(scope: Scope, snapshotId: string, options?: ExpectHead): Promise<Snapshot>;
+  restore(
+    scope: Scope,
+    snapshotId: string,
+    options?: ExpectHead & { readonly run?: RunRef },
+  ): Promise<Snapshot>;
   /** A new session under `sessionId` whose first snapshot shares the state of this one without copying it. */
   fork(scope: Scope, snapshotId: string, target: ForkTarget): Promise<Snapshot>;
   /** `null` removes the label. */

@@ -1,6 +1,7 @@
 import { isStateHash, type SessionState } from '../../session/session-state.ts';
 import type { Lookup, RunSupport, Scope, Store } from '../contract/store.ts';
 import { saveSnapshot } from '../memory/commit.ts';
+import { effectSupport } from '../memory/effects.ts';
 import { eventSupport } from '../memory/events.ts';
 import { maintenanceSupport } from '../memory/maintenance.ts';
 import { memorySupport } from '../memory/memories.ts';
@@ -139,6 +140,8 @@ export function memoryCalls(directory: Directory, transaction: Transaction, watc
       exportSession: read,
     }),
     spend: around(spendSupport(tables), { total: read, sums: read }),
+    // Forks, which share effects, are in the tree of their source.
+    effects: around(effectSupport(tables), { list: read }),
     // All sessions are read, so that no id of a snapshot is used twice.
     maintenance: around(maintenanceSupport(tables), { importSession: { scopes: everyScope } }),
   };

@@ -3,7 +3,7 @@ import type { Artifact } from '../../protocol/state.ts';
 import type { SteeringMessage } from '../contract/store.ts';
 import type { EventBatch } from '../memory/kept-events.ts';
 import { iso } from '../memory/reading.ts';
-import type { Checkpoint, RunRow, SessionRow, SnapshotRow } from '../memory/tables.ts';
+import type { Checkpoint, EffectRow, RunRow, SessionRow, SnapshotRow } from '../memory/tables.ts';
 import type { StateDelta } from './state-delta.ts';
 
 /*
@@ -176,6 +176,9 @@ export interface TreeLine {
   /** Runs that enter the dead-letter queue, and that leave it. */
   readonly dead?: readonly Fields[];
   readonly undead?: readonly string[];
+  /** New and changed effects, and the keys of those that were removed. */
+  readonly effects?: readonly EffectRow[];
+  readonly noEffects?: readonly string[];
 }
 
 /** The events of a run as part of a line. */

@@ -1,5 +1,6 @@
 import { iso } from '../memory/reading.ts';
 import {
+  type EffectRow,
   inScope,
   type SessionRow,
   type SnapshotRow,
@@ -156,7 +157,22 @@ function changeOf(
     requests,
     dead: dead.map((letter) => toChange(letter, deadFields)),
     undead: ids.filter((runId) => written.dead.has(runId) && !tables.dead.has(runId)),
+    ...effectsOf(session, saved),
   });
+}
+
+/** The changes of a session's effects. */
+function effectsOf(
+  { effects }: SessionRow,
+  saved: Pick<SessionRow, 'effects'> | undefined,
+): Pick<TreeLine, 'effects' | 'noEffects'> {
+  if (effects === saved?.effects) return {};
+  const isNew = ([key, row]: readonly [string, EffectRow]): boolean =>
+    saved?.effects?.get(key) !== row;
+  return {
+    effects: [...(effects ?? [])].filter(isNew).map(([, row]) => row),
+    noEffects: [...(saved?.effects?.keys() ?? [])].filter((key) => !effects?.has(key)),
+  };
 }
 
 /** The rows that may have changed: new ones in the list, the heads before and after, and those that were named. */

@@ -299,6 +299,12 @@ export class SessionTree implements JournalReader, StateSource {
       tables.dead.set(row.runId, row);
     }
     for (const runId of line.undead ?? []) tables.dead.delete(runId);
+    if (line.effects !== undefined || line.noEffects !== undefined) {
+      const effects = new Map(session.effects);
+      for (const effect of line.effects ?? []) effects.set(effect.key, effect);
+      for (const key of line.noEffects ?? []) effects.delete(key);
+      session.effects = effects;
+    }
     // The pending snapshot of a detached run has the id of the run.
     const row = session.run && this.rows.get(session.run.id);
     if (session.run !== undefined && row?.status === 'pending') session.run.row = row;

@@ -131,8 +131,9 @@ export function toRunRequest({
   context,
   version,
   keepInbox,
+  undo,
 }: RunRequest): RunRequest {
-  return defined({ mode, init, inputs, context, version, keepInbox: keepInbox || undefined });
+  return defined({ mode, init, inputs, context, version, keepInbox: keepInbox || undefined, undo });
 }
 
 /** The totals of the last failed or aborted turn that started from a snapshot: they include it, and those before it. */

@@ -5,6 +5,7 @@ import type { Store } from '../contract/store.ts';
 import { checkedStore } from '../rules/checked-store.ts';
 import { saveSnapshot } from './commit.ts';
 import { CompactRow } from './compact-row.ts';
+import { effectSupport } from './effects.ts';
 import { eventSupport } from './events.ts';
 import { MemoryFiles } from './files.ts';
 import { maintenanceSupport } from './maintenance.ts';
@@ -62,6 +63,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     maintenance: maintenanceSupport(tables),
     spend: spendSupport(tables),
     memory: memorySupport(tables),
+    effects: effectSupport(tables),
     files: {
       write: (holder, data) => files.write(holder, data),
       open: async (_place, hash) => files.open(hash),

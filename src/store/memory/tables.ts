@@ -7,6 +7,7 @@ import type { FinishReason, Usage } from '../../protocol/turn.ts';
 import type { Totals } from '../../protocol/usage.ts';
 import { emptyState, hashState, type SessionState } from '../../session/session-state.ts';
 import type {
+  Effect,
   RunCrash,
   RunRef,
   RunRequest,
@@ -86,6 +87,14 @@ export interface SessionRow {
   run: RunRow | undefined;
   /** Messages that its runs have left. */
   inbox?: readonly SteeringMessage[];
+  /** The effects of its calls, by key; replaced as a whole. */
+  effects?: ReadonlyMap<string, EffectRow>;
+}
+
+/** An effect of a call; a change replaces it. */
+export interface EffectRow extends Effect {
+  readonly runId: string;
+  readonly undoneAt?: string;
 }
 
 /** The state a run had reached, for a takeover. */

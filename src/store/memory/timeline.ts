@@ -18,15 +18,17 @@ import { notFound } from '../rules/errors.ts';
 import { pageOf } from '../rules/page.ts';
 import { matchesQuery, passesFilter, searchTextOf } from '../rules/session-filter.ts';
 import { checkMetadata } from '../rules/size-limits.ts';
-import { checkFree, expireRun } from './claim.ts';
+import { checkFree, endRun, expireRun } from './claim.ts';
 import { holderFact, namedFacts } from './facts.ts';
 import { forkMemory } from './memories.ts';
 import { activePath, isOrphaned, toMetadata, toSessionInfo, withState } from './reading.ts';
 import { addSnapshot, createSessionRow, dropSessionRows, familyFinder } from './rows.ts';
 import {
+  currentRun,
   findSession,
   inScope,
   isUsed,
+  leaveInbox,
   list,
   type SessionRow,
   type SnapshotRow,
@@ -77,10 +79,12 @@ export function timelineSupport(tables: Tables): Required<TimelineSupport> {
     },
     listSnapshots: async (scope, sessionId, options = {}) =>
       listSnapshots(tables, scope, sessionId, options),
-    async restore(scope, snapshotId, { expectHead } = {}) {
+    async restore(scope, snapshotId, { expectHead, run: ref } = {}) {
+      const held = ref && currentRun(tables, ref);
       const named = namedFacts(tables, scope, snapshotId);
       const session = named.snapshot?.key.session;
-      const run = session === undefined ? null : holderFact(session, now());
+      const isHeld = held !== undefined && held === session?.run;
+      const run = session === undefined || isHeld ? null : holderFact(session, now());
       const facts = { ...named, run, now: now() };
       const decision = decideRestore(facts, { snapshotId, expectHead });
       const row = found(named, snapshotId);
@@ -88,6 +92,10 @@ export function timelineSupport(tables: Tables): Required<TimelineSupport> {
       if (decision.listsHead && row.session.head !== undefined) list(row.session.head);
       row.session.head = row;
       row.session.updatedAt = now();
+      if (isHeld) {
+        leaveInbox(held);
+        endRun(tables, held);
+      }
       return toMetadata(row, now());
     },
     fork: async (scope, snapshotId, target) => fork(tables, scope, snapshotId, target),
@@ -169,6 +177,7 @@ function fork(
   list(row);
   session.head = row;
   if (target.memory !== undefined) forkMemory(tables, source, row, target.memory);
+  if (source.session.effects !== undefined) session.effects = source.session.effects;
   return toMetadata(row, row.createdAt);
 }
 

@@ -262,4 +262,17 @@ export const steps: readonly string[] = [
   CREATE TRIGGER memory_source_removed AFTER DELETE ON @sessions REFERENCING OLD TABLE AS gone
     FOR EACH STATEMENT EXECUTE FUNCTION @drop_memory();
   `,
+  // Effects that can be undone.
+  `
+  CREATE TABLE @effects(                       -- calls with an effect in another system; a fork has those of its source
+    row_id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    session bigint NOT NULL,
+    at bigint NOT NULL,                        -- when it began
+    undone_at bigint,
+    key bytea NOT NULL,                        -- the idempotency key of the call
+    run bytea NOT NULL,                        -- the reserved snapshot id of its run
+    body text NOT NULL);                       -- the tool, the input and, once it is known, the output
+  CREATE UNIQUE INDEX effects_key ON @effects(key, session);
+  CREATE INDEX effects_session ON @effects(session);
+  `,
 ];

@@ -50,7 +50,8 @@ type Capability =
   | 'maintenance'
   | 'spend'
   | 'files'
-  | 'memory';
+  | 'memory'
+  | 'effects';
 
 function scope(value: Scope): void {
   checkId(value?.agent, 'an agent name');
@@ -143,8 +144,17 @@ function place(value: FilePlace): void {
 }
 
 function hash(given: unknown): void {
-  if (typeof given === 'string' && /^[0-9a-f]{64}$/.test(given)) return;
+  if (isHash(given)) return;
   throw invalid('The hash of a file must be a SHA-256 in lower-case hex.');
+}
+
+function effectKey(given: unknown): void {
+  if (isHash(given)) return;
+  throw invalid('The key of an effect must be a SHA-256 in lower-case hex.');
+}
+
+function isHash(given: unknown): boolean {
+  return typeof given === 'string' && /^[0-9a-f]{64}$/.test(given);
 }
 
 const ownCalls: Calls<Omit<Store, Capability>> = {
@@ -216,6 +226,7 @@ const capabilityCalls: { readonly [Name in Capability]: Calls<Required<Store>[Na
     exportSession: [scope, session],
     importSession: [scope, session],
   },
+  effects: { save: [run, effectKey], list: [scope, session], markUndone: [run, effectKey] },
 };
 
 /** Calls that return no promise, so that a failed check throws. */

@@ -22,6 +22,7 @@ import { readNodes, writeTree } from './content/nodes.ts';
 import { openedDriver } from './content/opened-driver.ts';
 import { finishUpload, writePiece } from './content/uploads.ts';
 import type { Driver } from './database/driver.ts';
+import { effectSupport } from './effects.ts';
 import type { StateContext } from './history/state-rows.ts';
 import { maintenanceSupport } from './maintenance-support.ts';
 import { memorySupport } from './memory.ts';
@@ -116,6 +117,7 @@ export function storeOver(options: SqlStoreOptions, sender?: Sender): SqlStore {
     spend: spendSupport(context),
     files: fileSupport(context),
     memory: memorySupport(context),
+    effects: effectSupport(context),
     rotateKeys: (options) => maintenance.rotateKeys(options),
   });
 }
@@ -209,6 +211,12 @@ function timelineSupport({ db, state, gcScheduler }: SqlContext): TimelineSuppor
     async restore(scope, snapshotId, options = {}) {
       const snapshot = await db.write(() => restore(scope, snapshotId, options, state));
       db.tell([{ kind: 'run', id: snapshotId }]);
+      const { run } = options;
+      if (run !== undefined) {
+        state.known.forget(run.runId);
+        state.homes.delete(run.runId);
+        db.tell([{ kind: 'run', id: run.runId }]);
+      }
       return snapshot;
     },
     fork: (scope, snapshotId, target) => db.write(() => fork(scope, snapshotId, target, state)),

@@ -1,5 +1,12 @@
 import type { SqlValue } from '../sql/database/query.ts';
-import { type CheckedTable, checkedSpend, checkedTables, rowSum, rowText } from './row-sums.ts';
+import {
+  type CheckedTable,
+  checkedEffects,
+  checkedSpend,
+  checkedTables,
+  rowSum,
+  rowText,
+} from './row-sums.ts';
 
 type Row = Readonly<Record<string, SqlValue>>;
 
@@ -15,7 +22,7 @@ const checks: readonly Check[] = [
     faultOf: ({ integrity_check: line }) =>
       line === 'ok' ? undefined : `The database file is damaged: ${line}.`,
   },
-  ...[...checkedTables, checkedSpend].map(rowCheck),
+  ...[...checkedTables, checkedSpend, checkedEffects].map(rowCheck),
 ];
 
 /** The statements that look at the file: its pages and indexes, and rows that do not fit their checksums. */

@@ -34,6 +34,14 @@ export const checkedSpend: CheckedTable = {
     reasoning, cache_read, cache_write, micros`),
 };
 
+/** The table of effects that can be undone. */
+export const checkedEffects: CheckedTable = {
+  name: 'effects',
+  what: 'An effect of a call',
+  keys: { row_id: -1 },
+  columns: listed('session, key, run, at, undone_at, body'),
+};
+
 /**
  * The tables as they are since format 5, with the names of format 6. Some columns are covered otherwise. Rows refer to each
  * other by their numbers, and `verify` follows these references. SQLite's own check compares indexed columns with their index.

@@ -1,8 +1,9 @@
 import { renamedColumns } from '../sql/database/renamed-columns.ts';
 import { code } from '../sql/values/codes.ts';
-import { checkedSpend, checkedTables, rowSums, withSums } from './row-sums.ts';
+import { checkedEffects, checkedSpend, checkedTables, rowSums, withSums } from './row-sums.ts';
 
 const spendSums = withSums(checkedSpend);
+const effectSums = withSums(checkedEffects);
 const renames = renamedColumns
   .map(({ table, from, to }) => `ALTER TABLE ${table} RENAME COLUMN "${from}" TO ${to};`)
   .join('\n');
@@ -260,6 +261,21 @@ export const steps: readonly string[] = [
     DELETE FROM memory_sessions WHERE session = OLD.row_id;
   END;
   `,
+  // Effects that can be undone.
+  `
+  CREATE TABLE effects(                      -- calls with an effect in another system; a fork has those of its source
+    row_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    session INTEGER NOT NULL,
+    key BLOB NOT NULL,                       -- the idempotency key of the call
+    run BLOB NOT NULL,                       -- the reserved snapshot id of its run
+    at INTEGER NOT NULL,                     -- when it began
+    undone_at INTEGER,
+    body TEXT NOT NULL);                     -- the tool, the input and, once it is known, the output
+  CREATE UNIQUE INDEX effects_key ON effects(key, session);
+  CREATE INDEX effects_session ON effects(session);
+  `,
+  // A checksum for each row of effects.
+  effectSums,
 ];
 
 /** The format since which rows have checksums. */
@@ -275,5 +291,5 @@ export const newSteps: readonly string[] = steps.toSpliced(
 
 /** The same formats in a database whose connections have no functions for checksums. */
 export const stepsWithoutSums: readonly string[] = steps.map((step) =>
-  step === rowSums || step === spendSums ? '' : step,
+  [rowSums, spendSums, effectSums].includes(step) ? '' : step,
 );

@@ -55,6 +55,8 @@ export async function expectIdsChecked(agent: ContractAgent, snapshotId: string)
     abort: (id) => agent.abort(id),
     retryRun: (id) => agent.retryRun(id),
     restore: (id) => agent.restore(id),
+    'restore with undo': (id) => agent.restore(id, { undo: true }),
+    planUndo: (id) => agent.planUndo(id),
     fork: (id) => agent.fork(id),
     edit: (id) => agent.edit(id, { custom: {} }),
     listFiles: (id) => agent.listFiles({ snapshotId: id }),

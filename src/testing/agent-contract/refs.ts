@@ -15,6 +15,8 @@ export async function expectRefs({ agent }: Stage): Promise<void> {
       return undefined;
     },
     restore: (ref) => agent.restore(ref),
+    planUndo: (ref) => agent.planUndo(ref),
+    'restore with undo': (ref) => agent.restore(ref, { undo: true }),
     label: (ref) => agent.label(ref, 'kept'),
     fork: async (ref) => (await agent.fork(ref)).stateHash === snapshot.stateHash && snapshot,
     'diff from': async (ref) => ({ snapshotId: (await agent.diff(ref, snapshotId)).from }),
@@ -47,6 +49,7 @@ async function expectSessionNamed(
 ): Promise<void> {
   const calls: Record<string, () => Promise<unknown>> = {
     restore: () => agent.restore(sessionId),
+    planUndo: () => agent.planUndo(sessionId),
     fork: () => agent.fork(sessionId),
     label: () => agent.label(sessionId, 'l'),
     edit: () => agent.edit(sessionId, { removeArtifacts: [] }),

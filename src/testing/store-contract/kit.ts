@@ -18,6 +18,7 @@ import type {
   ClaimRequest,
   Committed,
   CommitWrite,
+  EffectSupport,
   EventSupport,
   FileSupport,
   MaintenanceSupport,
@@ -57,6 +58,7 @@ export interface Kit {
   readonly spend: SpendSupport;
   readonly files: FileSupport;
   readonly memory: MemorySupport;
+  readonly effects: EffectSupport;
   readonly opened: OpenedStore;
   /** The same helpers over the reopened store. */
   readonly reopen: () => Promise<Kit>;
@@ -243,6 +245,9 @@ export function createKit(
     },
     get memory() {
       return need(store.memory, 'memory');
+    },
+    get effects() {
+      return need(store.effects, 'effects');
     },
     opened,
     reopen: async () => createKit(opened, scope, await need(opened.reopen, 'way to reopen')()),

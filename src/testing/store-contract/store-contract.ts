@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { abortContract } from './abort.ts';
 import { durabilityContract } from './durability.ts';
+import { effectContract } from './effects.ts';
 import { eventContract } from './events.ts';
 import { fileContract } from './files.ts';
 import { createKit, type Kit, type OpenedStore, type UseKit } from './kit.ts';
@@ -24,7 +25,8 @@ type Capability =
   | 'maintenance'
   | 'spend'
   | 'files'
-  | 'memory';
+  | 'memory'
+  | 'effects';
 
 const all: readonly Capability[] = [
   'runs',
@@ -35,10 +37,11 @@ const all: readonly Capability[] = [
   'spend',
   'files',
   'memory',
+  'effects',
 ];
 
 /** What stands beside the sessions, and what a store may leave out. */
-const beside: readonly Capability[] = ['spend', 'files', 'memory'];
+const beside: readonly Capability[] = ['spend', 'files', 'memory', 'effects'];
 
 /** Options of {@link storeContract}. */
 interface StoreContractOptions {
@@ -109,4 +112,5 @@ const groups: Record<Capability, (useKit: UseKit) => void> = {
     treeContract(useKit);
   },
   memory: memoryContract,
+  effects: effectContract,
 };

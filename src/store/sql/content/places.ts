@@ -51,6 +51,11 @@ export function requestPlace(home: Home, runId: Uint8Array | string): string {
   return `runs.request\0${keyOf(home)}\0${idText(runId)}`;
 }
 
+/** A fork has the effects of its source, so they are bound to the key of their call. */
+export function effectPlace({ owner, agent }: Pick<Home, 'owner' | 'agent'>, key: string): string {
+  return `effects.body\0${owner}\0${agent}\0${key}`;
+}
+
 /** The key is a hash of owner, agent and request id. */
 export function receiptPlace(key: string, runId: Uint8Array | string): string {
   return `requests.receipt\0${key}\0${idText(runId)}`;

@@ -4,6 +4,7 @@ import { journal } from '../values/journal.ts';
 import {
   bytesPlace,
   documentPlace,
+  effectPlace,
   type Home,
   type HomeRow,
   homeOf,
@@ -96,6 +97,13 @@ export const sealedTables: readonly SealedTable[] = [
     also: 't.run, z.id AS session_id',
     session: 'maybe',
     places: { receipt: (row) => receiptPlace(hexOf(bytes(row, 'key')), bytes(row, 'run')) },
+  },
+  {
+    name: 'effects',
+    keys: { row_id: -1 },
+    also: `t.key, ${homeColumns}`,
+    session: 'always',
+    places: { body: (row) => effectPlace(home(row), hexOf(bytes(row, 'key'))) },
   },
   {
     name: 'journal',

@@ -51,7 +51,7 @@ const countSnapshots = statement<{ count: number }>(
     `SELECT COUNT(*) AS count FROM @snapshots WHERE session ${d.integers('$1')} AND id IS NOT NULL`,
 );
 // The first two have no index for this: the journal holds what runs now, and what ended a moment ago; few runs are given up.
-const deletions = ['journal', 'dead_runs', 'requests'].map((table) =>
+const deletions = ['journal', 'dead_runs', 'requests', 'effects'].map((table) =>
   statement(`erase_${table}`, (d) => `DELETE FROM @${table} WHERE session ${d.integers('$1')}`),
 );
 const deleteRuns = statement<{ id: Uint8Array }>(

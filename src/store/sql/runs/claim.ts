@@ -108,11 +108,11 @@ export function startedByValues(
 
 /** The stored part of a request, encrypted. */
 export function toRequest(
-  { init, inputs, context, version, keepInbox }: RunRequest,
+  { init, inputs, context, version, keepInbox, undo }: RunRequest,
   place: string,
   cipher: Cipher,
 ): SqlValue {
-  return cipher.encrypt(JSON.stringify({ init, inputs, context, version, keepInbox }), place);
+  return cipher.encrypt(JSON.stringify({ init, inputs, context, version, keepInbox, undo }), place);
 }
 
 /** The session of a claim, its head and its run. */

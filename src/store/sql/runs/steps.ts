@@ -20,7 +20,7 @@ const writeSteps = statement(
    ON CONFLICT(run, attempt, seq) DO UPDATE SET body = excluded.body`,
 );
 
-const forgetCrashes = statement(
+export const forgetCrashes = statement(
   'step_progress',
   `UPDATE @runs SET ${noCrashes} WHERE session = $1`,
 );

@@ -1,6 +1,6 @@
 import { isName, isSnapshotId } from '../../../protocol/ids.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
-import type { ExpectHead, ForkTarget, Scope } from '../../contract/store.ts';
+import type { ExpectHead, ForkTarget, RunRef, Scope } from '../../contract/store.ts';
 import {
   checkFork,
   decideLabel,
@@ -11,11 +11,12 @@ import { notFound, stillRunning } from '../../rules/errors.ts';
 import { sealed } from '../content/open-json.ts';
 import { type HomeRow, homeIn, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
+import { copyEffects } from '../effects.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { forkMemory } from '../memory.ts';
 import { createSession, isUsed } from '../runs/claim.ts';
-import { expireRun } from '../runs/end-run.ts';
-import { type HolderRow, holderColumns, holderFact } from '../runs/open-run.ts';
+import { endRun, expireRun } from '../runs/end-run.ts';
+import { type HolderRow, holderColumns, holderFact, openRun } from '../runs/open-run.ts';
 import { countIndex, listHead } from '../snapshots/active-path.ts';
 import { findRow, metadataOf } from '../snapshots/locate.ts';
 import { openHash } from '../snapshots/snapshot-row.ts';
@@ -122,11 +123,13 @@ function* reread(scope: Scope, snapshotId: string, context: StateContext): Plan<
 export function* restore(
   scope: Scope,
   snapshotId: string,
-  { expectHead }: ExpectHead,
+  { expectHead, run: ref }: ExpectHead & { readonly run?: RunRef },
   context: StateContext,
 ): Plan<Snapshot> {
+  const held = ref && (yield* openRun(ref));
   const row = yield* written(scope, snapshotId);
-  const facts = { ...namedFacts(row), run: holderFact(row), now: row.now };
+  const isHeld = held !== undefined && held.session === row.session;
+  const facts = { ...namedFacts(row), run: isHeld ? null : holderFact(row), now: row.now };
   const decision = decideRestore(facts, { snapshotId, expectHead });
   if (decision.displaced !== null) yield* expireRun(decision.displaced, context);
   if (decision.listsHead) {
@@ -134,6 +137,7 @@ export function* restore(
     yield* run(countIndex, row.session);
   }
   yield* run(moveHead, row.session, row.row_id);
+  if (isHeld) yield* endRun(held, context);
   return yield* reread(scope, snapshotId, context);
 }
 
@@ -186,5 +190,6 @@ export function* fork(
     const from = { session: source.session, snapshotId };
     yield* forkMemory(from, made, target.memory, cipher);
   }
+  yield* run(copyEffects, session, source.session);
   return yield* reread(scope, target.snapshotId, context);
 }

@@ -44,7 +44,7 @@ export const toolRecordCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'a call without an effect stores nothing; a restarted one stores what it was restarted with',
+    name: 'a call that changes nothing stores its key and time; a restarted one stores what it was restarted with',
     rules: ['S420', 'S421'],
     agent: 'teller',
     script: [
@@ -67,7 +67,19 @@ export const toolRecordCases: readonly ContractCase[] = [
             messages: [
               { role: 'user' },
               { role: 'model' },
-              { role: 'tool', content: [{ metadata: { $absent: true } }] },
+              {
+                role: 'tool',
+                content: [
+                  {
+                    metadata: {
+                      recorded: {
+                        call: { key: { $any: true }, at: { $any: true } },
+                        custom: { $absent: true },
+                      },
+                    },
+                  },
+                ],
+              },
               { role: 'model' },
               { role: 'tool', content: [{ metadata: { recorded: { resumed: 'yes' } } }] },
               { role: 'model' },
