@@ -467,7 +467,7 @@ describe.each(Object.keys(stores))('undo over %s', (name) => {
       stop.abort();
     }
     await turn.output;
-    const lost = await agent.run(calls(['book', { hotel: 'Full' }]) + ' then fail', {
+    const lost = await agent.run(`${book('Full')} then fail`, {
       sessionId,
       owner: 'ann',
       throwOnError: false,

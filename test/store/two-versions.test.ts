@@ -70,7 +70,10 @@ const kinds: Readonly<Record<string, (version: Released) => Store>> = {
     version.postgresStore({ pool: poolOf(version), schema, encryption }),
 };
 const cases = runnable.flatMap((release) =>
-  Object.entries(kinds).map(([kind, open]) => ({ release, kind, open })),
+  Object.entries(kinds)
+    // The files of this one have today's format.
+    .filter(([kind]) => release !== '673fb6a' || kind !== 'file')
+    .map(([kind, open]) => ({ release, kind, open })),
 );
 
 describe.each(cases)('a store ($kind) that $release has open', ({ release, kind, open }) => {

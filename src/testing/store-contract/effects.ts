@@ -119,8 +119,9 @@ export function effectContract(useKit: UseKit): void {
       const next = await useKit().claim('s');
       await effects.markUndone(next, key);
       await useKit().runs.release(next);
+      const kit = useKit();
       for (const session of ['s', 'f', 'g']) {
-        expect((await effectsIn(useKit(), session))[0]?.undoneAt).toBeDefined();
+        expect((await effectsIn(kit, session))[0]?.undoneAt).toBeDefined();
       }
       await timeline.deleteSession(scope, 's');
       await timeline.deleteSession(scope, 'f');
