@@ -1,4 +1,5 @@
 /** restore, fork, label, rename and runs; ids by their beginning; what empty lists say. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { waymark } from 'waymark';
@@ -48,6 +49,36 @@ describe('restore', () => {
     expect(stderr).toContain(
       '`partial` is for aborted background runs, and this snapshot is succeeded.',
     );
+  });
+
+  test('S763 S764 --undo shows what it undoes, and undoes it', async () => {
+    const store = sqliteStore(join(folder.path, 'waymark.db'));
+    const model = scriptedModel([
+      'Hi.',
+      { toolCalls: [{ name: 'reserve', input: { what: 'table' } }] },
+      'Done.',
+    ]);
+    const app = waymark({ store, model });
+    const reserve = app.defineTool(
+      { name: 'reserve', description: 'Reserves.', undo: () => {} },
+      () => 'reserved',
+    );
+    const talker = app.defineAgent({ name: 'talker', tools: [reserve] });
+    const { snapshotId = '' } = await talker.runText('Hi', { sessionId: 'dinner' });
+    await talker.runText('reserve table', { sessionId: 'dinner' });
+    await app.close();
+    const cancelled = join(folder.path, 'cancelled-table');
+    const plan = await run('restore', snapshotId, '--undo', '--dry-run');
+    expect(plan).toMatchObject({ code: 0 });
+    expect(plan.stdout).toMatch(/^possible .* reserve {2}\{"what":"table"\}\n$/);
+    expect((await run('restore', snapshotId, '--undo')).stderr).toContain('--dry-run');
+    expect((await run('restore', snapshotId, '--yes')).code).toBe(2);
+    expect(existsSync(cancelled)).toBe(false);
+    const undone = await run('restore', snapshotId, '--undo', '--yes');
+    expect(undone.stdout).toBe(`Session dinner continues from turn 1 (${snapshotId}).\n`);
+    expect(existsSync(cancelled)).toBe(true);
+    const again = await run('restore', snapshotId, '--undo', '--dry-run');
+    expect(again.stdout).toBe('There is nothing to undo.\n');
   });
 
   test('of a backup is another command, and says so', async () => {

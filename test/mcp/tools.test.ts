@@ -4,6 +4,7 @@ import {
   type App,
   type AppOptions,
   type ErrorInfo,
+  memoryStore,
   toolApproval,
   waymark,
 } from '../../src/index.ts';
@@ -58,6 +59,19 @@ test('S310 S314 an agent calls the tools of a server, under prefixed names', asy
     description: 'Repeats a text.',
     inputSchema: { required: ['text'] },
   });
+});
+
+test('S777 a tool that only reads has no effect, any other one cannot be undone', async () => {
+  const script = [
+    'Hi.',
+    { toolCalls: [{ name: 'raw_echo', input: { text: 'hi' } }, { name: 'raw_remove' }] },
+    'Done.',
+  ];
+  const { agent } = open(script, [rawServer('raw')], { store: memoryStore() });
+  const first = await agent.run('Hi');
+  await agent.run('Go', { sessionId: first.sessionId });
+  const { effects } = await agent.planUndo(first);
+  expect(effects.map(({ tool, undo }) => [tool, undo])).toEqual([['raw_remove', 'impossible']]);
 });
 
 test('only and except select tools by the server’s own names; rename and prefix name them', async () => {
