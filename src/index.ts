@@ -10,6 +10,7 @@ export type {
   TurnFunction,
   TurnInfo,
   TurnResult,
+  UndoableStep,
 } from './agent/contract/handler.ts';
 export type {
   Memory,
