@@ -3,8 +3,11 @@ import { scriptedModel } from 'waymark/testing';
 
 const model = scriptedModel({
   patterns: [
-    [/Book the (\w+)/, ([, hotel = '']) => ({ toolCalls: [{ name: 'book', input: { hotel } }] })],
-    [/mail (\w+)/, ([, to = '']) => ({ toolCalls: [{ name: 'mail', input: { to } }] })],
+    [
+      /Book the (\w+)/,
+      ([, hotel = 'Ritz']) => ({ toolCalls: [{ name: 'book', input: { hotel } }] }),
+    ],
+    [/mail (\w+)/, ([, to = 'Ann']) => ({ toolCalls: [{ name: 'mail', input: { to } }] })],
   ],
   afterTools: () => 'Done.',
   otherwise: 'How can I help?',
