@@ -80,8 +80,10 @@ export interface ApiInvokeOptions<Types extends AgentTypes = WireTypes> extends 
 
 /** Options of `restore`. */
 export interface RestoreOptions {
-  /** Continues from the partial state of an aborted background run. @default false */
+  /** Restores the partial state of an aborted background run. @default false */
   readonly partial?: boolean;
+  /** Whether the files of the workspace are restored as well. @default true */
+  readonly workspace?: boolean;
   /**
    * Undoes effects first: those of a plan, of which only the id is used, or, with `true`, all of them. A plan that is out of date is
    * `ABORTED`, and `details.plan` is a new one.
@@ -89,8 +91,6 @@ export interface RestoreOptions {
   readonly undo?: true | Pick<UndoPlan, 'id'>;
   /** With `undo`: also undoes what another branch needs, and restores although something cannot be undone. @default false */
   readonly force?: boolean;
-  /** With `undo`, in process: the context that `undo` functions get. A server passes that of its caller. */
-  readonly context?: JsonObject;
 }
 
 /** Options of `watch`. */
@@ -119,14 +119,6 @@ export interface EditChange<Types extends AgentTypes = WireTypes> {
   readonly artifacts?: readonly Artifact[];
   /** The names of artifacts to remove. */
   readonly removeArtifacts?: readonly string[];
-}
-
-/** Options of `restore`. */
-export interface RestoreOptions {
-  /** Restores the partial state of an aborted background run. @default false */
-  readonly partial?: boolean;
-  /** Whether the files of the workspace are restored as well. @default true */
-  readonly workspace?: boolean;
 }
 
 /** The record of an edit. */

@@ -41,6 +41,8 @@ export const undoRequest = v.object({
   undo: v.union([v.literal(true), v.string()]),
   /** Also undoes what another branch needs, and restores although something cannot be undone. */
   force: v.optional(v.boolean()),
+  /** `false`: the files of the workspace stay as they are. */
+  workspace: v.optional(v.boolean()),
   ifHead,
 });
 

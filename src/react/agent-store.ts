@@ -73,10 +73,7 @@ export interface AgentActions<Types extends AgentTypes = WireTypes> {
    * Moves the head of the session to this snapshot, and restores the files of a workspace unless `workspace` is `false`; with `partial`, to a
    * copy of the partial state of an aborted background run; with `undo`, after undoing effects in other systems.
    */
-  restore(
-    snapshot: SnapshotRef,
-    options?: IfHead & Omit<RestoreOptions, 'context'>,
-  ): Promise<boolean>;
+  restore(snapshot: SnapshotRef, options?: IfHead & RestoreOptions): Promise<boolean>;
   /** The effects in other systems that a restore with `undo` undoes, to be shown before it; `undefined` if the plan cannot be read. */
   planUndo(snapshot: SnapshotRef): Promise<UndoPlan | undefined>;
   /** Opens a new session that continues from this snapshot, and resolves to its id. */

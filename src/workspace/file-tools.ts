@@ -26,6 +26,7 @@ const path = { type: 'string', description: 'Relative to the workspace, such as 
 export const readTool = tool(
   {
     name: 'read',
+    effect: 'none',
     description:
       'Reads a text file of the workspace, or a part of a long one by line numbers. Returns at most 64 KiB.',
     input: {
@@ -57,6 +58,7 @@ export const readTool = tool(
 export const writeTool = tool(
   {
     name: 'write',
+    effect: 'workspace',
     description:
       'Writes a text file of the workspace, with the folders above it. Replaces one that exists.',
     input: {
@@ -80,6 +82,7 @@ export const writeTool = tool(
 export const editTool = tool(
   {
     name: 'edit',
+    effect: 'workspace',
     description:
       'Replaces a text in a file of the workspace. The text must occur exactly once: add lines around it until it does.',
     input: {
@@ -126,6 +129,7 @@ export const editTool = tool(
 export const listTool = tool(
   {
     name: 'list',
+    effect: 'none',
     description:
       'Lists the files of the workspace, or of a folder of it, with their sizes. Ignored files are left out. Returns at most 1,000.',
     input: {

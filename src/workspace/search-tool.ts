@@ -28,6 +28,7 @@ interface Batch {
 export const searchTool = tool(
   {
     name: 'search',
+    effect: 'none',
     description: `Searches the text files of the workspace for a JavaScript regular expression, line by line. Returns at most ${maxMatches} lines.`,
     input: {
       type: 'object',

@@ -30,6 +30,7 @@ export function shellTool({
   return tool(
     {
       name: 'shell',
+      effect: 'workspace',
       description: `Runs a shell command in the workspace. It ends after ${timeout / 1000} seconds, and so does what it leaves in the background.`,
       input: {
         type: 'object',

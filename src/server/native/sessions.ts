@@ -146,6 +146,7 @@ export const sessionOperations = {
     summary: 'Undoes the effects of a plan, and then moves the head to this snapshot.',
     body: { shape: undoRequest, schema: 'UndoRequest', what: 'an undo' },
     answer: snapshot,
+    subject: (_, { workspace }) => ({ workspace: workspace !== false }),
     run({ agent, caller, snapshotId, body: { undo, ...body }, options }) {
       const how = { ...options, ...body, ...defined({ context: caller.context }) };
       return agent.restore(snapshotId, { ...how, undo: undo === true ? undo : { id: undo } });
