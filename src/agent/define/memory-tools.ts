@@ -27,6 +27,7 @@ export function memoryTools(
   const recall = tool(
     {
       name: 'recall',
+      effect: 'none',
       description: `Searches what was remembered in earlier conversations. ${description}`.trim(),
       input: queryInput,
     },
@@ -40,6 +41,7 @@ export function memoryTools(
   const remember = tool(
     {
       name: 'remember',
+      effect: 'none',
       description:
         `Remembers something that will be useful in later conversations. ${description}`.trim(),
       input: toJsonSchema(schema),
@@ -49,6 +51,7 @@ export function memoryTools(
   const forget = tool(
     {
       name: 'forget',
+      effect: 'none',
       description: 'Forgets something that was remembered and is no longer true or wanted.',
       input: idInput,
     },
