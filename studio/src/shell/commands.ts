@@ -6,6 +6,7 @@ import {
   type Part,
   type RemoteAgent,
   type Snapshot,
+  type UndoPlan,
 } from '../../../src/client/index.ts';
 import { type AgentStore, snapshotBefore } from '../../../src/react/index.ts';
 import { lastGood } from '../lib/failed-turns.ts';
@@ -104,6 +105,27 @@ export function createCommands(
     await actions.load(undefined);
   };
 
+  /** The plan of a restore that has something to undo. */
+  const planOf = async (snapshotId: string): Promise<UndoPlan | undefined> => {
+    // An older server, or a store without effects, has none.
+    const plan = await agent.planUndo(snapshotId).catch(() => undefined);
+    const canUndo = plan?.effects.some(
+      ({ undo }) => undo === 'possible' || undo === 'needed by another branch',
+    );
+    return canUndo ? plan : undefined;
+  };
+
+  const restored = (snapshotId: string, before: string | undefined): void => {
+    goTo(session());
+    toast({
+      about: 'head',
+      text: `Restored ${turnOf(snapshotId)}. Later turns stay in the timeline.`,
+      ...(before !== undefined && {
+        action: { label: 'Undo', run: () => void commands.restore(before) },
+      }),
+    });
+  };
+
   const commands: Commands = {
     look(snapshotId) {
       closeSheet();
@@ -120,14 +142,31 @@ export function createCommands(
     async restore(snapshotId, options) {
       const before = store.getView().snapshotId;
       if (before === snapshotId) return commands.look(undefined);
-      if (!(await actions.restore(snapshotId, options))) return fault('Could not restore it.');
-      goTo(session());
-      toast({
-        about: 'head',
-        text: `Restored ${turnOf(snapshotId)}. Later turns stay in the timeline.`,
-        ...(before !== undefined && {
-          action: { label: 'Undo', run: () => void commands.restore(before) },
-        }),
+      const plan = options?.partial === true ? undefined : await planOf(snapshotId);
+      if (plan === undefined) {
+        if (!(await actions.restore(snapshotId, options))) return fault('Could not restore it.');
+        restored(snapshotId, before);
+        return;
+      }
+      const [now, then] = await Promise.all(
+        [before, snapshotId].map((id) => id && agent.getSnapshot(id, { messages: { last: 200 } })),
+      );
+      openDialog.set({
+        type: 'restore',
+        subject: {
+          turn: turnOf(snapshotId),
+          plan,
+          before: now ? now.state : undefined,
+          after: then ? then.state : undefined,
+          async restore({ undo, force }) {
+            const how = undo ? { undo: plan, ...(force && { force }) } : {};
+            if (!(await actions.restore(snapshotId, how))) {
+              return store.getView().error?.message ?? 'Could not restore it.';
+            }
+            restored(snapshotId, undo ? undefined : before);
+            return undefined;
+          },
+        },
       });
     },
     async fork(snapshotId) {

@@ -13,6 +13,7 @@ import { FormButtons } from '../ui/form-buttons.tsx';
 import { toast } from '../ui/toasts.tsx';
 import { openDialog } from './dialogs.ts';
 import { HelpDialog } from './help-dialog.tsx';
+import { RestoreDialog } from './restore-dialog.tsx';
 
 /** The dialog that is open, if one is. The palette may be opened before the agents are known. */
 export function DialogHost({ agents }: { readonly agents: readonly AgentInfo[] }): ReactNode {
@@ -37,6 +38,8 @@ export function DialogHost({ agents }: { readonly agents: readonly AgentInfo[] }
           onClose={close}
         />
       );
+    case 'restore':
+      return <RestoreDialog subject={dialog.subject} onClose={close} />;
     case 'rename':
       return <RenameDialog session={dialog.session} onClose={close} />;
     case 'delete':

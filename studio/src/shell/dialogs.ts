@@ -2,6 +2,7 @@ import type { EditChange, SessionInfo, Snapshot } from '../../../src/client/inde
 import type { EditSubject } from '../edit/edit-subject.ts';
 import { createSource } from '../lib/observable.ts';
 import type { PageCommand } from './command-list.ts';
+import type { RestoreSubject } from './restore-dialog.tsx';
 
 /** The dialog that is open, with what it is about. */
 export type OpenDialog =
@@ -29,6 +30,7 @@ export type OpenDialog =
       readonly model: string | undefined;
       readonly snapshot: Pick<Snapshot, 'snapshotId' | 'turnIndex'>;
     }
+  | { readonly type: 'restore'; readonly subject: RestoreSubject }
   | { readonly type: 'rename' | 'delete'; readonly session: SessionInfo };
 
 /** At most one is open. */

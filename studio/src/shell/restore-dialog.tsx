@@ -1,0 +1,124 @@
+import { type ReactNode, useState } from 'react';
+import type { PlannedEffect, State, UndoPlan } from '../../../src/client/index.ts';
+import { StateChanges } from '../inspector/state-changes.tsx';
+import { plural } from '../lib/format.ts';
+import { brief } from '../lib/json.ts';
+import { Dialog } from '../ui/dialog.tsx';
+import { Time } from '../ui/time.tsx';
+
+/** A restore of a session whose later turns had effects in other systems. */
+export interface RestoreSubject {
+  /** The name of the turn, such as "turn 2". */
+  readonly turn: string;
+  readonly plan: UndoPlan;
+  readonly before: State | undefined;
+  readonly after: State | undefined;
+  /** Restores, with or without undoing. Resolves to what went wrong, if something did. */
+  readonly restore: (how: {
+    readonly undo: boolean;
+    readonly force: boolean;
+  }) => Promise<string | undefined>;
+}
+
+const words: Readonly<Record<PlannedEffect['undo'], string>> = {
+  possible: 'will be undone',
+  impossible: 'stays',
+  done: 'undone before',
+  'needed by another branch': 'stays: another branch needs it',
+};
+
+/** Shows what a restore changes, here and in other systems, before anything happens. */
+export function RestoreDialog({
+  subject,
+  onClose,
+}: {
+  readonly subject: RestoreSubject;
+  readonly onClose: () => void;
+}): ReactNode {
+  const { turn, plan, before, after } = subject;
+  const [force, setForce] = useState(false);
+  const [isBusy, setBusy] = useState(false);
+  const [fault, setFault] = useState<string>();
+  const shared = plan.effects.filter(({ undo }) => undo === 'needed by another branch');
+  const willUndo = ({ undo }: PlannedEffect): boolean =>
+    undo === 'possible' || (force && undo === 'needed by another branch');
+  const count = plan.effects.filter(willUndo).length;
+  const submit = async (undo: boolean): Promise<void> => {
+    setBusy(true);
+    const wrong = await subject.restore({ undo, force: undo && force });
+    setBusy(false);
+    if (wrong === undefined) onClose();
+    else setFault(wrong);
+  };
+  return (
+    <Dialog title={`Restore ${turn}?`} onClose={onClose} wide>
+      <div className="restore">
+        <section aria-labelledby="restore-effects">
+          <h3 id="restore-effects">Effects in other systems</h3>
+          <ul className="effects">
+            {plan.effects.map((effect) => (
+              <li key={`${effect.snapshotId} ${effect.at} ${effect.tool} ${brief(effect.input)}`}>
+                <div>
+                  <strong>{effect.tool}</strong>{' '}
+                  {effect.agent !== undefined && <span className="quiet">by {effect.agent} </span>}
+                  <code>{brief(effect.input ?? null)}</code>{' '}
+                  {effect.output !== undefined && (
+                    <code className="quiet">→ {brief(effect.output)}</code>
+                  )}
+                </div>
+                <div className="quiet">
+                  <span className={willUndo(effect) ? 'effect-undone' : 'effect-stays'}>
+                    {willUndo(effect) ? words.possible : words[effect.undo]}
+                  </span>{' '}
+                  · <Time iso={effect.at} />
+                  {effect.reason !== undefined && ` · ${effect.reason}`}
+                </div>
+              </li>
+            ))}
+          </ul>
+          {shared.length > 0 && (
+            <label className="restore-force">
+              <input
+                type="checkbox"
+                checked={force}
+                onChange={(event) => setForce(event.target.checked)}
+              />
+              Also undo what another branch needs ({shared.length})
+            </label>
+          )}
+        </section>
+        <section aria-labelledby="restore-changes">
+          <h3 id="restore-changes">Conversation, state and files</h3>
+          <p className="quiet">Later turns stay in the timeline; you can restore them as well.</p>
+          <StateChanges before={before} after={after} />
+        </section>
+        <p className="fault-text" role="alert">
+          {fault}
+        </p>
+        <div className="buttons">
+          {count > 0 && (
+            <button
+              type="button"
+              className="button danger"
+              disabled={isBusy}
+              onClick={() => void submit(true)}
+            >
+              Undo {plural(count, 'effect')} and restore
+            </button>
+          )}
+          <button
+            type="button"
+            className="button"
+            disabled={isBusy}
+            onClick={() => void submit(false)}
+          >
+            {count > 0 ? 'Restore without undoing' : 'Restore'}
+          </button>
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
