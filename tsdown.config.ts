@@ -32,6 +32,7 @@ export default defineConfig({
     sqlite: 'src/store/sqlite/index.ts',
     libsql: 'src/store/libsql/index.ts',
     'durable-object': 'src/durable-object/index.ts',
+    pglite: 'src/store/pglite/index.ts',
     sql: 'src/sql/index.ts',
     file: 'src/store/file/index.ts',
     postgres: 'src/store/postgres/index.ts',
