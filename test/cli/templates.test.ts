@@ -26,6 +26,7 @@ const more: Readonly<Record<string, readonly string[]>> = {
   hono: ['auth.ts', 'server.ts'],
   next: ['app/api/[...path]/route.ts', 'app/layout.tsx', 'app/page.tsx'],
   worker: ['auth.ts', 'background.ts', 'docker-compose.yml'],
+  cloudflare: ['.dev.vars', 'auth.ts', 'worker.ts', 'workers.d.ts', 'wrangler.json'],
 };
 
 beforeAll(async () => {
@@ -87,5 +88,5 @@ test('an unknown template is told which there are', async () => {
   const { code, stderr } = await command(folder.path, ['init', 'x', '--template', 'nextjs']);
   expect(code).toBe(2);
   expect(stderr).toContain('There is no template "nextjs". Did you mean "next"?');
-  expect(stderr).toContain('Templates: default, hono, next, worker.');
+  expect(stderr).toContain('Templates: default, hono, next, worker, cloudflare.');
 });

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { client } from '../../src/client/index.ts';
 import { startPostgres } from '../support/postgres.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -172,6 +173,33 @@ describe('the templates of waymark init', { timeout }, () => {
     } finally {
       await postgres.stop();
     }
+  });
+
+  test('cloudflare', async () => {
+    const project = await create('cloudflare');
+    const local = ['--port', '0', '--ip', '127.0.0.1'];
+    const more = { CI: '1', WRANGLER_SEND_METRICS: 'false' };
+    const begin = async () => {
+      const dev = await start(project, 'start', local, more);
+      const url = (await printed(dev, /Ready on http:\/\/127\.0\.0\.1:\d+/)).slice(
+        'Ready on '.length,
+      );
+      const headers = { authorization: 'Bearer local' };
+      return { dev, url, desk: client({ url, agent: 'desk', headers }) };
+    };
+    const { dev, url, desk } = await begin();
+    expect(await ask(url)).toMatchObject({ status: 'UNAUTHENTICATED' });
+    const first = await desk.run('Where is order 7?');
+    expect(first.text).toContain('Desk lamp');
+    const asked = await desk.run('Refund order 7', { sessionId: first.sessionId });
+    expect(asked.interrupts).toHaveLength(1);
+    await stop(dev);
+
+    const again = await begin();
+    const done = await again.desk.resume(asked, (request) => request.approve());
+    expect(done.text).toContain('"refunded":40');
+    const run = await again.desk.start('Where is order 8?');
+    expect((await run.wait()).text).toContain('Desk lamp');
   });
 
   test('next', async () => {

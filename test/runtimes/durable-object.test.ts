@@ -121,6 +121,12 @@ describe('a database that cannot be used', () => {
     });
   });
 
+  test('has only tables of the platform besides: it can be used', async () => {
+    const url = `${worker.url}/named`;
+    const response = await fetch(url, { headers: { 'x-class': 'OCCUPIED' } });
+    expect(await response.text()).toBe('opened');
+  });
+
   test('is of a newer version', async () => {
     expect(await open('newer')).toMatchObject({
       status: 'FAILED_PRECONDITION',

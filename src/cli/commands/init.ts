@@ -14,6 +14,7 @@ const templates = {
     layers: ['shared', 'auth', 'worker'],
     start: 'docker compose up -d, then npm start and npm run worker',
   },
+  cloudflare: { layers: ['shared', 'auth', 'cloudflare'], start: 'npm start' },
 } as const;
 
 export type Template = keyof typeof templates;
@@ -25,10 +26,10 @@ export const init = defineCommand({
   summary: 'Create a project',
   usage: '[folder]',
   about:
-    'Writes an agent with a tool, typed state, an approval and a test into a new or empty folder. Nothing is downloaded. The\nmodel is scripted, so the project runs without an API key; model.ts shows how to use a real model.\nTemplates: default (Studio and terminal), hono (a Hono server), next (a Next app), worker (a server and workers with\nPostgres).',
+    'Writes an agent with a tool, typed state, an approval and a test into a new or empty folder. Nothing is downloaded. The\nmodel is scripted, so the project runs without an API key; model.ts shows how to use a real model.\nTemplates: default (Studio and terminal), hono (a Hono server), next (a Next app), worker (a server and workers with\nPostgres), cloudflare (a Worker with a Durable Object).',
   examples: ['init my-agents', 'init my-app --template next', 'init'],
   options: {
-    template: option('name', 'default, hono, next or worker [default]', { short: 't' }),
+    template: option('name', 'default, hono, next, worker or cloudflare [default]', { short: 't' }),
     force: flag('Also write into a folder that has files; existing files are kept', {
       destructive: true,
     }),

@@ -37,8 +37,8 @@ const selectMark = statement<{ application_id: number }>(
 const selectFormat = statement<{ format: number }>('upgrade_format', 'SELECT format FROM meta');
 const selectOther = statement<{ name: string }>(
   'upgrade_other',
-  // Cloudflare has tables of its own in each database.
-  `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '!_cf!_%' ESCAPE '!' LIMIT 1`,
+  // Cloudflare and its development server have tables of their own in each database: `_cf_KV`, `__miniflare_do_name`.
+  `SELECT name FROM sqlite_schema WHERE type = 'table' AND ($1 = 1 OR substr(name, 1, 1) <> '_') LIMIT 1`,
 );
 const selectSums = statement(
   'upgrade_sums',
@@ -61,7 +61,7 @@ export function* upgradeSqlite({
 }: UpgradeOptions = {}): Plan<void> {
   const format = yield* formatOf(hasHeader);
   if (format === undefined) {
-    const other = yield* first(selectOther);
+    const other = yield* first(selectOther, hasHeader ? 1 : 0);
     if (other !== undefined) throw notOurs(path, other.name);
     yield* run(createMeta);
     yield* run(insertMeta, newId());

@@ -68,6 +68,9 @@ export class Occupied extends DurableObject {
     try {
       const { pathname } = new URL(request.url);
       if (pathname === '/occupied') this.ctx.storage.sql.exec('CREATE TABLE invoices(id INTEGER)');
+      // As the development server makes one.
+      if (pathname === '/named')
+        this.ctx.storage.sql.exec('CREATE TABLE __miniflare_do_name(name)');
       const { store } = durableObject(this.ctx.storage);
       await store.open?.();
       if (pathname === '/newer') {
