@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url';
-import { compileModule } from 'svelte/compiler';
 import { defineConfig } from 'vitest/config';
 import root from '../../vitest.config.ts';
 
@@ -8,9 +7,11 @@ const { projects: _, ...test } = root.test ?? {};
 /** Compiles modules with Svelte's runes, for the browser: on a server nothing reacts. */
 const svelteModules = {
   name: 'svelte-modules',
-  transform(code: string, id: string) {
+  async transform(code: string, id: string) {
     const [filename = ''] = id.split('?');
     if (!filename.endsWith('.svelte.js')) return undefined;
+    // Loaded here: checks of the whole project load this file without the packages of this folder.
+    const { compileModule } = await import('svelte/compiler');
     return compileModule(code, { filename, generate: 'client', dev: false }).js;
   },
 };
