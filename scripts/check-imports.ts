@@ -52,6 +52,8 @@ const folders: Readonly<Record<string, readonly string[]>> = {
     'store/contract',
     'store/memory',
     'agent',
+    'workspace',
+    'workspace/contract',
     '.',
   ],
   prices: ['core', 'protocol', 'generate'],

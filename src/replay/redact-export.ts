@@ -8,7 +8,7 @@ import {
   type JsonObject,
   toJson,
 } from '../core/json/json.ts';
-import { fileHashOf } from '../protocol/artifacts.ts';
+import { fileHashOf, withoutTree } from '../protocol/artifacts.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
 import { recordOf, type ToolRecord, withRecord } from '../protocol/tool-record.ts';
@@ -36,7 +36,7 @@ export async function redactExport(
     const redacted = fromPlainState({
       messages: state.history.toArray().map(redact.message),
       ...redact.fields({ custom: state.custom }),
-      artifacts: state.artifacts.map(redact.artifact),
+      artifacts: withoutTree(state.artifacts).map(redact.artifact),
     });
     const { error, label } = snapshot;
     return {

@@ -61,7 +61,7 @@ export async function* replaySession(
   const turns =
     options.branches === 'head' ? turnsUpTo(session, session.session.headId) : session.turns;
   if (turns.every(({ snapshotId }) => run.done.has(snapshotId))) return;
-  const scratch = await createScratch(app, session, changes);
+  await using scratch = await createScratch(app, session, changes);
   const places = new Map<string, string | undefined>();
   for (const turn of turns) {
     if (options.mode !== 'conversation' && run.done.has(turn.snapshotId)) continue;

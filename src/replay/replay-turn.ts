@@ -6,6 +6,7 @@ import { toErrorBody, toWaymarkError } from '../core/error.ts';
 import { defined, type JsonObject } from '../core/json/json.ts';
 import { toolReplay } from '../generate/hooks.ts';
 import type { ModelRef } from '../generate/model.ts';
+import { withoutTree } from '../protocol/artifacts.ts';
 import type { Input, Output } from '../protocol/turn.ts';
 import { fromPlainState, type SessionState } from '../session/session-state.ts';
 import { memoryStore } from '../store/memory/memory-store.ts';
@@ -17,6 +18,7 @@ import {
   type TurnSide,
 } from './recorded-session.ts';
 import { type RecordedTools, recordedTools, type ToolModes } from './recorded-tools.ts';
+import { scratchWorkspaces } from './scratch-workspaces.ts';
 import { type ReplayedTurn, replayedTurn } from './scripted-model-from.ts';
 
 export interface TurnRun {
@@ -90,7 +92,7 @@ function contentOf(
   state: SessionState | undefined,
 ): Pick<TurnSide, 'messages' | 'toolCalls' | 'custom' | 'artifacts'> {
   const { custom, artifacts = [] } = state ?? base ?? {};
-  const rest = { ...defined({ custom }), artifacts };
+  const rest = { ...defined({ custom }), artifacts: withoutTree(artifacts) };
   if (state === undefined) return { messages: [], toolCalls: [], ...rest };
   const { messages, toolCalls } = addedBy(base, state, agent.spec.initialMessages ?? []);
   return { messages, toolCalls, ...rest };
@@ -109,16 +111,22 @@ export async function createScratch(
   const scope = { agent: session.agent };
   // Failures of the replay are in its report.
   const host = replicaHost(original.host, () => {});
-  const agent = internalsOf(replicaOf(original, { host, store, changes }));
+  const workspaces = scratchWorkspaces();
+  const replica = (own: AgentInternals, changed?: PromptChanges): AgentInternals => {
+    const workspace = workspaces.of(own.spec.workspace);
+    return internalsOf(replicaOf(own, { host, store, changes: changed, workspace }));
+  };
+  const agent = replica(original, changes);
   await store.maintenance?.importSession(scope, document);
   const others = new Map<AgentInternals, AgentInternals>();
   const replicaFor = (other: AgentInternals): AgentInternals => {
-    const replica = others.get(other) ?? internalsOf(replicaOf(other, { host, store }));
-    others.set(other, replica);
-    return replica;
+    const made = others.get(other) ?? replica(other);
+    others.set(other, made);
+    return made;
   };
   return {
     agent,
+    [Symbol.asyncDispose]: () => workspaces[Symbol.asyncDispose](),
     /** The state of a snapshot, also of a failed turn. */
     async stateAt(snapshotId: string): Promise<SessionState | undefined> {
       const loaded = await store.runs?.load(scope, { snapshotId }).catch(() => undefined);

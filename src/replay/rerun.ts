@@ -11,6 +11,7 @@ import {
   turnsUpTo,
 } from './recorded-session.ts';
 import { recordedTools } from './recorded-tools.ts';
+import { scratchWorkspaces } from './scratch-workspaces.ts';
 
 interface RerunRequest {
   /** The snapshot of the turn, or of the last one of the conversation. */
@@ -52,7 +53,9 @@ export async function rerun(
   const { spec, host } = internalsOf(agent);
   const session = await recordingOf(agent, spec, { snapshotId: request.snapshotId, ...whose });
   const turns = chosenTurns(session, request);
-  const variant = createAgent(changedSpec(spec, request), host);
+  await using workspaces = scratchWorkspaces();
+  const workspace = workspaces.of(spec.workspace);
+  const variant = createAgent({ ...changedSpec(spec, request), workspace }, host);
   const [first] = turns;
   if (signal?.aborted) throw cancelled();
   const forked =

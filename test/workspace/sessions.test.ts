@@ -5,8 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { memoryStore, type Store } from 'waymark';
 import { fileStore } from 'waymark/file';
 import { postgresStore } from 'waymark/postgres';
+import { replay } from 'waymark/replay';
 import { sqliteStore } from 'waymark/sqlite';
 import { directory } from 'waymark/workspace';
+import { rerun } from '../../src/replay/rerun.ts';
 import { type CleanSchemas, cleanSchemas } from '../support/clean-schemas.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { act, hashFolder, openApp, shell, testFolder } from './support.ts';
@@ -289,3 +291,43 @@ test.each([{}, { encryption: { key } }])(
     db.close();
   },
 );
+
+test.each(['sqlite', 'files'])(
+  'S815 a store inside the folder is no part of its tree (%s)',
+  async (kind) => {
+    using folder = testFolder();
+    const store = stores[kind]?.(folder.project) ?? memoryStore();
+    await using app = openApp(store);
+    const workspace = directory(folder.project);
+    const coder = app.defineAgent({ name: 'coder', workspace, tools: [act] });
+    const first = await coder.run('echo 1 > file');
+    const second = await coder.run('echo 2 > file', { sessionId: first.sessionId });
+    expect((await coder.listFiles(second)).items.map(({ path }) => path)).toEqual(['file']);
+    await coder.restore(first);
+    expect(readFileSync(join(folder.project, 'file'), 'utf8')).toBe('1\n');
+    expect(await store.maintenance?.verify()).toEqual([]);
+  },
+);
+
+test('S814 a replay and a rerun work on a copy of the files', async () => {
+  using folder = testFolder();
+  const { project } = folder;
+  const store = memoryStore();
+  await using app = openApp(store);
+  const workspace = directory(project);
+  const coder = app.defineAgent({ name: 'coder', workspace, tools: [act] });
+  const first = await coder.run('echo 1 >> file');
+  const second = await coder.run('echo 2 >> file; cat file', { sessionId: first.sessionId });
+  const before = hashFolder(project);
+  const report = await replay(app, { sessions: { agent: 'coder' }, tools: 'live' });
+  expect(report.turns.map(({ divergences }) => divergences)).toEqual([[], []]);
+  const again = await rerun(coder, {
+    snapshotId: second.snapshotId ?? '',
+    scope: 'turn',
+    tools: 'live',
+  });
+  expect(hashFolder(project)).toEqual(before);
+  const file = await coder.openFile({ sessionId: again.sessionId }, 'file');
+  expect(await new Response(file.stream).text()).toBe('1\n2\n');
+  expect(app.errors).toEqual([]);
+});

@@ -1,7 +1,7 @@
 import { on } from '../../session/policy.ts';
 import type { Store } from '../../store/contract/store.ts';
 import type { Agent } from '../contract/agent.ts';
-import type { AgentSpec, PromptChanges } from '../contract/spec.ts';
+import type { AgentSpec, PromptChanges, WorkspaceSpec } from '../contract/spec.ts';
 import { storedState } from '../contract/stored-state.ts';
 import { createEventLogs } from '../persistence/event-log.ts';
 import { type AgentHost, createLiveRuns, createSessionCache } from '../persistence/host.ts';
@@ -23,15 +23,26 @@ export function replicaHost(host: AgentHost, report: AgentHost['report']): Agent
 
 /**
  * The same agent over another store, perhaps with other settings. It makes one snapshot for each turn, tells everything, and calls
- * no hook of the application.
+ * no hook of the application, and does not touch the files of the original.
  */
 export function replicaOf(
   { spec }: AgentInternals,
-  { host, store, changes }: { host: AgentHost; store: Store; changes?: PromptChanges | undefined },
+  {
+    host,
+    store,
+    changes,
+    workspace,
+  }: {
+    host: AgentHost;
+    store: Store;
+    changes?: PromptChanges | undefined;
+    workspace: WorkspaceSpec | undefined;
+  },
 ): Agent {
   const { onFinish: _, clientState: __, ...kept } = spec;
   const replica: AgentSpec = {
     ...kept,
+    workspace,
     ...(changes && spec.withChanges?.(changes)),
     store,
     policy: on('turnEnd'),

@@ -51,6 +51,7 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
   const calls = memoryCalls(files, transaction, watch);
   return checkedStore({
     name: 'file',
+    paths: [resolve(directory)],
     open: transaction.open,
     ...calls,
     maintenance: { ...calls.maintenance, ...maintenanceSupport(files, transaction, fresh) },

@@ -96,6 +96,7 @@ export function storeOver(options: SqlStoreOptions, sender?: Sender): SqlStore {
   return checkedStore({
     name,
     encrypted: cipher.keyId !== undefined,
+    ...(driver.paths && { paths: driver.paths }),
     open: () => db.open(),
     async close() {
       await gcScheduler.close();

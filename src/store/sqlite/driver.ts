@@ -7,6 +7,7 @@ import { limitHeartbeats, limiting } from '../sql/runs/run-writes.ts';
 import { changeMark, createChangeWatch } from './change-watch.ts';
 import { checkStatements, faultsIn } from './check.ts';
 import { Connection, type Synchronous } from './connection.ts';
+import { databaseFiles } from './database-files.ts';
 import { sqliteDialect } from './dialect.ts';
 import { isBusy, stillBusy, toStoreError } from './errors.ts';
 import { checkSums, formatOf, upgradeSqlite } from './migrate.ts';
@@ -42,6 +43,7 @@ const manyWrites = 50;
 export function sqliteDriver(options: SqliteOptions): Driver {
   const { clock, durability } = options;
   const path = String(options.path);
+  const paths = databaseFiles(options.path);
   let opening: Promise<void> | undefined;
   let connection: Connection | undefined;
   let longReads = 0;
@@ -142,6 +144,7 @@ export function sqliteDriver(options: SqliteOptions): Driver {
 
   return {
     dialect: sqliteDialect,
+    paths,
     isLocal: true,
     open: async () => {
       await opened();

@@ -12,6 +12,8 @@ import type { Plan } from './query.ts';
 export interface Driver {
   /** The SQL that the database speaks: the expressions in which databases differ. */
   readonly dialect: Dialect;
+  /** The absolute paths of its files, where it is one on this machine: they are no part of a workspace that they are in. */
+  readonly paths?: readonly string[];
   /** Whether statements take no round trip. A claim then reads before it writes. @default false */
   readonly isLocal?: boolean;
   /** Whether `write` accepts `within`. @default false */
