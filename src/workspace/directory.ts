@@ -7,7 +7,7 @@ import { checkOptions, type OptionNames } from '../core/options.ts';
 import type { Workspace, WorkspaceFolder, WorkspaceSession } from './contract/contract.ts';
 import { checkEmpty, createFolder } from './create-folder.ts';
 import { type FolderSettings, openFolder } from './open-folder.ts';
-import { defaultLimits, type ScanLimits } from './scan.ts';
+import { defaultLimits, type ScanLimits } from './scan-run.ts';
 
 /** Options of {@link directory}. */
 export interface DirectoryOptions {

@@ -6,15 +6,15 @@ export interface IgnoreRules {
   excludes(path: string, isFolder: boolean): boolean;
   /** Where they are from: the rules of the folders above, and the text. */
   readonly source?: { readonly outer: IgnoreRules; readonly text: string };
-  /** Whether all patterns are applied. */
-  readonly isComplete: boolean;
+  /** The numbers of lines that are not applied. */
+  readonly unusable: readonly number[];
 }
 
 /** Longer files of patterns are not read to the end. */
 export const maxRulesBytes = 256 * 1024;
 
 /** The rules above the root: none. */
-export const noRules: IgnoreRules = { excludes: () => false, isComplete: true };
+export const noRules: IgnoreRules = { excludes: () => false, unusable: [] };
 
 /** The rules of a folder with a `.gitignore`, which come before those of the folders above it. `last`: those of the last scan. */
 export function addRules(
@@ -31,11 +31,10 @@ export function addRules(
 ): IgnoreRules {
   if (last?.source?.outer === outer && last.source.text === text) return last;
   const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
-  const usable = lines.filter(isBounded);
-  const own = ignore({ ignorecase: false }).add(usable);
+  const own = ignore({ ignorecase: false }).add(lines.filter(isBounded));
   return {
     source: { outer, text },
-    isComplete: usable.length === lines.length,
+    unusable: lines.flatMap((line, at) => (isBounded(line) ? [] : [at + 1])),
     excludes(path, isFolder) {
       const { ignored, unignored } = own.test(path.slice(prefix.length) + (isFolder ? '/' : ''));
       return ignored || (!unignored && outer.excludes(path, isFolder));

@@ -111,6 +111,9 @@ export function folderLock(
         if (mine !== undefined && isOwner(mine.owner, owner)) {
           if (!isLost(files, mine.generation)) return share(mine);
           lose(mine);
+        } else if (mine !== undefined && files.find() === undefined) {
+          // Its file was removed, such as by `git clean`, and the next heartbeat writes it again.
+          files.write(mine.generation, recordOf(mine.owner));
         }
         const isSilent = suspect !== undefined && performance.now() - suspect.since > 2 * beatMs;
         const found = attempt(owner, isSilent ? suspect?.lease : undefined);

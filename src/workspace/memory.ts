@@ -6,7 +6,7 @@ import { emptyTree, walkTree, withEntry } from './contract/tree.ts';
 import { checkEmpty, createFolder } from './create-folder.ts';
 import { MemoryFolder } from './memory-folder.ts';
 import { openFolder } from './open-folder.ts';
-import { defaultLimits } from './scan.ts';
+import { defaultLimits } from './scan-run.ts';
 
 /** Options of {@link memoryWorkspace}. */
 export interface MemoryWorkspaceOptions {

@@ -10,7 +10,7 @@ import { changedMeanwhile, pathError } from './errors.ts';
 import { execute } from './execute.ts';
 import { readFlags } from './hash-file.ts';
 import { folderLock } from './lease.ts';
-import type { ScanLimits } from './scan.ts';
+import type { ScanLimits } from './scan-run.ts';
 import { createScanner, makeMetadataFolder } from './scanner.ts';
 
 /** Settings of a folder on this machine. */

@@ -1,67 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
 import { codeOf, WaymarkError } from '../core/error.ts';
-import type {
-  SkippedPath,
-  TreeEntry,
-  TreeFile,
-  TreeFolder,
-  TreeLink,
-} from './contract/contract.ts';
+import type { TreeEntry, TreeFile, TreeFolder, TreeLink } from './contract/contract.ts';
 import { isAlwaysIgnored } from './contract/paths.ts';
 import { type FileStat, hashFile, isSameStat, statOf } from './hash-file.ts';
 import { addRules, type IgnoreRules, maxRulesBytes, noRules } from './ignore-rules.ts';
+import { type FileNode, type FolderNode, isDenied, type ScanRun, skip } from './scan-run.ts';
 import { isDue, type Steps } from './slices.ts';
-
-/** A file of the last scan. */
-export interface FileNode {
-  readonly entry: TreeFile;
-  readonly stat: FileStat;
-  /** Whether it was written so shortly before that a later change could have the same times. */
-  readonly isRecent: boolean;
-}
-
-/** A folder of the last scan. */
-export interface FolderNode {
-  readonly tree: TreeFolder;
-  readonly files: ReadonlyMap<string, FileNode>;
-  readonly folders: ReadonlyMap<string, FolderNode>;
-  readonly rules: IgnoreRules;
-  /** Its names that are not ignored, valid as long as the folder's times are the same. */
-  readonly listing: { readonly names: readonly string[]; readonly stat: FileStat } | undefined;
-  /** Whether there is nothing in the folder, not even ignored files. */
-  readonly isEmpty: boolean;
-}
-
-/** Limits of a workspace. */
-export interface ScanLimits {
-  readonly maxFiles: number;
-  readonly maxFileBytes: number;
-  readonly maxBytes: number;
-}
-
-export const defaultLimits: ScanLimits = {
-  maxFiles: 100_000,
-  maxFileBytes: 100 * 2 ** 20,
-  maxBytes: 4 * 2 ** 30,
-};
-
-/** One scan: where it reads, and what it has found so far. */
-export interface ScanRun {
-  readonly workspace: string;
-  readonly root: string;
-  readonly limits: ScanLimits;
-  /** Whatever was written since this time of the file system is hashed again by the next scan. */
-  readonly recentFrom: number;
-  /** Files of a scan of an earlier process. */
-  loaded(folder: string, name: string): FileNode | undefined;
-  isExcluded(path: string): boolean;
-  readonly skipped: SkippedPath[];
-  count: number;
-  size: number;
-  /** Number of files that were read. */
-  hashed: number;
-}
 
 const rulesName = '.gitignore';
 const isWindows = process.platform === 'win32';
@@ -188,10 +133,6 @@ function wasRecent({ recentFrom }: ScanRun, { changedAt, modifiedAt }: FileStat)
   return changedAt >= recentFrom || modifiedAt >= recentFrom;
 }
 
-function skip(run: ScanRun, path: string, reason: SkippedPath['reason']): undefined {
-  run.skipped.push({ path, reason });
-}
-
 function statIfAny(run: ScanRun, path: string): Stats | undefined {
   try {
     return lstatSync(`${run.root}/${path}`, { throwIfNoEntry: false });
@@ -200,10 +141,6 @@ function statIfAny(run: ScanRun, path: string): Stats | undefined {
     if (codeOf(error) === 'ENOTDIR') return undefined;
     throw error;
   }
-}
-
-function isDenied(error: unknown): boolean {
-  return ['EACCES', 'EPERM', 'EIO'].includes(codeOf(error) ?? '');
 }
 
 interface Names {
@@ -262,7 +199,7 @@ function readRules(
     // As git does: links are not followed.
     const stat = lstatSync(`${run.root}/${file}`);
     if (!stat.isFile() || stat.size > maxRulesBytes) {
-      if (stat.isFile()) skip(run, file, 'rules');
+      if (stat.isFile()) skip(run, `${file}:1`, 'rules');
       return outerRules;
     }
     text = readFileSync(`${run.root}/${file}`, 'utf8');
@@ -272,7 +209,7 @@ function readRules(
   }
   const prefix = path === '' ? '' : `${path}/`;
   const rules = addRules(outerRules, { prefix, text, last: last?.rules });
-  if (!rules.isComplete) skip(run, file, 'rules');
+  for (const line of rules.unusable) skip(run, `${file}:${line}`, 'rules');
   return rules;
 }
 

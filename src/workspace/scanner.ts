@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { codeOf } from '../core/error.ts';
 import type {
@@ -12,14 +12,8 @@ import { checkTreePath, metadataFolder } from './contract/paths.ts';
 import { entryAt, withEntry } from './contract/tree.ts';
 import { pathError } from './errors.ts';
 import { noRules } from './ignore-rules.ts';
-import {
-  type FileNode,
-  type FolderNode,
-  type ScanLimits,
-  type ScanRun,
-  scanEntry,
-  scanFolder,
-} from './scan.ts';
+import { scanEntry, scanFolder } from './scan.ts';
+import type { FileNode, FolderNode, ScanLimits, ScanRun } from './scan-run.ts';
 import { inSlices, type Steps } from './slices.ts';
 import { readStatCache, type StatCache, writeStatCache } from './stat-cache.ts';
 
@@ -150,7 +144,8 @@ export function makeMetadataFolder(root: string): void {
     rmSync(folder);
     mkdirSync(folder);
   }
-  writeFileSync(join(folder, '.gitignore'), '*\n');
+  const rules = join(folder, '.gitignore');
+  if (!existsSync(rules)) writeFileSync(rules, '*\n');
 }
 
 function* includePaths(

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { metadataFolder } from './contract/paths.ts';
-import type { FileNode, FolderNode } from './scan.ts';
+import type { FileNode, FolderNode } from './scan-run.ts';
 import { inSlices, isDue, type Steps } from './slices.ts';
 
 /** The files of a scan by folder and name. */

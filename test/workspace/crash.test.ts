@@ -134,7 +134,7 @@ test('after a kill at a random time, the tree is exactly as before or as after',
   const old = readFolder(folder);
   await apply(folder, after);
   const trees = [old, readFolder(folder)].map((tree) => JSON.stringify(tree));
-  for (let run = 0; run < (long ? 200 : 8); run++) {
+  for (let run = 0; run < (long ? 500 : 8); run++) {
     const source = run % 2 === 0 ? before : after;
     const child = startProcess([worker, folder, source], { mayDie: true });
     await child.take((line) => (line === 'begins' ? true : undefined)).catch(() => {});

@@ -158,7 +158,10 @@ describe('what is in the tree', () => {
     put('a'.repeat(200), '1');
     put('x.log', '2');
     const { skipped } = await (await open()).scan();
-    expect(skipped).toEqual([{ path: '.gitignore', reason: 'rules' }]);
+    expect(skipped).toEqual([
+      { path: '.gitignore:1', reason: 'rules' },
+      { path: '.gitignore:2', reason: 'rules' },
+    ]);
     expect(await pathsIn(await open())).toEqual(['.gitignore', 'a'.repeat(200)]);
   });
 

@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -13,7 +15,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { directory } from 'waymark/workspace';
 import { contentsOf, fileOf, refused } from '../../src/testing/workspace-contract/kit.ts';
 import { openFolder } from '../../src/workspace/open-folder.ts';
-import { defaultLimits } from '../../src/workspace/scan.ts';
+import { defaultLimits } from '../../src/workspace/scan-run.ts';
 import { bundleChild } from '../support/bundle-child.ts';
 import { endProcesses, startProcess, type TestProcess } from '../support/child-process.ts';
 import { eventually } from '../support/eventually.ts';
@@ -126,6 +128,8 @@ test('the lock survives `git clean` of its folder', async () => {
   const folder = await openFolder(root, settings);
   const lock = await folder.lock({ runId: 'r' });
   rmSync(join(root, '.waymark'), { recursive: true });
+  await refused((await open()).lock({ runId: 'other' }), 'ABORTED');
+  rmSync(join(root, '.waymark'), { recursive: true });
   await eventually(() => readdirSync(join(root, '.waymark/lock')).length > 0);
   await refused((await open()).lock({ runId: 'other' }), 'ABORTED');
   await folder.apply([{ path: 'a', after: fileOf('x') }], contentsOf('x'));
@@ -148,4 +152,40 @@ test('a full disk is an error, and the tree is as before', async () => {
   expect(readFolder(root)).toEqual(before);
   await open();
   expect(readFolder(root)).toEqual(before);
+});
+
+/** Root may do everything, so the worker is another user there. */
+const asUser =
+  process.getuid?.() === 0 ? ['--reuid=65534', '--regid=65534', '--clear-groups'] : undefined;
+
+test('what may not be read is listed, and what may not be changed is an error that changes nothing', async () => {
+  const source = join(base, 'source');
+  mkdirSync(source);
+  for (const folder of ['first', 'locked']) {
+    mkdirSync(join(root, folder));
+    writeFileSync(join(root, folder, 'file'), 'old');
+    mkdirSync(join(source, folder));
+    writeFileSync(join(source, folder, 'file'), 'new');
+  }
+  writeFileSync(join(root, 'unreadable'), 'x');
+  mkdirSync(join(root, 'hidden'));
+  writeFileSync(join(root, 'hidden/inside'), 'x');
+  if (asUser) execFileSync('chown', ['-R', '65534:65534', base]);
+  chmodSync(join(root, 'locked'), 0o555);
+  chmodSync(join(root, 'unreadable'), 0);
+  chmodSync(join(root, 'hidden'), 0);
+  const node = [process.execPath, applyWorker, root, source];
+  const [command = '', ...args] = asUser ? ['setpriv', ...asUser, ...node] : node;
+  const child = startProcess(args, { command, mayDie: true });
+  expect((await child.ended).code, child.stderr).toBe(1);
+  expect(child.lines.join()).toContain('{"path":"hidden","reason":"unreadable"}');
+  expect(child.lines.join()).toContain('{"path":"unreadable","reason":"unreadable"}');
+  expect(child.stderr).toContain('cannot use "locked/file": access is denied');
+  chmodSync(join(root, 'hidden'), 0o755);
+  chmodSync(join(root, 'unreadable'), 0o644);
+  for (const folder of ['first', 'locked']) {
+    expect(readFileSync(join(root, folder, 'file'), 'utf8')).toBe('old');
+  }
+  expect(readFileSync(join(root, 'hidden/inside'), 'utf8')).toBe('x');
+  chmodSync(join(root, 'locked'), 0o755);
 });

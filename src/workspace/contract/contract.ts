@@ -120,8 +120,8 @@ export interface SkippedPath {
   /**
    * `special`: a socket, device or pipe. `too-large`: above the limit for one file. `unreadable`: no permission. `name`: not UTF-8,
    * or with a character that trees do not allow. `changing`: it changed whenever it was read. `unsupported`: this system has no
-   * such thing, such as a link on Windows. `collision`: this system takes its name for that of another entry. `rules`: a pattern
-   * in a `.gitignore` that takes too long to evaluate, and is not applied.
+   * such thing, such as a link on Windows. `collision`: this system takes its name for that of another entry. `rules`: a line of
+   * a `.gitignore`, such as `.gitignore:3`, that takes too long to evaluate and is not applied.
    */
   readonly reason:
     | 'special'

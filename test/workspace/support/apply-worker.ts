@@ -42,7 +42,8 @@ syncBuiltinESMExports();
 
 const folder = await open(path);
 const lock = await folder.lock({ runId: `restore-${process.pid}` });
-const present = (await folder.scan()).tree;
+const { tree: present, skipped } = await folder.scan();
+console.log(JSON.stringify(skipped));
 console.log('begins');
 await folder.apply(diffTrees(present, target), {
   content: (_, file) => createReadStream(join(source, file)),
