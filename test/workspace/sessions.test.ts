@@ -293,7 +293,7 @@ test.each([{}, { encryption: { key } }])(
 );
 
 test.each(['sqlite', 'files'])(
-  'S815 a store inside the folder is no part of its tree (%s)',
+  'S851 a store inside the folder is no part of its tree (%s)',
   async (kind) => {
     using folder = testFolder();
     const store = stores[kind]?.(folder.project) ?? memoryStore();
@@ -309,7 +309,7 @@ test.each(['sqlite', 'files'])(
   },
 );
 
-test('S814 a replay and a rerun work on a copy of the files', async () => {
+test('S850 a replay and a rerun work on a copy of the files', async () => {
   using folder = testFolder();
   const { project } = folder;
   const store = memoryStore();

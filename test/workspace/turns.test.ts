@@ -370,3 +370,55 @@ test('S801 a turn with an outdated ifHead saves nothing', async () => {
     expect((await coder.listRuns()).items).toEqual([]);
   });
 });
+
+test('S801 files that change while a turn waits for an approval are saved before its answer', async () => {
+  using folder = testFolder();
+  await using app = openApp(memoryStore());
+  const workspace = directory(folder.project);
+  const asking = tool(
+    { name: 'act', description: 'Does something.', needsApproval: true },
+    async (_, { workspace: own }) => shell(own?.path ?? '', 'cat mine > seen'),
+  );
+  const model = scriptedModel([{ toolCalls: [{ name: 'act' }] }, 'done']);
+  const coder = app.defineAgent({ name: 'coder', model, workspace, tools: [asking] });
+  const asked = await coder.run('go');
+  expect(asked.finishReason).toBe('interrupted');
+  writeFileSync(join(folder.project, 'mine'), 'by a person');
+  const done = await coder.resume(asked, (request) => request.approve());
+  expect(done.finishReason).toBe('stop');
+  const file = await coder.openFile(done, 'seen');
+  expect(await new Response(file.stream).text()).toBe('by a person');
+  const { items } = await coder.listSnapshots(done);
+  expect(items.map(({ event }) => event)).toEqual(['turnEnd', 'edit', 'turnEnd']);
+  await expect(coder.resume(asked, (request) => request.approve())).rejects.toMatchObject(refusal);
+  expect(app.errors).toEqual([]);
+});
+
+test('S800 a turn that is stopped keeps its files', async () => {
+  using folder = testFolder();
+  await using app = openApp(memoryStore());
+  const workspace = directory(folder.project);
+  const gate = createGate();
+  const slow = tool(
+    { name: 'act', description: 'Waits.' },
+    async (_, { signal, workspace: own }) => {
+      shell(own?.path ?? '', 'echo half > half');
+      void gate.wait();
+      await new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+      });
+    },
+  );
+  const model = scriptedModel([{ toolCalls: [{ name: 'act' }] }, 'next']);
+  const coder = app.defineAgent({ name: 'coder', model, workspace, tools: [slow] });
+  const stop = new AbortController();
+  const running = coder.run('go', { signal: stop.signal, throwOnError: false });
+  await gate.reached;
+  stop.abort();
+  const output = await running;
+  expect(output.finishReason).toBe('aborted');
+  expect((await coder.listFiles(output)).items.map(({ path }) => path)).toEqual(['half']);
+  const next = await coder.run('again', { sessionId: output.sessionId });
+  expect(next.text).toBe('next');
+  expect((await coder.listSnapshots(next)).items).toHaveLength(2);
+});
