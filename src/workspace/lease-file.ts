@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import {
+  linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -10,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { codeOf } from '../core/error.ts';
 import { metadataFolder } from './contract/paths.ts';
 import { fileSystemTime, makeMetadataFolder } from './scanner.ts';
@@ -71,12 +72,7 @@ export function leaseFiles(root: string): LeaseFiles {
       return generation === 0 ? undefined : { generation, record: readRecord(pathOf(generation)) };
     },
     create(generation, record) {
-      try {
-        writeFileSync(pathOf(generation), JSON.stringify(record), { flag: 'wx' });
-      } catch (error) {
-        if (codeOf(error) === 'EEXIST') return false;
-        throw error;
-      }
+      if (!writeNew(pathOf(generation), JSON.stringify(record))) return false;
       const all = generations();
       // A slow process may create one that had been cleaned up.
       if (all.some((each) => each > generation)) {
@@ -99,6 +95,34 @@ export function leaseFiles(root: string): LeaseFiles {
       return stat === undefined || now === undefined ? 0 : now - stat.mtimeMs;
     },
   };
+}
+
+/** Creates a file with its content in one step, also for a process that is killed. Returns whether there was none. */
+function writeNew(path: string, text: string): boolean {
+  const temporary = join(dirname(path), `new-${randomUUID()}`);
+  writeFileSync(temporary, text);
+  try {
+    linkSync(temporary, path);
+    return true;
+  } catch (error) {
+    const code = codeOf(error) ?? '';
+    if (code === 'EEXIST') return false;
+    // Some file systems have no links. Without its content, a lease is taken over once it is old.
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(code)) throw error;
+    return writeExclusively(path, text);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+function writeExclusively(path: string, text: string): boolean {
+  try {
+    writeFileSync(path, text, { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
 }
 
 function readRecord(path: string): LeaseRecord | undefined {

@@ -15,6 +15,7 @@ const step = (): void => {
 
 const changing = [
   'chmodSync',
+  'linkSync',
   'mkdirSync',
   'renameSync',
   'rmSync',
