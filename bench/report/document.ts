@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { repository } from '../lib/setup.ts';
 import { type Table, toMarkdown } from './table.ts';
 
-const documents = ['docs/performance.md', 'README.md'];
+const documents = ['bench/RESULTS.md', 'docs/performance.md', 'README.md'];
 
 /** Puts the tables where the documents name them: between `<!-- table: name -->` and `<!-- end -->`. */
 export function writeTables(tables: readonly Table[]): void {

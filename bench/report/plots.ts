@@ -7,11 +7,11 @@ import { bytes, number } from './format.ts';
 import { isWeighed } from './rows.ts';
 import { drawBars, drawLines, type Series } from './svg.ts';
 
-/** Draws what the documentation shows. */
+/** Draws the plots of `RESULTS.md`. The documentation shows one of them, which is with its images. */
 export function drawPlots(results: Results): void {
-  const folder = join(repository, 'docs/images');
-  mkdirSync(folder, { recursive: true });
   for (const [name, plot] of Object.entries(plotsOf(results))) {
+    const folder = join(repository, name === 'stored' ? 'docs/images' : 'bench/results');
+    mkdirSync(folder, { recursive: true });
     if (plot !== undefined) writeFileSync(join(folder, `bench-${name}.svg`), plot);
   }
 }

@@ -11,6 +11,8 @@ export function pages(root: string): string[] {
     'CODE_OF_CONDUCT.md',
     'SECURITY.md',
     'VERSIONING.md',
+    'bench/README.md',
+    'bench/RESULTS.md',
   ];
   const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))

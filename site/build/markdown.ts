@@ -11,7 +11,6 @@ export function withoutMarks(text: string): string {
 export function fullText(root: string): string {
   const pages = contents(root)
     .flatMap((section) => section.pages)
-    .filter(({ page }) => !page.startsWith('decisions/'))
     .map(({ page }) => {
       const text = withoutMarks(readFileSync(join(root, 'docs', page), 'utf8'));
       return `<!-- ${page} -->\n\n${text}`;

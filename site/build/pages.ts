@@ -26,7 +26,8 @@ export function writePages({ root, out }: PagesPlace): void {
     .map((name) => `docs/${name.replaceAll('\\', '/')}`)
     .filter((name) => name.endsWith('.md'));
   for (const page of [...docs, ...Object.keys(rootPages)]) {
-    const target = siteName(page) ?? page;
+    const target = siteName(page);
+    if (target === undefined) continue;
     const text = withLinks(withoutMarks(readFileSync(join(root, page), 'utf8')), { root, page });
     mkdirSync(dirname(join(out, target)), { recursive: true });
     writeFileSync(join(out, target), `${text}\n`);
@@ -40,7 +41,7 @@ export function writePages({ root, out }: PagesPlace): void {
 function siteName(path: string): string | undefined {
   if (path === 'README.md') return 'index.md';
   if (path === 'docs/README.md') return 'overview.md';
-  if (path.startsWith('docs/snippets/')) return undefined;
+  if (/^docs\/(snippets|decisions)\//.test(path)) return undefined;
   if (path.startsWith('docs/'))
     return path.slice('docs/'.length).replace(/README\.md$/, 'index.md');
   return rootPages[path];

@@ -139,8 +139,8 @@ describe('commands in the pages', () => {
     );
 
   test.each(lines)('$page: $line', ({ line }) => {
-    const words = (line.replace(/\s+[#>].*$/, '').match(/"[^"]*"|\S+/g) ?? []).map((word) =>
-      word.replace(/^"|"$/g, ''),
+    const words = (line.replace(/\s+[#>].*$/, '').match(/"[^"]*"|'[^']*'|\S+/g) ?? []).map((word) =>
+      word.replace(/^["']|["']$/g, ''),
     );
     const [program, ...rest] = words[0] === 'npx' ? words.slice(1) : words;
     if (program === 'npm') {
@@ -181,7 +181,7 @@ describe('the reference', () => {
     );
     const shown = new Set(tables.map(([, , name]) => name));
     // The same table under another name: the types behind an intersection or an extension without anything of its own.
-    const elsewhere = ['PostgresStoreOptions', 'PgBossEngineOptions'];
+    const elsewhere = ['PostgresStoreOptions', 'PgBossEngineOptions', 'PgliteStoreOptions'];
     const missing = [...exported].filter((name) => !shown.has(name) && !elsewhere.includes(name));
     expect(missing).toEqual([]);
   });
