@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAnthropic } from '@ai-sdk/anthropic';
@@ -204,7 +203,7 @@ const anthropic = (url: string): LanguageModel =>
   createAnthropic({ baseURL: url, apiKey: 'test' })('claude-sonnet-4-5') as LanguageModel;
 
 describe('the prompts of a conversation', () => {
-  test('are cached from the second turn on, as much as expected, and the guide has the table (S747)', async () => {
+  test('are cached from the second turn on, 95 to 102 % of what is expected (S747)', async () => {
     const marked = await tenTurns(anthropic((await startProvider()).url));
     const unmarked = await tenTurns(anthropic((await startProvider()).url), { cache: false });
     const automatic = await tenTurns(automaticModel());
@@ -215,26 +214,12 @@ describe('the prompts of a conversation', () => {
         const { expectedCachedTokens = -1, cachedInputTokens = 0 } = usage;
         if (at === 0) expect([expectedCachedTokens, cachedInputTokens]).toEqual([0, 0]);
         // The estimate goes by the length of texts.
-        else if (at > 1) {
-          expect(cachedInputTokens / expectedCachedTokens).toBeGreaterThan(0.85);
-          expect(cachedInputTokens / expectedCachedTokens).toBeLessThan(1.15);
+        else {
+          expect(cachedInputTokens / expectedCachedTokens).toBeGreaterThan(0.95);
+          expect(cachedInputTokens / expectedCachedTokens).toBeLessThan(1.02);
         }
       }
     }
-    const rows = marked.map((usage, at) =>
-      [
-        at + 1,
-        usage.inputTokens,
-        usage.expectedCachedTokens,
-        usage.cachedInputTokens,
-        usage.cacheWriteTokens,
-        automatic[at]?.inputTokens,
-        automatic[at]?.expectedCachedTokens,
-        automatic[at]?.cachedInputTokens,
-      ].join(' | '),
-    );
-    const guide = await readFile('docs/cost-and-limits.md', 'utf8');
-    expect(guide.replaceAll(',', '')).toContain(rows.map((row) => `| ${row} |`).join('\n'));
   });
 
   test('that change at their beginning are expected, but not reported (S747)', async () => {
