@@ -1,7 +1,7 @@
 // A process that takes turns of one owner at the same time: `node budget-child.ts <store as JSON> <number of turns> <how the model answers>`.
 // It says `ready`, begins when it is told to, says `call` for each model call, and at last how its turns ended.
 
-import type { SharedStore } from '../support/store-child.ts';
+import type { SharedStore } from '../support/shared-store.ts';
 import { openBudgetApp, openShared, type TurnEnd, takeTurn } from './support/budget-app.ts';
 
 const [shared = '', turns = '0', answers = 'answers'] = process.argv.slice(2);

@@ -7,7 +7,7 @@ import { bundleChild } from '../support/bundle-child.ts';
 import { endProcesses, startProcess, type TestProcess } from '../support/child-process.ts';
 import { movableClock } from '../support/movable-clock.ts';
 import { startPostgres } from '../support/postgres.ts';
-import type { SharedStore } from '../support/store-child.ts';
+import type { SharedStore } from '../support/shared-store.ts';
 import { callCost, openBudgetApp, openShared, takeTurn } from './support/budget-app.ts';
 
 afterEach(endProcesses);

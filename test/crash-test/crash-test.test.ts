@@ -202,7 +202,8 @@ test('a request outside a tool is an effect, unless it reads or has an idempoten
       { effect: `POST ${url}/mail`, where: 'outside a tool' },
       { effect: `POST ${url}/invoice`, where: 'step invoice' },
     ]);
-    expect(report.repeatedEffects[1]?.points).toEqual(['before store write saveStep']);
+    // Events are written in between if their timer is due.
+    expect(report.repeatedEffects[1]?.points).toContain('before store write saveStep');
     expect(pointOf(report, 'after model call 1').ranAgain).toContain(
       'the handler, outside its steps',
     );

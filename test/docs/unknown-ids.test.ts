@@ -41,6 +41,8 @@ const calls: Readonly<Record<string, (agent: AgentApi) => Promise<unknown>>> = {
   planUndo: (agent) => agent.planUndo(id),
   fork: (agent) => agent.fork(id),
   label: (agent) => agent.label(id, 'good'),
+  listFiles: (agent) => agent.listFiles(id),
+  openFile: (agent) => agent.openFile(id, 'notes.md'),
   diff: (agent) => agent.diff(known, id),
   retryRun: (agent) => agent.retryRun(id),
   updateSession: (agent) => agent.updateSession(id, { title: 'x' }),

@@ -7,6 +7,7 @@ import {
   waymark,
 } from '../../src/index.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { memoryWorkspace, workspaceTools } from '../../src/workspace/index.ts';
 import { testWebhooks } from './kit.ts';
 
 /** A text that the agents put everywhere, and that must not leave. */
@@ -62,6 +63,15 @@ export function createCanaryApp(transform: Transform): App {
           error: new WaymarkError('RESOURCE_EXHAUSTED', `No more ${canary}.`, {
             details: { canary, list: [canary] },
           }),
+        },
+      ],
+      [
+        /^write/,
+        {
+          toolCalls: [
+            { name: 'write', input: { path: 'notes.txt', content: `Of ${canary}\n` } },
+            { name: 'write', input: { path: `${canary}.txt`, content: 'x' } },
+          ],
         },
       ],
       [/^bad/, `This is no JSON: ${canary}`],
@@ -121,6 +131,12 @@ export function createCanaryApp(transform: Transform): App {
     name: 'chat',
     tools: [spill, broken, confirm, question, agentTool(inner)],
     output: { schema: object({ answer: { type: 'string' } }) },
+  });
+  app.defineAgent({
+    ...options,
+    name: 'files',
+    workspace: memoryWorkspace({ files: { 'plain.txt': 'x' } }),
+    tools: [workspaceTools()],
   });
   app.defineAgent({
     ...options,

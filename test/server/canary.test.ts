@@ -162,6 +162,31 @@ describe.each(Object.entries(transforms))('with the %s transform', (_, transform
     await ask('DELETE /agents/:agent/sessions/:session', { ...one, session: 'n2' });
   });
 
+  test('S685 the native protocol hides it in files of a workspace and in plans to undo', async () => {
+    const files = { agent: 'files' };
+    const turns: Any[] = [];
+    for (const text of ['more', 'write']) {
+      turns.push(await ask(turn, files, { body: says(text, { sessionId: 'w1' }) }));
+    }
+    const [before, after] = turns.map(({ snapshotId }) => snapshotId);
+    const at = { ...files, snapshot: after, other: before, file: 'notes.txt' };
+    const { items } = await ask('GET /agents/:agent/snapshots/:snapshot/files', at);
+    expect(items.map(({ path }: Any) => path)).toEqual(['notes.txt', 'plain.txt']);
+    await ask('GET /agents/:agent/snapshots/:snapshot/diff/:other', at, { shows: true });
+    await ask('GET /agents/:agent/snapshots/:snapshot/files/:file', { ...at, file: 'plain.txt' });
+
+    const { snapshotId: snapshot } = await ask(turn, chat, {
+      body: says('more', { sessionId: 'n8' }),
+    });
+    await ask(turn, chat, { body: says('everything', { sessionId: 'n8' }) });
+    const one = { ...chat, snapshot };
+    const undo = '/agents/:agent/snapshots/:snapshot/undo';
+    const plan = await ask(`GET ${undo}`, one, { shows: true });
+    expect(plan.effects.length).toBeGreaterThan(1);
+    await ask(`POST ${undo}`, one, { body: { undo: 'another plan' }, fails: true });
+    await ask(`POST ${undo}`, one, { body: { undo: plan.id } });
+  });
+
   test('S685 a WebSocket hides it in every frame', async () => {
     asked.add('GET /agents/:agent/connect');
     for (const words of [['everything', 'more'], ['fail'], ['bad']]) {
@@ -308,6 +333,17 @@ describe.each(Object.entries(transforms))('with the %s transform', (_, transform
     await ask('GET /openai/v1/responses/:response/input_items', { response });
     const { id: hanging } = await create('hang', { background: true });
     await ask('POST /openai/v1/responses/:response/cancel', { response: hanging }, { body: {} });
+    const { output } = await ask(
+      'POST /openai/v1/responses/compact',
+      {},
+      { body: { model: 'chat', previous_response_id: response } },
+    );
+    expect(output.length).toBeGreaterThan(0);
+    await ask(
+      'POST /openai/v1/responses/input_tokens',
+      {},
+      { body: { model: 'chat', input: 'x' } },
+    );
     await ask('DELETE /openai/v1/responses/:response', { response });
 
     const base = '/openai/v1/conversations';
@@ -324,6 +360,23 @@ describe.each(Object.entries(transforms))('with the %s transform', (_, transform
     const gone = { conversation, item: last.data[0].id };
     await ask(`DELETE ${base}/:conversation/items/:item`, gone, { fails: true });
     await ask(`DELETE ${base}/:conversation`, { conversation });
+  });
+
+  test('S685 Chat Completions hides it in completions and chunks', async () => {
+    const at = 'POST /openai/v1/chat/completions';
+    for (const stream of [false, true]) {
+      const says = (content: string, more: object = {}) => ({
+        body: { model: 'chat', stream, messages: [{ role: 'user', content }], ...more },
+      });
+      await ask(at, {}, { ...says('everything'), shows: true });
+      await ask(
+        at,
+        {},
+        { ...says('everything', { metadata: { session_id: `c-${stream}` } }), shows: true },
+      );
+      await ask(at, {}, { ...says('ask'), shows: true });
+      for (const word of ['fail', 'bad']) await ask(at, {}, { ...says(word), fails: !stream });
+    }
   });
 
   test('S685 AG-UI hides it in events and threads', async () => {

@@ -34,7 +34,9 @@ async function inPostgres(schema: string): Promise<void> {
 function inSqlite(name: string): void {
   using db = new DatabaseSync(join(folder, name));
   // As damage on the disk, which the triggers of the checksums do not see.
-  const triggers = db.prepare(`SELECT name FROM sqlite_master WHERE type = 'trigger'`).all();
+  const triggers = db
+    .prepare(`SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'requests'`)
+    .all();
   for (const trigger of triggers) db.exec(`DROP TRIGGER ${trigger.name}`);
   db.exec('UPDATE requests SET receipt = substr(receipt, 1, length(receipt) - 3)');
 }

@@ -184,7 +184,7 @@ test.each([3, 2100])(
 
 describe('a disk that is full', () => {
   test('a turn says so, nothing of it is kept, and what was there still is', async () => {
-    const store = sqliteStore(path, { maxSize: 260_000 });
+    const store = sqliteStore(path, { maxSize: 360_000 });
     await store.open?.();
     const turns = createTurns(store);
     const fill = turns.take(5000, plainTurn);

@@ -106,7 +106,9 @@ test.each(['owner', 'model', 'total', 'day'])('S533 a changed %s is found', asyn
 test('S533 counters of the format before get checksums when the store is opened', async () => {
   await spendIn(2);
   change(`DROP TRIGGER spend_sum_added; DROP TRIGGER spend_sum_changed;
-    ALTER TABLE spend DROP COLUMN sum; DROP TABLE reservations; UPDATE meta SET format = 10;`);
+    ALTER TABLE spend DROP COLUMN sum; DROP TABLE reservations; DROP TRIGGER memory_source_removed;
+    DROP TABLE memory; DROP TABLE memory_sessions; DROP TABLE memory_notes; DROP TABLE effects;
+    UPDATE meta SET format = 10;`);
   await spendIn(1);
   expect(await faults()).toEqual([]);
   const store = sqliteStore(path);

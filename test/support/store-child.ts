@@ -1,26 +1,12 @@
 // A process that works on a store it shares with the test: `node store-child.ts <store> <task>`, both as JSON.
 
-import { createRequire } from 'node:module';
 import { isWaymarkError } from '../../src/core/error.ts';
 import { createIds } from '../../src/core/id.ts';
 import { systemClock } from '../../src/core/time.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
 import type { Store } from '../../src/store/contract/store.ts';
-import { libsqlStore } from '../../src/store/libsql/index.ts';
-import { postgresStore } from '../../src/store/postgres/index.ts';
-import { sqliteStore } from '../../src/store/sqlite/index.ts';
+import { openShared, type SharedStore } from './shared-store.ts';
 import { text } from './store-workload.ts';
-
-/** The store that processes share. */
-export type SharedStore =
-  | { readonly kind: 'sqlite'; readonly path: string }
-  | {
-      readonly kind: 'libsql';
-      readonly url: string;
-      /** A file of the project: a bundle of this script does not find the package, which has a part that is not JavaScript. */
-      readonly from: string;
-    }
-  | { readonly kind: 'postgres'; readonly connectionString: string; readonly schema: string };
 
 /** What a process is to do. */
 export type ChildTask =
@@ -37,18 +23,6 @@ export type ChildTask =
 export const childScope = { agent: 'shared' };
 
 const newId = createIds(systemClock);
-
-type Libsql = typeof import('@libsql/client');
-
-export function openShared(shared: SharedStore): Store {
-  if (shared.kind === 'libsql') {
-    const { createClient } = createRequire(shared.from)('@libsql/client') as Libsql;
-    return libsqlStore({ client: createClient({ url: shared.url }) });
-  }
-  return shared.kind === 'sqlite'
-    ? sqliteStore(shared.path)
-    : postgresStore({ connectionString: shared.connectionString, schema: shared.schema, max: 3 });
-}
 
 /** A turn that adds one message; gives whether the session was free. */
 export async function addMessage(store: Store, sessionId: string, words: string): Promise<boolean> {

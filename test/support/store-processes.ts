@@ -3,14 +3,9 @@ import { createIds } from '../../src/core/id.ts';
 import { systemClock } from '../../src/core/time.ts';
 import { bundleChild } from './bundle-child.ts';
 import { endProcesses, startProcess, type TestProcess } from './child-process.ts';
+import { openShared, type SharedStore } from './shared-store.ts';
 import { someMoment } from './some-moment.ts';
-import {
-  addMessage,
-  type ChildTask,
-  childScope,
-  openShared,
-  type SharedStore,
-} from './store-child.ts';
+import { addMessage, type ChildTask, childScope } from './store-child.ts';
 
 const newId = createIds(systemClock);
 const script = new URL('./store-child.ts', import.meta.url);

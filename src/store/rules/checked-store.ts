@@ -1,3 +1,4 @@
+import { withCaller } from '../../core/async/promises.ts';
 import { invalid, isWaymarkError, type Status, WaymarkError } from '../../core/error.ts';
 import {
   checkId,
@@ -342,7 +343,10 @@ function wrapCall(
     } catch (error) {
       if (refusable.has(path) && (await owed.settle(error))) return call(...args);
       if (path === 'runs.release') owed.note(args[0] as RunRef, error);
-      throw isWaymarkError(error) || callersErrors.test(path) ? error : failedIn(path, error);
+      const known =
+        isWaymarkError(error) || callersErrors.test(path) ? error : failedIn(path, error);
+      // Opening a driver is deep: the frames of the caller are not among those that engines keep.
+      throw path === 'open' ? withCaller(known) : known;
     }
   };
 }

@@ -4,7 +4,7 @@ import { type App, waymark } from '../../../src/app.ts';
 import type { Clock } from '../../../src/core/time.ts';
 import type { Store } from '../../../src/store/contract/store.ts';
 import { postgresStore } from '../../../src/store/postgres/index.ts';
-import { openShared as openOther, type SharedStore } from '../../support/store-child.ts';
+import { openShared as openOther, type SharedStore } from '../../support/shared-store.ts';
 
 /** Opens the store that processes share. */
 export function openShared(shared: SharedStore): Store {
