@@ -18,9 +18,7 @@ export const app = waymark({
 export const chat = app.defineAgent({ name: 'chat' });
 // #endregion
 
-// #region main
 await app.ready(); // opens the store and migrates its tables
-// #endregion
 
 // #region accept
 // Another process can take over this turn when this one dies. `serve` does this for every turn it accepts.
