@@ -59,10 +59,11 @@ export async function restoreFiles<Result>(
     isClaimed = false;
   };
   try {
-    const folder = await openFolder(spec, workspace, { scope, sessionId }, { hash: target, place });
+    const kept = new KeptHead(spec, host, turnBase);
+    const start = { hash: kept.tree, place };
+    const folder = await openFolder(spec, workspace, { scope, sessionId }, start);
     const lock = await folder.lock({ runId });
     try {
-      const kept = new KeptHead(spec, host, turnBase);
       const keep = async (scan: WorkspaceScan): Promise<void> => {
         if ((await hashTree(scan)) === kept.tree) return;
         const holder = { scope, ...(turnBase.run && { run: turnBase.run }) };

@@ -127,7 +127,7 @@ async function failAccepted(
 async function continueRun(running: Invocation, run: ActiveRun, record: RunRecord): Promise<void> {
   try {
     if (running.state.spec.workspace !== undefined) {
-      await openFiles(running.state, run, (files) => files.takeOver(run, record.midTurn));
+      await openFiles(running.state, run, { midTurn: record.midTurn });
     }
     let turn = continuedTurn(running.state, record);
     if (record.stopping) {

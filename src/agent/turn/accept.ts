@@ -80,7 +80,7 @@ export function checkOpen(host: AgentHost, { startedBy }: InvocationRequest): vo
 async function startTurn(invocation: InvocationState, run: ActiveRun, input: Input): Promise<Turn> {
   const { spec, working, chunkSink } = invocation;
   const messages = await checkReceivable(invocation, run, input);
-  if (spec.workspace !== undefined) await openFiles(invocation, run, (files) => files.start(run));
+  if (spec.workspace !== undefined) await openFiles(invocation, run);
   // A turn that answers an interrupt takes them after its tools.
   const takesLeft = input.message !== undefined && mayBeSteered(invocation, run);
   const left = takesLeft ? await readLeft(invocation, run) : [];

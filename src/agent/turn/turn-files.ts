@@ -1,19 +1,26 @@
 import { toWaymarkError } from '../../core/error.ts';
 import type { InvocationState } from './invocation-state.ts';
-import type { ActiveRun, Outcome, TurnFiles } from './turn-state.ts';
+import type { ActiveRun, Outcome } from './turn-state.ts';
 
-/** Opens the files of an agent with a workspace, unless the run has them open, and begins to work on them. */
+/** A run that is taken over. */
+interface Takeover {
+  /** Whether it continues within a turn. */
+  readonly midTurn: boolean;
+}
+
+/** Opens the files of an agent with a workspace, unless the run has them open, and makes them those that the turn starts with. */
 export async function openFiles(
   invocation: InvocationState,
   run: ActiveRun,
-  begin: (files: TurnFiles) => Promise<void>,
+  takeover?: Takeover,
 ): Promise<void> {
   if (invocation.files !== undefined) return;
   // Agents without a workspace load nothing of it.
   const { openWorkspace } = await import('./turn-workspace.ts');
-  invocation.files = await openWorkspace(invocation, run);
+  const files = await openWorkspace(invocation, run, { isTakeover: takeover !== undefined });
+  invocation.files = files;
   try {
-    await begin(invocation.files);
+    await (takeover === undefined ? files.start(run) : files.takeOver(run, takeover.midTurn));
   } catch (error) {
     await closeFiles(invocation, { failed: true });
     throw error;

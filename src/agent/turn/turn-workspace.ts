@@ -17,17 +17,20 @@ import type { InvocationState } from './invocation-state.ts';
 import { markingLost } from './stop.ts';
 import { type ActiveRun, endedWith, type TurnFiles } from './turn-state.ts';
 
-/** Opens and locks the folder of a turn's session. */
+/** Opens and locks the folder of a turn's session. One that does not exist is created from the head, or at a takeover from the checkpoint. */
 export async function openWorkspace(
   invocation: InvocationState,
   run: ActiveRun,
+  { isTakeover }: { readonly isTakeover: boolean },
 ): Promise<TurnFiles> {
   const { spec, scope, position, request, control, working } = invocation;
   const { sessionId } = position;
   const workspace = await workspaceOf(spec, { scope, sessionId, context: request.context });
   checkShared(invocation, run, workspace);
   const place = { scope, sessionId, runId: run.runId };
-  const folder = await openFolder(spec, workspace, place, { hash: working.tree, place });
+  const head = isTakeover ? undefined : await otherHead(invocation, run);
+  const hash = head === undefined ? working.tree : treeHashIn(head.state.artifacts);
+  const folder = await openFolder(spec, workspace, place, { hash, place });
   const root = rootRun(invocation, run);
   const { attempt } = root.turnBase.run ?? {};
   const lock = await folder.lock(
@@ -36,7 +39,7 @@ export async function openWorkspace(
   );
   const onLost = (): void => control.fail(lockLost(workspace.name));
   lock.lost.addEventListener('abort', onLost, { once: true });
-  return new TurnWorkspace(invocation, run, { folder, lock, place });
+  return new TurnWorkspace(invocation, run, { folder, lock, place, head });
 }
 
 /** The run whose lock a foreground sub-agent shares. */
@@ -65,6 +68,19 @@ interface OpenFolder {
   readonly folder: WorkspaceFolder;
   readonly lock: WorkspaceLock;
   readonly place: FilePlace;
+  /** The head, if the turn starts from another snapshot. */
+  readonly head: LoadedState | undefined;
+}
+
+async function otherHead(
+  { spec, scope, request, progress }: InvocationState,
+  { turnBase }: ActiveRun,
+): Promise<LoadedState | undefined> {
+  const { snapshotId, from } = request.init;
+  if (progress.turnsBegun > 0 || (snapshotId === undefined && from !== null)) return undefined;
+  const { parent, sessionId } = turnBase;
+  const head = await spec.turnStore.load(scope, { sessionId });
+  return head?.snapshotId === parent?.snapshotId ? undefined : head;
 }
 
 /** The files of a running turn. */
@@ -74,6 +90,7 @@ class TurnWorkspace implements TurnFiles {
   readonly #lock: WorkspaceLock;
   readonly #place: FilePlace;
   readonly #holder: FileHolder;
+  readonly #head: LoadedState | undefined;
   /** The tree that was stored last. */
   #before: TreeFolder | undefined;
   /** The head's tree, if the turn started from another one: the folder returns to it if the turn fails. */
@@ -81,18 +98,23 @@ class TurnWorkspace implements TurnFiles {
   /** The tree at the end of the turn, or of its last tool calls. */
   #captured: string | undefined;
 
-  constructor(invocation: InvocationState, run: ActiveRun, { folder, lock, place }: OpenFolder) {
+  constructor(
+    invocation: InvocationState,
+    run: ActiveRun,
+    { folder, lock, place, head }: OpenFolder,
+  ) {
     this.#invocation = invocation;
     this.folder = folder;
     this.#lock = lock;
     this.#place = place;
+    this.#head = head;
     const ref = run.turnBase.run;
     this.#holder = { scope: invocation.scope, ...(ref && { run: ref }) };
   }
 
   async start(run: ActiveRun): Promise<void> {
     const { working, position } = this.#invocation;
-    const head = await this.#otherHead(run);
+    const head = this.#head;
     if (head === undefined) {
       const scan = await this.#scan();
       if ((await hashTree(scan)) === working.tree) this.#before = scan.tree;
@@ -181,16 +203,6 @@ class TurnWorkspace implements TurnFiles {
   async #switchTo(hash: string, keep: (scan: WorkspaceScan) => Promise<void>): Promise<void> {
     const reader = treeReader(treesOf(this.#invocation.spec), this.#place);
     this.#before = (await switchTree(this.folder, { reader, hash }, keep)).tree;
-  }
-
-  /** The head, if the turn starts from another snapshot. */
-  async #otherHead(run: ActiveRun): Promise<LoadedState | undefined> {
-    const { spec, scope, request, progress } = this.#invocation;
-    const { snapshotId, from } = request.init;
-    if (progress.turnsBegun > 0 || (snapshotId === undefined && from !== null)) return undefined;
-    const { parent, sessionId } = run.turnBase;
-    const head = await spec.turnStore.load(scope, { sessionId });
-    return head?.snapshotId === parent?.snapshotId ? undefined : head;
   }
 
   /** Saves what others have changed since the head, as an edit that the turn continues from. */
