@@ -62,10 +62,12 @@ assert.deepEqual(
 );
 
 // #region restore
+const preview = await coder.diff(second, first, { workspace: 'now' }); // what a restore changes in the folder
 await coder.restore(first); // conversation, state, artifacts and files
 await coder.restore(second, { workspace: false }); // everything except the files
 await coder.checkout(second, './elsewhere'); // the files of any snapshot, in a new folder
 // #endregion
+assert.equal(preview.files?.length, 1);
 assert.equal(readFileSync('project/src/index.js', 'utf8'), 'sum();\n');
 assert.equal(readFileSync('elsewhere/src/index.js', 'utf8'), 'add();\n');
 await coder.restore(second);

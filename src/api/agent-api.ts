@@ -93,6 +93,17 @@ export interface RestoreOptions {
   readonly force?: boolean;
 }
 
+/** Options of `diff`. */
+export interface DiffOptions {
+  /**
+   * Whether files of the workspace are compared. `'now'`: the files in the folder now with those of the second snapshot, so the difference is
+   * what a restore changes.
+   *
+   * @default true
+   */
+  readonly workspace?: boolean | 'now';
+}
+
 /** Options of `watch`. */
 export interface WatchOptions extends Pick<ApiInvokeOptions, 'artifacts'> {
   /** The event after which to continue. */
@@ -387,8 +398,13 @@ export interface AgentApi<
     name: string,
     options?: Call & OpenFileOptions & { readonly workspace?: boolean },
   ): Promise<OpenedFile>;
-  /** The changes from one snapshot to another: messages, custom state, artifacts, and files of the workspace. */
-  diff(from: SnapshotRef, to: SnapshotRef, options?: Call): Promise<Diff>;
+  /**
+   * The changes from one snapshot to another: messages, custom state, artifacts, and files of the workspace.
+   *
+   * @example
+   * const { files = [] } = await coder.diff(second, first, { workspace: 'now' }); // what a restore of `first` changes
+   */
+  diff(from: SnapshotRef, to: SnapshotRef, options?: Call & DiffOptions): Promise<Diff>;
   /** Labels a snapshot, which keeps it from being pruned; `null` removes the label. */
   label(
     snapshot: SnapshotRef,

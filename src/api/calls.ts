@@ -15,6 +15,7 @@ import type {
   AgentApi,
   ApiCallOptions,
   ApiInvokeOptions,
+  DiffOptions,
   EditChange,
   EditOptions,
   PendingInterrupts,
@@ -136,7 +137,7 @@ export interface AgentOperations<
     options?: Call & HeadId & EditOptions,
   ): Promise<Snapshot>;
   listFiles(lookup: Lookup, options?: Call & ListOptions): Promise<Page<FileInfo>>;
-  diff(from: string, to: string, options?: Call): Promise<Diff>;
+  diff(from: string, to: string, options?: Call & DiffOptions): Promise<Diff>;
   label(snapshotId: string, label: string | null, options?: Call & HeadId): Promise<Snapshot>;
 }
 

@@ -6,6 +6,7 @@ export type {
   EditChange,
   EditOptions,
   PendingInterrupts,
+  DiffOptions,
   RestoreOptions,
   RunHandle,
   SessionRef,

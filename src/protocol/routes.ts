@@ -42,7 +42,7 @@ export const routes = {
   listFiles: { method: 'GET', path: `${ofSnapshot}/files`, fields: page },
   /** A saved file, or a file of the workspace, as bytes. */
   openFile: { method: 'GET', path: `${ofSnapshot}/files/:file`, fields: ['workspace'] },
-  diff: { method: 'GET', path: `${ofSnapshot}/diff/:other` },
+  diff: { method: 'GET', path: `${ofSnapshot}/diff/:other`, fields: ['workspace'] },
   restore: {
     method: 'POST',
     path: `${ofSnapshot}/restore`,

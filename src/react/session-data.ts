@@ -86,7 +86,7 @@ async function settleDifference<Types extends AgentTypes>(
     return undefined;
   if (from === snapshotId) return before;
   try {
-    const { messages, custom } = await agent.diff(from, snapshotId);
+    const { messages, custom } = await agent.diff(from, snapshotId, { workspace: false });
     // Messages that were taken away may have been anywhere.
     if (messages.removed.length > 0) return undefined;
     const patched = applyKnownPatch((before.custom ?? null) as Json, custom as JsonPatch);

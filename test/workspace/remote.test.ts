@@ -27,6 +27,7 @@ test('S808 S807 S809 a client lists, opens, compares and restores files, if it i
   try {
     const client = createClient({ url: server.url });
     const coder = client.agent('coder');
+    const stranger = createClient({ url: server.url, headers: { 'x-user': 'bob' } }).agent('coder');
     const content = 'x'.repeat(500_000);
     const first = await coder.run(`mkdir "a b"; printf ${'%0500000d'} 0 | tr 0 x > "a b/c%2F.txt"`);
     const second = await coder.run('echo 2 > two', { sessionId: first.sessionId });
@@ -52,8 +53,17 @@ test('S808 S807 S809 a client lists, opens, compares and restores files, if it i
     expect((await coder.diff(first, second)).files).toEqual([
       { path: 'two', change: 'added', lines: [{ kind: 'added', text: '2', after: 1 }] },
     ]);
+    expect(await coder.diff(first, second, { workspace: false })).not.toHaveProperty('files');
+    writeFileSync(join(project, 'two'), '3\n');
+    expect((await coder.diff(second, first, { workspace: 'now' })).files).toEqual([
+      { path: 'two', change: 'removed', lines: [{ kind: 'removed', text: '3', before: 1 }] },
+    ]);
+    const odd = coder.diff(first, second, { workspace: 'later' as 'now' });
+    await expect(odd).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
+    await expect(stranger.diff(first, second, { workspace: 'now' })).rejects.toMatchObject({
+      status: 'NOT_FOUND',
+    });
 
-    const stranger = createClient({ url: server.url, headers: { 'x-user': 'bob' } }).agent('coder');
     for (const call of [stranger.listFiles(first), stranger.openFile(first, 'two')]) {
       await expect(call).rejects.toMatchObject({ status: 'NOT_FOUND' });
     }

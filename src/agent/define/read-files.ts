@@ -8,13 +8,19 @@ import type { Page } from '../../protocol/session.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { FilePlace, ListOptions, LoadedState, Scope } from '../../store/contract/store.ts';
 import { pageOf } from '../../store/rules/page.ts';
-import type { SkippedPath, TreeEntry, TreeFile } from '../../workspace/contract/contract.ts';
+import type {
+  ReadContent,
+  SkippedPath,
+  TreeChange,
+  TreeEntry,
+  TreeFile,
+} from '../../workspace/contract/contract.ts';
 import { diffTrees, emptyTree, walkTree } from '../../workspace/contract/tree.ts';
 import type { AgentSpec } from '../contract/spec.ts';
 import { unknownSnapshot } from '../persistence/store-errors.ts';
 import { transformState } from '../persistence/transform.ts';
 import { openFile } from '../turn/files.ts';
-import { type FolderOf, treesOf, workspaceOf } from '../workspace/folder.ts';
+import { changesTo, type FolderOf, openFolder, treesOf, workspaceOf } from '../workspace/folder.ts';
 import { type StoredTree, treeReader } from '../workspace/stored-tree.ts';
 
 /** Files that a list has unless it is asked for another number. */
@@ -154,22 +160,35 @@ function noFile(path: string): WaymarkError {
   );
 }
 
-/** The files that differ between two snapshots, with their lines. */
+/** The two trees that a diff compares. */
+interface Compared {
+  readonly before: Contents | undefined;
+  readonly after: Contents | undefined;
+  readonly changes: readonly TreeChange[];
+}
+
+type Contents = Pick<StoredTree, 'content'>;
+
+/** The files that differ between two snapshots, or with `now` between the folder and the second one, with their lines. */
 export async function diffFiles(
   spec: AgentSpec,
   scope: Scope,
-  from: string,
-  to: string,
+  {
+    from,
+    to,
+    now: isNow,
+  }: {
+    readonly from: string;
+    readonly to: string;
+    readonly now: Pick<FolderOf, 'context'> | undefined;
+  },
 ): Promise<readonly FileDiff[]> {
-  const [a, b] = await Promise.all(
-    [from, to].map((snapshotId) => treeAt(spec, scope, { snapshotId })),
-  );
-  if (a === undefined || b === undefined || a.hash === b.hash) return [];
-  // One reader for both, so that equal folders are not compared.
-  const same = a.place.sessionId === b.place.sessionId ? a.reader : b.reader;
-  const before = a.hash === undefined ? undefined : await a.reader.read(a.hash);
-  const after = b.hash === undefined ? undefined : await same.read(b.hash);
-  const changes = diffTrees(before?.tree ?? emptyTree, after?.tree ?? emptyTree);
+  const [a, b] = await Promise.all([
+    treeAt(spec, scope, { snapshotId: from }),
+    treeAt(spec, scope, { snapshotId: to }),
+  ]);
+  const { before, after, changes } =
+    isNow === undefined ? await compareTrees(a, b) : await compareFolder(spec, isNow, a, b);
   const shownBefore = shownPaths(spec, a.found, entriesOf(changes, 'before'));
   const shownAfter = shownPaths(spec, b.found, entriesOf(changes, 'after'));
   const diffs: FileDiff[] = [];
@@ -195,6 +214,33 @@ export async function diffFiles(
   return diffs;
 }
 
+async function compareTrees(a: FoundTree, b: FoundTree): Promise<Compared> {
+  if (a.hash === b.hash) return { before: undefined, after: undefined, changes: [] };
+  // One reader for both, so that equal folders are not compared.
+  const reader = a.reader;
+  const same = a.place.sessionId === b.place.sessionId ? reader : b.reader;
+  const before = a.hash === undefined ? undefined : await reader.read(a.hash);
+  const after = b.hash === undefined ? undefined : await same.read(b.hash);
+  const changes = diffTrees(before?.tree ?? emptyTree, after?.tree ?? emptyTree);
+  return { before, after, changes };
+}
+
+/** Compares the folder of the first snapshot's session, as it is now, with the files of the second snapshot. */
+async function compareFolder(
+  spec: AgentSpec,
+  { context }: Pick<FolderOf, 'context'>,
+  { place, hash: start }: FoundTree,
+  { reader, hash }: FoundTree,
+): Promise<Compared> {
+  // A restore of it leaves the files as they are.
+  if (hash === undefined) return { before: undefined, after: undefined, changes: [] };
+  const workspace = await workspaceOf(spec, { ...place, context });
+  const folder = await openFolder(spec, workspace, place, { hash: start, place });
+  const { target, changes } = await changesTo(folder, { reader, hash });
+  const content: ReadContent = (file, path) => folder.read(path, { hash: file.hash });
+  return { before: { content }, after: target, changes };
+}
+
 function entriesOf(
   changes: ReturnType<typeof diffTrees>,
   side: 'before' | 'after',
@@ -215,7 +261,7 @@ function fileIn(
 async function textOf(
   spec: AgentSpec,
   found: LoadedState,
-  tree: StoredTree | undefined,
+  tree: Contents | undefined,
   path: string,
   entry: TreeEntry | undefined,
 ): Promise<string | undefined> {
@@ -230,7 +276,7 @@ async function textOf(
 }
 
 async function readText(
-  { content }: StoredTree,
+  { content }: Contents,
   path: string,
   file: TreeFile,
 ): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import type { AgentOperations } from '../../api/calls.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { invalid, WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
 import { reportDeletedSession } from '../../core/trace.ts';
 import { checkId, checkLookup, scopeOf } from '../../protocol/ids.ts';
@@ -143,7 +143,7 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
       });
       return await readSaved(scope, await onSnapshot(spec, scope, snapshotId, edited));
     },
-    async diff(from, to, { owner } = {}) {
+    async diff(from, to, { owner, workspace = true, context = {} } = {}) {
       checkId(from, 'a snapshot id');
       checkId(to, 'a snapshot id');
       const [, scope] = use(owner);
@@ -152,9 +152,13 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
         { snapshotId: from, state: fromPlainState(a ?? {}) },
         { snapshotId: to, state: fromPlainState(b ?? {}) },
       );
-      if (spec.workspace === undefined) return diff;
+      if (workspace !== 'now' && typeof workspace !== 'boolean') {
+        throw invalid("`workspace` of diff() must be true, false or 'now'.");
+      }
+      if (spec.workspace === undefined || workspace === false) return diff;
       const { diffFiles } = await import('./read-files.ts');
-      return { ...diff, files: [...(await diffFiles(spec, scope, from, to))] };
+      const now = workspace === 'now' ? { context } : undefined;
+      return { ...diff, files: [...(await diffFiles(spec, scope, { from, to, now }))] };
     },
     async listFiles(given, { owner, ...options } = {}) {
       const lookup = checkLookup(given);

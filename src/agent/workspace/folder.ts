@@ -90,14 +90,8 @@ export async function switchTree(
   signal?: AbortSignal,
 ): Promise<StoredTree> {
   for (let left = maxTries; ; left--) {
-    const found = await folder.scan(signal && { signal });
-    // Most folders are equal, and known by their hashes.
-    await hashTree(found);
-    const target = await reader.read(hash, found.tree);
-    const scan = await scanFor(folder, found, target, signal);
+    const { scan, target, changes } = await changesTo(folder, { reader, hash }, signal);
     await keep(scan);
-    const skipped = [...scan.skipped, ...target.skipped];
-    const changes = diffTrees(scan.tree, target.tree).filter((each) => isOurs(each, skipped));
     if (changes.length === 0) return target;
     try {
       await folder.apply(changes, { content: target.content, ...(signal && { signal }) });
@@ -106,6 +100,26 @@ export async function switchTree(
       if (left === 1 || !hasStatus(error, 'ABORTED') || signal?.aborted) throw error;
     }
   }
+}
+
+/** The files of a folder, those of a tree, and the changes that make the folder equal to it. */
+export async function changesTo(
+  folder: WorkspaceFolder,
+  { reader, hash }: { readonly reader: ReturnType<typeof treeReader>; readonly hash: string },
+  signal?: AbortSignal,
+): Promise<{
+  readonly scan: WorkspaceScan;
+  readonly target: StoredTree;
+  readonly changes: readonly TreeChange[];
+}> {
+  const found = await folder.scan(signal && { signal });
+  // Most folders are equal, and known by their hashes.
+  await hashTree(found);
+  const target = await reader.read(hash, found.tree);
+  const scan = await scanFor(folder, found, target, signal);
+  const skipped = [...scan.skipped, ...target.skipped];
+  const changes = diffTrees(scan.tree, target.tree).filter((each) => isOurs(each, skipped));
+  return { scan, target, changes };
 }
 
 /** The files of a folder, together with ignored ones in the place of files of a tree. */

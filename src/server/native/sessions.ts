@@ -16,10 +16,31 @@ import { found, jsonResponse, notFound } from '../http/answer.ts';
 import { lastMessageOnly, openCall, type RequestContext } from '../http/server-context.ts';
 import { requestIdOf, underRequestId } from '../stream/turn.ts';
 import { checkFields, checkSteerFields } from './known-fields.ts';
-import { flag, messagePage, type NativeOperation, operation, page, text } from './operation.ts';
+import {
+  flag,
+  messagePage,
+  type NativeOperation,
+  operation,
+  page,
+  readQuery,
+  text,
+} from './operation.ts';
 
 const session = { description: 'The session.', schema: 'Session' } as const;
 const snapshot = { description: 'The snapshot.', schema: 'Snapshot' } as const;
+
+const diffQuery = {
+  workspace: {
+    description:
+      'Whether files of the workspace are compared. `now`: the files in the folder now, in the place of those of the first snapshot.',
+    schema: { type: 'string', enum: ['true', 'false', 'now'], default: 'true' },
+    read: (given: string | undefined): boolean | 'now' | undefined => {
+      if (given === undefined || given === 'now') return given;
+      if (given === 'true' || given === 'false') return given === 'true';
+      throw invalid('`workspace` must be "true", "false" or "now".');
+    },
+  },
+};
 
 /**
  * Operations of sessions: list, read, label and delete them. Of their snapshots: list, read, label, compare, restore, fork and
@@ -117,12 +138,14 @@ export const sessionOperations = {
 
   diff: {
     summary: 'What changed from one snapshot to another.',
+    query: diffQuery,
     answer: { description: 'The difference.', schema: 'Diff' },
     async respond(c) {
       const { snapshot: from = '', other = '' } = c.req.param() as Partial<Record<string, string>>;
-      const { agent, options } = await openCall(c, 'diff', { snapshotId: from });
+      const { agent, options, caller } = await openCall(c, 'diff', { snapshotId: from });
       if (other !== from) await openCall(c, 'diff', { snapshotId: other });
-      return jsonResponse(await agent.diff(from, other, options));
+      const how = defined({ context: caller.context, ...readQuery(c, diffQuery) });
+      return jsonResponse(await agent.diff(from, other, { ...options, ...how }));
     },
   } satisfies NativeOperation,
 
