@@ -1,9 +1,11 @@
-// What it costs to keep the files of a workspace with every turn, next to a shadow git repository on the same tree:
-// `node bench/micro/workspaces.ts [--turns 200] [--files 10000] [--store sqlite|file|memory|postgres://…]`. In each turn a shell changes three files, of
-// three folders. After each turn, and after each restore, the tree is hashed by code that shares nothing with the package.
-import { execFile, execFileSync } from 'node:child_process';
+// What it costs to keep the files of a workspace with every turn, next to others on the same tree in the same run:
+// `node bench/micro/workspaces.ts [--turns 200] [--files 10000] [--bytes 200000000] [--store sqlite|file|memory|postgres]`.
+// In each turn a shell changes three files, of three folders. After each turn, and after each restore, the tree is hashed by code that
+// shares nothing with the package.
+import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import {
+  cpSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -15,9 +17,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { DatabaseSync } from 'node:sqlite';
 import { parseArgs, promisify } from 'node:util';
 import { memoryStore, type Store, tool, waymark } from '../../src/index.ts';
@@ -25,6 +26,9 @@ import { fileStore } from '../../src/store/file/index.ts';
 import { sqliteStore } from '../../src/store/sqlite/index.ts';
 import { scriptedModel } from '../../src/testing/index.ts';
 import { directory } from '../../src/workspace/index.ts';
+import { type Blocked, blockedBy } from '../lib/loop-block.ts';
+import { databaseBytes, startPostgres } from '../lib/postgres.ts';
+import { bytesIn, openAiSandbox, type Rival, shadowGit } from './workspace-rivals.ts';
 
 const { values } = parseArgs({
   options: {
@@ -38,6 +42,10 @@ const turns = Number(values.turns);
 const files = Number(values.files);
 const fileBytes = Math.round(Number(values.bytes) / files);
 const perFolder = 40;
+/** Each of these turns is only watched for how long it stops the event loop, which would disturb times. */
+const watchEvery = 5;
+/** Turns of a rival that saves everything anew. */
+const archives = 5;
 
 const base = mkdtempSync(join(tmpdir(), 'waymark-workspaces-'));
 const root = join(base, 'project');
@@ -56,23 +64,8 @@ for (let at = 0; at < files; at++) {
 symlinkSync(pathOf(0), join(root, 'link'));
 mkdirSync(join(root, 'empty'));
 writeFileSync(join(root, '.gitignore'), '*.log\nbuild/\n');
-
-const git = (...args: readonly string[]): void => {
-  const env = { ...process.env, GIT_DIR: join(base, 'shadow.git'), GIT_WORK_TREE: root };
-  const config = [
-    '-c',
-    'user.name=a',
-    '-c',
-    'user.email=a@b',
-    '-c',
-    'gc.auto=0',
-    '-c',
-    'core.excludesFile=/dev/null',
-  ];
-  execFileSync('git', [...config, ...args], { cwd: root, env, stdio: 'ignore' });
-};
-git('init', '-q');
-writeFileSync(join(base, 'shadow.git/info/exclude'), '.waymark\n');
+const copied = join(base, 'copied');
+cpSync(root, copied, { recursive: true, verbatimSymlinks: true });
 
 let turn = 0;
 /** Changes three files through a shell, as an agent does. Random bytes do not compress, and share no chunk with those before. */
@@ -83,7 +76,6 @@ async function change(to: string): Promise<void> {
   });
   await promisify(execFile)('sh', ['-c', commands.join('\n')], { cwd: to });
 }
-const changed = 3 * fileBytes;
 
 const actIn = (to: string) =>
   tool({ name: 'act', description: 'Changes files.' }, async () => await change(to));
@@ -92,17 +84,9 @@ const reply = {
   otherwise: 'Done.',
   afterTools: () => 'Done.',
 } as const;
-const store: Store =
-  values.store === 'memory'
-    ? memoryStore()
-    : values.store === 'file'
-      ? fileStore(stored)
-      : values.store === 'sqlite'
-        ? sqliteStore(stored)
-        : (await import('../../src/store/postgres/index.ts')).postgresStore({
-            connectionString: values.store,
-            schema: `workspaces_${process.pid}`,
-          });
+const postgres = values.store === 'postgres' ? await startPostgres(base) : undefined;
+const url = (await postgres?.createDatabase('workspaces')) ?? '';
+const store = await openStore();
 const app = waymark({ store, model: scriptedModel(reply), work: false });
 const workspace = directory(root);
 const coder = app.defineAgent({ name: 'coder', workspace, tools: [actIn(root)] });
@@ -112,86 +96,147 @@ mkdirSync(scratch);
 const plain = app.defineAgent({ name: 'plain', tools: [actIn(scratch)] });
 
 const times = {
-  first: 0,
   turn: [] as number[],
   without: [] as number[],
   git: [] as number[],
   restore: [] as number[],
+  far: [] as number[],
+  gitRestore: [] as number[],
   scan: [] as number[],
-  delay: [] as number[],
 };
-const started = performance.now();
+const blocked = { with: [] as Blocked[], without: [] as Blocked[], scan: [] as Blocked[] };
+
+const firstAt = performance.now();
 const first = await coder.run('hello');
-times.first = performance.now() - started;
-const firstGit = performance.now();
-git('add', '-A');
-git('commit', '-qm', 'first');
-const gitFirst = performance.now() - firstGit;
+const firstTime = performance.now() - firstAt;
+const git = shadowGit(base, copied);
+const gitFirst = await timed(() => git.save());
 const { sessionId } = first;
 const other = await plain.run('hello');
-const before = size();
-const shots: { readonly id: string; readonly tree: string }[] = [];
-const delay = monitorEventLoopDelay({ resolution: 1 });
+const before = await size();
+const gitBefore = git.size();
+const shots: { readonly id: string; readonly git: string; readonly tree: string }[] = [];
 const folder = await workspace.open({ agent: 'bench', sessionId: 'bench' });
-
+const runPlain = () => plain.run('change', { sessionId: other.sessionId });
+let shot = '';
+const runCoder = async (): Promise<void> => {
+  shot = (await coder.run('change', { sessionId })).snapshotId ?? '';
+};
 for (turn = 1; turn <= turns; turn++) {
   // Each pair in turn, so that what else the machine does meets both. The change itself takes the same time in both.
-  times.without.push(await timed(() => plain.run('change', { sessionId: other.sessionId })));
-  delay.reset();
-  delay.enable();
-  let shot = '';
-  times.turn.push(
-    await timed(async () => {
-      const output = await coder.run('change', { sessionId });
-      shot = output.snapshotId ?? '';
-    }),
-  );
-  delay.disable();
-  times.delay.push(delay.max / 1e6);
-  times.scan.push(await timed(() => folder.scan()));
-  times.git.push(
-    await timed(async () => {
-      git('add', '-A');
-      git('commit', '-qm', 'turn');
-    }),
-  );
-  shots.push({ id: shot, tree: treeHash() });
+  if (turn % watchEvery === 0) {
+    blocked.without.push(await blockedBy(runPlain));
+    blocked.with.push(await blockedBy(runCoder));
+    blocked.scan.push(await blockedBy(() => folder.scan()));
+  } else {
+    times.without.push(await timed(runPlain));
+    times.turn.push(await timed(runCoder));
+    times.scan.push(await timed(() => folder.scan()));
+  }
+  await change(copied);
+  let commit = '';
+  const save = async (): Promise<void> => {
+    commit = await git.save();
+  };
+  times.git.push(await timed(save));
+  shots.push({ id: shot, git: commit, tree: treeHash() });
 }
-const grown = size() - before;
+const grown = (await size()) - before;
+const gitGrown = git.size() - gitBefore;
+
+// First back turn by turn, then from anywhere to anywhere.
 let equal = 0;
-for (const { id, tree } of shots.toReversed()) {
+for (const { id, tree, git: commit } of shots.toReversed()) {
   times.restore.push(await timed(() => coder.restore(id)));
+  times.gitRestore.push(await timed(() => git.restore(commit)));
   if (treeHash() === tree) equal++;
 }
-const beforeFork = size();
+for (let at = 1; at <= turns; at++) {
+  const { id = '', tree } = shots[(at * 83) % turns] ?? {};
+  times.far.push(await timed(() => coder.restore(id)));
+  if (treeHash() === tree) equal++;
+}
+
 const last = shots.at(-1)?.id ?? '';
 const elsewhere = join(base, 'elsewhere');
 const checkout = await timed(() => coder.checkout(last, elsewhere));
-const fork = await coder.fork(last);
-const forked = size() - beforeFork;
 const isWhole = treeHash(elsewhere) === shots.at(-1)?.tree;
+rmSync(elsewhere, { recursive: true });
+
+// A fork gets a folder of its own in its first turn.
+const own = directory.perSession({ in: join(base, 'own'), from: root });
+const builder = app.defineAgent({ name: 'builder', workspace: own, tools: [] });
+const built = await builder.run('hello');
+const beforeFork = await size();
+const fork = await builder.fork(built.snapshotId ?? '');
+await builder.run('hello', { sessionId: fork.sessionId });
+const forked = (await size()) - beforeFork;
+const beforePlain = await size();
+const forkOfPlain = await plain.fork(other.snapshotId ?? '');
+await plain.run('hello', { sessionId: forkOfPlain.sessionId });
+const forkedPlain = (await size()) - beforePlain;
 const problems = (await store.maintenance?.verify?.())?.length;
 
 const capture = (median(times.turn) - median(times.without)) / captures();
+const perTurn = grown / turns;
 report({
-  machine: `${files} files of ${fileBytes} bytes, ${turns} turns, store ${values.store.slice(0, 8)}`,
-  'first capture': `${times.first.toFixed(0)} ms, git ${gitFirst.toFixed(0)} ms`,
+  run: `${files} files of ${fileBytes} bytes, ${turns} turns, store ${values.store}, load average ${loadavg()[0]?.toFixed(1)}`,
+  'first capture': `${firstTime.toFixed(0)} ms, git ${gitFirst.toFixed(0)} ms`,
   'scan alone': `${median(times.scan).toFixed(1)} ms`,
   'one capture (a turn with a workspace less one without, by its captures)': `${capture.toFixed(1)} ms`,
   'git add -A && git commit': `${median(times.git).toFixed(1)} ms`,
   'capture / git': (capture / median(times.git)).toFixed(2),
-  'longest stop of the event loop in a turn': `median ${median(times.delay).toFixed(1)} ms, highest ${Math.max(...times.delay).toFixed(1)} ms`,
-  'growth per turn': `${(grown / turns).toFixed(0)} bytes, of which ${changed} changed; ${((grown / turns - 16_384) / changed).toFixed(2)} x the changed bytes + 16 KB`,
-  restore: `median ${median(times.restore).toFixed(1)} ms, highest ${Math.max(...times.restore).toFixed(1)} ms; ${equal} of ${shots.length} trees equal`,
+  'event loop stopped in a turn, with': blocks(blocked.with),
+  'event loop stopped in a turn, without': blocks(blocked.without),
+  'event loop stopped in a scan': blocks(blocked.scan),
+  'growth per turn': `${perTurn.toFixed(0)} bytes, of which ${3 * fileBytes} changed; ${((perTurn - 16_384) / (3 * fileBytes)).toFixed(2)} x the changed bytes + 16 KB; git ${(gitGrown / turns).toFixed(0)} bytes`,
+  'restore of the turn before': range(times.restore),
+  'git read-tree -u of the turn before': range(times.gitRestore),
+  'restore of any turn': range(times.far),
+  'trees equal': `${equal} of ${2 * turns}`,
   'checkout of all files': `${checkout.toFixed(0)} ms, ${isWhole ? 'equal' : 'DIFFERENT'}`,
-  'bytes of a fork': `${forked} (session ${fork.sessionId.length > 0 ? 'made' : 'missing'})`,
+  'a fork and its first turn, in another folder': `${forked} bytes, without files ${forkedPlain} bytes`,
   'problems that verify finds': String(problems),
 });
 await app.close();
 
+const sandbox = await openAiSandbox(base, copied);
+if (sandbox === undefined) report({ 'OpenAI Agents SDK': 'not installed' });
+else report({ 'OpenAI Agents SDK': await archived(sandbox) });
+await postgres?.stop();
+process.exit();
+
+/** A rival whose every turn is a whole archive. */
+async function archived(rival: Rival): Promise<string> {
+  const saves: number[] = [];
+  const restores: number[] = [];
+  const ids: string[] = [];
+  for (turn = 1; turn <= archives; turn++) {
+    await change(rival.root);
+    saves.push(await timed(async () => void ids.push(await rival.save())));
+  }
+  for (const id of ids.toReversed()) restores.push(await timed(() => rival.restore(id)));
+  return `saved in ${median(saves).toFixed(0)} ms, ${(rival.size() / archives).toFixed(0)} bytes per turn, restored in ${median(restores).toFixed(0)} ms`;
+}
+
 /** A turn captures at its start, after its tool calls, and at its end. */
 function captures(): number {
   return 3;
+}
+
+async function openStore(): Promise<Store> {
+  switch (values.store) {
+    case 'memory':
+      return memoryStore();
+    case 'file':
+      return fileStore(stored);
+    case 'postgres': {
+      const { postgresStore } = await import('../../src/store/postgres/index.ts');
+      return postgresStore({ connectionString: url });
+    }
+    default:
+      return sqliteStore(stored);
+  }
 }
 
 async function timed(work: () => unknown): Promise<number> {
@@ -204,21 +249,28 @@ function median(numbers: readonly number[]): number {
   return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
 }
 
+function range(numbers: readonly number[]): string {
+  return `median ${median(numbers).toFixed(1)} ms, highest ${Math.max(...numbers).toFixed(1)} ms`;
+}
+
+function blocks(all: readonly Blocked[]): string {
+  const of = (key: keyof Blocked): string => range(all.map((each) => each[key]));
+  return `processor time ${of('cpu')}; by the clock ${of('wall')}`;
+}
+
 function report(rows: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(rows)) console.log(`${name}: ${value}`);
 }
 
 /** The bytes of the store on the disk, where it has some. */
-function size(): number {
-  if (values.store === 'sqlite') {
-    const db = new DatabaseSync(stored);
-    db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
-    db.close();
-    return statSync(stored).size;
-  }
-  if (values.store !== 'file') return 0;
-  const names = readdirSync(stored, { recursive: true, encoding: 'utf8' });
-  return names.reduce((sum, name) => sum + statSync(join(stored, name)).size, 0);
+async function size(): Promise<number> {
+  if (values.store === 'postgres') return await databaseBytes(url);
+  if (values.store === 'file') return bytesIn(stored);
+  if (values.store !== 'sqlite') return 0;
+  const db = new DatabaseSync(stored);
+  db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
+  db.close();
+  return statSync(stored).size;
 }
 
 /** Content, modes, links and empty folders, by path. */
