@@ -48,13 +48,14 @@ export function shadowGit(base: string, root: string): Rival {
 /** Sandboxes of the OpenAI Agents SDK, whose sessions save their folder as an archive. `undefined` if it is not installed. */
 export async function openAiSandbox(base: string, from: string): Promise<Rival | undefined> {
   // Installed in `bench`, or where NODE_PATH says.
-  const sdk = await import('@openai/agents/sandbox/local').catch(() => undefined);
+  const load = (entry: string) => import(`@openai/agents/${entry}`).catch(() => undefined);
+  const sdk = await load('sandbox/local');
   if (sdk === undefined) return undefined;
   const folder = join(base, 'sandboxes');
   const saved = join(base, 'archives');
   mkdirSync(folder);
   mkdirSync(saved);
-  const { Manifest } = await import('@openai/agents/sandbox');
+  const { Manifest } = await load('sandbox');
   const client = new sdk.UnixLocalSandboxClient({ workspaceBaseDir: folder, archiveLimits: null });
   const session = await client.create(new Manifest({}));
   const root = session.state.workspaceRootPath;
@@ -70,7 +71,7 @@ export async function openAiSandbox(base: string, from: string): Promise<Rival |
       await writeFile(path, await session.persistWorkspace());
       return path;
     },
-    restore: async (path) => await session.hydrateWorkspace(await readFile(path)),
+    restore: async (path: string) => await session.hydrateWorkspace(await readFile(path)),
     size: () => bytesIn(saved),
   };
 }
