@@ -1,7 +1,8 @@
 import { type ReactNode, useMemo } from 'react';
-import type { Message, Snapshot } from '../../../src/client/index.ts';
+import type { FileDiff, Message, Snapshot } from '../../../src/client/index.ts';
 import { jsonEqual } from '../../../src/core/json/json.ts';
 import { useAgentValue } from '../../../src/react/index.ts';
+import { useFileDiffs } from '../files/use-files.ts';
 import { StateChanges } from '../inspector/state-changes.tsx';
 import { plural } from '../lib/format.ts';
 
@@ -21,6 +22,7 @@ export function CompareView({ base }: { readonly base: string }): ReactNode {
   const otherId = place.snapshot ?? headId;
   const left = useSnapshot(agent, base);
   const right = useSnapshot(agent, otherId);
+  const workspace = useFileDiffs(agent, base, otherId);
   return (
     <section className="scroller compare" aria-label="Comparison">
       <header className="compare-header">
@@ -39,7 +41,7 @@ export function CompareView({ base }: { readonly base: string }): ReactNode {
         </button>
       </header>
       {left && right ? (
-        <Compared left={left} right={right} />
+        <Compared left={left} right={right} workspace={workspace} />
       ) : (
         <p className="quiet loading">Loading both snapshots…</p>
       )}
@@ -50,9 +52,11 @@ export function CompareView({ base }: { readonly base: string }): ReactNode {
 function Compared({
   left,
   right,
+  workspace,
 }: {
   readonly left: Snapshot;
   readonly right: Snapshot;
+  readonly workspace: readonly FileDiff[] | undefined;
 }): ReactNode {
   const { common, before, after } = useMemo(
     () => partWays(left.state?.messages ?? [], right.state?.messages ?? []),
@@ -70,7 +74,12 @@ function Compared({
         <Column snapshot={right} messages={after} from={common} />
       </div>
       <h3 className="section-title">Differences in state and files</h3>
-      <StateChanges before={left.state} after={right.state} withMessages={false} />
+      <StateChanges
+        before={left.state}
+        after={right.state}
+        workspace={workspace}
+        withMessages={false}
+      />
     </>
   );
 }

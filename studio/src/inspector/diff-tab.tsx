@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from 'react';
 import { useAgentValue } from '../../../src/react/index.ts';
+import { useFileDiffs } from '../files/use-files.ts';
 import { alignStates, lastPage } from '../lib/message-pages.ts';
 import { useSnapshot } from '../lib/use-snapshot.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
@@ -27,6 +28,7 @@ export function DiffTab({ subject }: { readonly subject: Subject }): ReactNode {
           { state: other?.state, from: other?.messageRange?.from ?? 0 },
           { state: subject.state, from: subject.from },
         );
+  const workspace = useFileDiffs(agent, base ?? subject.snapshot?.parentId, ownId);
   if (!subject.state?.messages?.length) {
     return (
       <Empty title="Nothing has happened yet.">
@@ -49,7 +51,7 @@ export function DiffTab({ subject }: { readonly subject: Subject }): ReactNode {
         </select>
       </label>
       {before && after ? (
-        <StateChanges before={before} after={after} />
+        <StateChanges before={before} after={after} workspace={workspace} />
       ) : (
         <p className="quiet loading">Loading…</p>
       )}

@@ -2,6 +2,8 @@ import { type ReactNode, useMemo, useState } from 'react';
 import type { Artifact } from '../../../src/client/index.ts';
 import { EditButton } from '../edit/edit-button.tsx';
 import { artifactSubject } from '../edit/edit-subject.ts';
+import { useFiles } from '../files/use-files.ts';
+import { WorkspaceFiles } from '../files/workspace-files.tsx';
 import {
   artifactChanges,
   artifactName,
@@ -23,8 +25,32 @@ import type { Subject } from './use-subject.ts';
 
 type Mode = 'preview' | 'source' | 'changes';
 
-/** The artifacts of a state, one of them shown. */
-export function FilesTab({
+/** The artifacts of a state, one of them shown, and the files of the workspace. */
+export function FilesTab({ subject }: { readonly subject: Subject }): ReactNode {
+  const { agent } = useWorkbench();
+  const { snapshot, state } = subject;
+  const listed = useFiles(agent, snapshot?.snapshotId);
+  const hasArtifacts = (state?.artifacts ?? []).length > 0;
+  const hasFiles = listed !== undefined && listed.files.length > 0;
+  if (!hasArtifacts && !hasFiles) {
+    return (
+      <Empty title="No files.">
+        <p>
+          The artifacts that the agent creates, and the files of its workspace, are listed here, as
+          of each snapshot.
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      {hasArtifacts && <Artifacts subject={subject} />}
+      {hasFiles && <WorkspaceFiles listed={listed} />}
+    </>
+  );
+}
+
+function Artifacts({
   subject: { snapshot, state, before },
 }: {
   readonly subject: Subject;
@@ -43,13 +69,7 @@ export function FilesTab({
       ),
     [before, state, name],
   );
-  if (!artifact) {
-    return (
-      <Empty title="No files.">
-        <p>The artifacts that the agent creates are listed here, as of each snapshot.</p>
-      </Empty>
-    );
-  }
+  if (!artifact) return null;
   const now: Mode = mode === 'changes' && !change ? 'preview' : mode;
   return (
     <div className="files">

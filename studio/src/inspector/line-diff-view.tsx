@@ -8,7 +8,10 @@ const maxLines = 400;
 /** Beyond this a line-by-line comparison takes too long. */
 const maxCharacters = 2_000_000;
 
-type Shown = DiffLine | { readonly kind: 'gap'; readonly lines: number; readonly at: number };
+/** A line of a difference, or lines that are left out. */
+export type Shown =
+  | DiffLine
+  | { readonly kind: 'gap'; readonly lines?: number; readonly at: number };
 
 /** Two texts line by line; what did not change is left out but for a few lines around. */
 export function LineDiff({
@@ -20,7 +23,6 @@ export function LineDiff({
   readonly after: string;
   readonly label: string;
 }): ReactNode {
-  const [limit, setLimit] = useState(maxLines);
   const isHuge = before.length + after.length > maxCharacters;
   const lines = useMemo(
     () => (isHuge ? [] : withGaps(diffLines(before, after))),
@@ -31,6 +33,18 @@ export function LineDiff({
       <p className="quiet">Too large to compare line by line. Download it from Files instead.</p>
     );
   }
+  return <LineTable lines={lines} label={label} />;
+}
+
+/** The lines of a difference. */
+export function LineTable({
+  lines,
+  label,
+}: {
+  readonly lines: readonly Shown[];
+  readonly label: string;
+}): ReactNode {
+  const [limit, setLimit] = useState(maxLines);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section className="line-diff" aria-label={label} tabIndex={0}>
@@ -54,7 +68,9 @@ function Line({ line }: { readonly line: Shown }): ReactNode {
   if (line.kind === 'gap') {
     return (
       <tr className="gap">
-        <td colSpan={4}>{plural(line.lines, 'line')} unchanged</td>
+        <td colSpan={4}>
+          {line.lines === undefined ? 'Unchanged lines' : `${plural(line.lines, 'line')} unchanged`}
+        </td>
       </tr>
     );
   }

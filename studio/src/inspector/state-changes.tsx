@@ -1,7 +1,8 @@
 import { type ReactNode, useMemo } from 'react';
-import type { Message, State } from '../../../src/client/index.ts';
+import type { FileDiff, Message, State } from '../../../src/client/index.ts';
 import { jsonEqual } from '../../../src/core/json/json.ts';
 import { textOf } from '../../../src/protocol/messages.ts';
+import { FileDiffs } from '../files/file-diffs.tsx';
 import { type ArtifactChange, artifactChanges, artifactText } from '../lib/artifacts.ts';
 import { plural } from '../lib/format.ts';
 import { brief } from '../lib/json.ts';
@@ -16,10 +17,13 @@ const signs = { added: '+', removed: '−', changed: '~' } as const;
 export function StateChanges({
   before,
   after,
+  workspace = [],
   withMessages = true,
 }: {
   readonly before: State | undefined;
   readonly after: State | undefined;
+  /** Files of the workspace that differ. @default none */
+  readonly workspace?: readonly FileDiff[] | undefined;
   /** Left out where the messages themselves are shown. @default true */
   readonly withMessages?: boolean;
 }): ReactNode {
@@ -33,7 +37,7 @@ export function StateChanges({
     [before, after],
   );
   const isSilent = !withMessages || messages.added.length + messages.removed.length === 0;
-  if (custom.length + files.length === 0 && isSilent) {
+  if (custom.length + files.length + workspace.length === 0 && isSilent) {
     return <Empty title="Nothing changed." />;
   }
   return (
@@ -55,6 +59,12 @@ export function StateChanges({
           {files.map((change) => (
             <FileChange key={change.name} change={change} />
           ))}
+        </section>
+      )}
+      {workspace.length > 0 && (
+        <section>
+          <h3>Workspace</h3>
+          <FileDiffs files={workspace} />
         </section>
       )}
       {!isSilent && (

@@ -1,5 +1,6 @@
 import {
   type EditChange,
+  type FileDiff,
   type Input,
   isWaymarkError,
   type Message,
@@ -115,6 +116,13 @@ export function createCommands(
     return canUndo ? plan : undefined;
   };
 
+  /** The files that a restore changes in the folder of the session. */
+  const filesOf = async (headId: string, snapshotId: string): Promise<readonly FileDiff[]> => {
+    // An older server, or a folder that cannot be read, has none to show.
+    const diff = await agent.diff(headId, snapshotId, { workspace: 'now' }).catch(() => undefined);
+    return diff?.files ?? [];
+  };
+
   const restored = (snapshotId: string, before: string | undefined): void => {
     goTo(session());
     toast({
@@ -142,8 +150,12 @@ export function createCommands(
     async restore(snapshotId, options) {
       const before = store.getView().snapshotId;
       if (before === snapshotId) return commands.look(undefined);
-      const plan = options?.partial === true ? undefined : await planOf(snapshotId);
-      if (plan === undefined) {
+      const isWhole = options?.partial !== true;
+      const [plan, files] = await Promise.all([
+        isWhole ? planOf(snapshotId) : undefined,
+        isWhole && before !== undefined ? filesOf(before, snapshotId) : [],
+      ]);
+      if (plan === undefined && files.length === 0) {
         if (!(await actions.restore(snapshotId, options))) return fault('Could not restore it.');
         restored(snapshotId, before);
         return;
@@ -156,10 +168,14 @@ export function createCommands(
         subject: {
           turn: turnOf(snapshotId),
           plan,
+          files,
           before: now ? now.state : undefined,
           after: then ? then.state : undefined,
-          async restore({ undo, force }) {
-            const how = undo ? { undo: plan, ...(force && { force }) } : {};
+          async restore({ undo, force, workspace }) {
+            const how = {
+              ...(undo && plan !== undefined && { undo: plan, ...(force && { force }) }),
+              ...(!workspace && { workspace }),
+            };
             if (!(await actions.restore(snapshotId, how))) {
               return store.getView().error?.message ?? 'Could not restore it.';
             }
