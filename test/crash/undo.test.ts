@@ -104,7 +104,8 @@ describe.each(kinds)('S773 kill -9 of two processes that undo, over %s', (kind) 
       }
       expect(await store.runs?.listRuns()).toEqual([]);
       expect(await store.maintenance?.verify()).toEqual([]);
-      expect(killed).toBeGreaterThan(0);
+      // Most kills fall into an undo, and all of them do in a long run.
+      expect(killed).toBeGreaterThan(isLong ? kills - 1 : 0);
       console.log(`${kind}: ${killed} kills, ${effects} effects`);
       await store.close?.();
       await services.close();
