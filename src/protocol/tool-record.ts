@@ -21,7 +21,7 @@ const madeCall = {
 const toolRecord = v.object({
   /** The call may have had an effect in another system. */
   call: v.optional(v.object(madeCall)),
-  /** Such calls of sub-agents inside it that cannot be undone. */
+  /** Such calls of sub-agents inside it. */
   calls: v.optional(
     v.array(
       v.object({

@@ -82,22 +82,20 @@ export class ToolEffects {
     return effects;
   }
 
-  /** Notes a call that may have had an effect elsewhere; `undoable` ones of sub-agents are recorded in the store. */
-  static noteCall(
-    working: object,
-    call: NonNullable<ToolRecord['calls']>[number],
-    { undoable }: { readonly undoable: boolean },
-  ): void {
+  /** Notes a call that may have had an effect elsewhere, also for the calls of sub-agents that it was made in. */
+  static noteCall(working: object, call: NonNullable<ToolRecord['calls']>[number]): void {
     for (let at = current.get(); at; at = at.#outer) {
       if (at.#owner === working) at.#call ??= { key: call.key, at: call.at };
-      else if (!undoable) at.#calls.push(call);
+      else at.#calls.push(call);
     }
   }
 
   /** The call was interrupted before it was done. */
-  static dropCall(working: object): void {
-    const effects = current.get();
-    if (effects !== undefined && effects.#owner === working) effects.#call = undefined;
+  static dropCall(key: string): void {
+    for (let at = current.get(); at; at = at.#outer) {
+      if (at.#call?.key === key) at.#call = undefined;
+      at.#calls = at.#calls.filter((each) => each.key !== key);
+    }
   }
 
   noteMessages(): void {

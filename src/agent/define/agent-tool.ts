@@ -21,7 +21,7 @@ import {
 } from '../../protocol/turn.ts';
 import { addUsage } from '../../protocol/usage.ts';
 import { toPlainState } from '../../session/session-state.ts';
-import { isSameArtifact } from '../../session/working-state.ts';
+import { isSameArtifact, ToolEffects } from '../../session/working-state.ts';
 import { Connection, TurnStream, textInput } from '../connection/connection.ts';
 import type { Agent, InvokeOptions } from '../contract/agent.ts';
 import { markReported } from '../contract/error-reports.ts';
@@ -30,6 +30,7 @@ import { invocationOf } from '../turn/invocation.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
 import { lastRound } from '../turn/turn-state.ts';
 import { type AgentInternals, internalsOf, replicas, requestOf } from './create-agent.ts';
+import { callsIn } from './undo-plan.ts';
 
 /** Options of a tool that calls an agent. */
 export interface AgentToolOptions {
@@ -130,6 +131,9 @@ async function finishedBefore(
   const { history } = state;
   const artifacts = withoutTree(state.artifacts);
   const message = history.at(-1);
+  for (const { key, at, tool, agent = spec.name, input } of callsIn(history.toArray(), '')) {
+    ToolEffects.noteCall(state, defined({ key, at, tool, agent, input }));
+  }
   // The attempt that started it was lost with its count.
   if (parent.turn !== undefined) parent.turn.usage = addUsage(parent.turn.usage, snapshot.usage);
   return {

@@ -20,14 +20,14 @@ export function effectRecorder(invocation: InvocationState, key: string): object
     async begin(tool, { input, undoable }) {
       const at = new Date(invocation.host.clock.now()).toISOString();
       const call = defined({ key, at, tool, agent: agentIn(invocation), input });
-      ToolEffects.noteCall(invocation.working, call, { undoable });
+      ToolEffects.noteCall(invocation.working, call);
       if (undoable) effect = await beginEffect(invocation, call);
     },
     async end(output) {
       if (effect !== undefined) await endEffect(invocation, effect, output);
     },
     async cancel() {
-      ToolEffects.dropCall(invocation.working);
+      ToolEffects.dropCall(key);
       if (effect !== undefined) await replaceEffect(invocation, key, null);
       effect = undefined;
     },
