@@ -6,6 +6,7 @@ import {
   type App,
   type AppOptions,
   agentTool,
+  type Middleware,
   memoryStore,
   type Store,
   tool,
@@ -13,11 +14,14 @@ import {
 } from 'waymark';
 import { fileStore } from 'waymark/file';
 import { postgresStore } from 'waymark/postgres';
+import { replay } from 'waymark/replay';
 import { sqliteStore } from 'waymark/sqlite';
+import type { RunRef, RunSupport } from 'waymark/store';
 import { scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
 import { eventually } from '../support/eventually.ts';
 import { Ledger } from '../support/ledger.ts';
+import { movableClock } from '../support/movable-clock.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 
 let postgres: TestPostgres;
@@ -592,6 +596,153 @@ describe.each(Object.keys(stores))('undo over %s', (name) => {
     await agent.restore(first, { undo: plan });
     expect(hotels.standing).toEqual([]);
   });
+
+  test('S764 an answer of a middleware is not the result of the call', async () => {
+    const app = appOver(await opened());
+    const undone: unknown[] = [];
+    const pay = app.defineTool(
+      {
+        name: 'pay',
+        description: 'Pays',
+        undo: ({ output }) => {
+          undone.push(output);
+        },
+      },
+      () => {
+        throw new Error('The answer of the bank was lost.');
+      },
+    );
+    const lenient: Middleware = {
+      name: 'lenient',
+      tool: async (request, next) => await next(request).catch(() => 'paid later'),
+    };
+    const agent = app.defineAgent({ name: 'payer', tools: [pay], use: [lenient] });
+    const first = await agent.run('Hi');
+    await agent.run(calls(['pay', {}]), { sessionId: first.sessionId });
+    const plan = await agent.planUndo(first);
+    expect(plan.effects).toMatchObject([{ tool: 'pay', undo: 'impossible' }]);
+    await agent.restore(first, { undo: plan });
+    expect(undone).toEqual([]);
+  });
+
+  test('S773 a stopped undo keeps the head, and what it has undone stays marked', async () => {
+    const app = appOver(await opened());
+    const begun = Promise.withResolvers<void>();
+    let isSlow = true;
+    const pay = app.defineTool(
+      {
+        name: 'pay',
+        description: 'Pays',
+        input: z.object({ amount: z.number() }),
+        undo: ({ input }) => {
+          if (input.amount > 1 || !isSlow) return undefined;
+          begun.resolve();
+          return new Promise(() => {});
+        },
+      },
+      () => 'paid',
+    );
+    const agent = app.defineAgent({ name: 'payer', tools: [pay] });
+    const first = await agent.run('Hi');
+    const { sessionId } = first;
+    await agent.run(calls(['pay', { amount: 1 }]), { sessionId });
+    const last = await agent.run(calls(['pay', { amount: 2 }]), { sessionId });
+    const restoring = agent.restore(first, { undo: true }).catch((error: unknown) => error);
+    await begun.promise;
+    const [run] = (await agent.listRuns()).items;
+    expect(run).toMatchObject({ sessionId });
+    // Nothing else can be done with the session meanwhile.
+    await expect(agent.run('Hi', { sessionId })).rejects.toMatchObject({ status: 'ABORTED' });
+    await expect(agent.restore(first)).rejects.toMatchObject({ status: 'ABORTED' });
+    await agent.abort(run?.snapshotId ?? '');
+    expect(await restoring).toMatchObject({ status: 'CANCELLED' });
+    expect((await agent.getSession(sessionId))?.headId).toBe(last.snapshotId);
+    expect(brief(await agent.planUndo(first))).toEqual(['pay: done', 'pay: possible']);
+    isSlow = false;
+    await agent.restore(first, { undo: true });
+    expect((await agent.getSession(sessionId))?.headId).toBe(first.snapshotId);
+    await expect(agent.retryRun(run?.snapshotId ?? '')).rejects.toMatchObject({
+      status: 'NOT_FOUND',
+    });
+  });
+
+  test('S762 the effects of a turn whose process died are known', async () => {
+    const open = await stores[name]?.();
+    const hotels = new Ledger();
+    const begun = Promise.withResolvers<void>();
+    const make = (store: Store, isDying: boolean) => {
+      const app = appOver(store, { claimTtl: 300, work: false });
+      const bookTool = app.defineTool(
+        {
+          name: 'book',
+          description: 'Books',
+          input: z.object({ hotel: z.string() }),
+          undo: ({ input, idempotencyKey }) => hotels.undo(`${input.hotel}-1`, idempotencyKey),
+        },
+        ({ hotel }, { idempotencyKey }) => {
+          if (hotel !== 'Savoy' || !isDying) return hotels.do(hotel, idempotencyKey);
+          begun.resolve();
+          return new Promise<{ readonly id: string }>(() => {});
+        },
+      );
+      return app.defineAgent({ name: 'desk', tools: [bookTool] });
+    };
+    const store = open?.() as Store;
+    const gone = () => Promise.reject(new Error('The connection is lost.'));
+    const runs = { ...store.runs, heartbeat: gone, release: gone, handOver: gone };
+    const [one, two] = [
+      make(Object.create(store, { runs: { value: runs } }), true),
+      make(store, false),
+    ];
+    const first = await two.run('Hi');
+    const { sessionId } = first;
+    const lost = one.run(calls(['book', { hotel: 'Ritz' }], ['book', { hotel: 'Savoy' }]), {
+      sessionId,
+    });
+    lost.catch(() => {});
+    await begun.promise;
+    const stored = ['book: impossible', 'book: possible'];
+    // The claim is not renewed any more, and the next turn takes the session.
+    await eventually(async () => brief(await two.planUndo(first)).join() === stored.join());
+    await two.run('Hi', { sessionId });
+    const plan = await two.planUndo(first);
+    expect(brief(plan)).toEqual(stored);
+    expect(plan.effects.map(({ input }) => input)).toEqual([{ hotel: 'Savoy' }, { hotel: 'Ritz' }]);
+    await two.restore(first, { undo: plan });
+    expect(hotels.standing).toEqual([]);
+  });
+
+  test('S776 a turn with `from`, a plain restore and a replay undo nothing', async () => {
+    const hotels = new Ledger();
+    const { app, agent } = desk(await opened(), hotels);
+    const first = await agent.run('Hi');
+    const { sessionId } = first;
+    const booked = await agent.run(book('Ritz'), { sessionId });
+    await agent.run('Hello', { snapshotId: first.snapshotId });
+    await agent.restore(booked);
+    const { turns } = await replay(app, { sessions: [sessionId] });
+    expect(turns.length).toBeGreaterThan(0);
+    expect(hotels.undone.size).toBe(0);
+    expect(hotels.done.size).toBe(1);
+    expect(brief(await agent.planUndo(first))).toEqual(['book: possible']);
+  });
+
+  test('S770 imported calls of sub-agents are listed as impossible', async () => {
+    const hotels = new Ledger();
+    const { app, agent: inner } = desk(await opened(), hotels);
+    const outer = app.defineAgent({ name: 'outer', tools: [agentTool(inner)] });
+    const { sessionId } = await outer.run('Hi');
+    await outer.run(calls(['desk', { message: book('Ritz') }]), { sessionId });
+    const { maintenance } = app.store as Store;
+    const document = await maintenance?.exportSession({ agent: 'outer' }, sessionId);
+    await maintenance?.importSession({ agent: 'outer' }, document as never, { sessionId: 'copy' });
+    const { items } = await outer.listSnapshots('copy');
+    const plan = await outer.planUndo(items[0] ?? '');
+    expect(plan.effects).toMatchObject([
+      { tool: 'book', agent: 'desk', input: { hotel: 'Ritz' }, undo: 'impossible' },
+    ]);
+    expect(hotels.undone.size).toBe(0);
+  });
 });
 
 test('S776 without a store there is nothing to undo', async () => {
@@ -602,4 +753,33 @@ test('S776 without a store there is nothing to undo', async () => {
   await expect(agent.restore('x', { undo: true })).rejects.toMatchObject({
     status: 'FAILED_PRECONDITION',
   });
+});
+
+test('S773 an undo that failed keeps its claim until that is saved', async () => {
+  const { clock, advance } = movableClock();
+  const store = memoryStore();
+  let beats = 0;
+  const runs = {
+    ...store.runs,
+    heartbeat: (ref: RunRef) => {
+      beats++;
+      return store.runs?.heartbeat(ref);
+    },
+    commit: async (...call: Parameters<RunSupport['commit']>) => {
+      if (call[1].status === 'failed') {
+        const before = beats;
+        advance(30_000);
+        await eventually(() => beats > before);
+      }
+      return await store.runs?.commit(...call);
+    },
+  };
+  const hotels = new Ledger();
+  const slow = Object.create(store, { runs: { value: runs } }) as Store;
+  const { agent } = desk(slow, hotels, { clock, claimTtl: 60_000 });
+  const first = await agent.run('Hi');
+  await agent.run(book('Ritz'), { sessionId: first.sessionId });
+  hotels.fail(new Error('closed'));
+  await expect(agent.restore(first, { undo: true })).rejects.toMatchObject({ status: 'UNKNOWN' });
+  expect(await agent.listRuns()).toEqual({ items: [] });
 });

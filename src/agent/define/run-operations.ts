@@ -253,7 +253,12 @@ export async function retryDeadRun(
 ): Promise<RetryResult> {
   const found = (await runs?.listDeadRuns?.(scope))?.find((each) => each.runId === runId);
   if (found === undefined) throw noDeadRun(runId);
-  const { sessionId, inputs, inputsDone, context } = found;
+  const { sessionId, inputs, inputsDone, context, undo } = found;
+  if (undo !== undefined) {
+    throw failedPrecondition(
+      `The run "${runId}" undid effects, and some may be undone by now. Make a new plan (planUndo of snapshot "${undo.to}"), and restore with it.`,
+    );
+  }
   const connection = agent.streamBidi(defined({ sessionId, owner: scope.owner, context }));
   // The request ids stay with the dead run: a repeated request gets its failure.
   const left = inputs.slice(inputsDone).map(({ requestId: _, ...input }) => input);

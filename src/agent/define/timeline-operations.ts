@@ -90,13 +90,17 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
       const [sessions, scope] = use(owner);
       const { partial, workspace = true, undo, force } = how;
       const { expectHead } = expecting(ifHead);
+      if (undo !== undefined) {
+        const planId = undo === true ? undefined : undo;
+        const request = {
+          to: snapshotId,
+          ...defined({ planId, force: force === true || undefined }),
+          ...(!workspace && { workspace }),
+        };
+        const options = defined({ caller: context, expectHead });
+        return leaving(await restoreWithUndo({ spec, host, scope }, request, options));
+      }
       const move = async (head: string | undefined): Promise<Snapshot> => {
-        if (undo !== undefined) {
-          const planId = undo === true ? undefined : undo;
-          const request = defined({ to: snapshotId, planId, force: force === true || undefined });
-          const options = defined({ caller: context, expectHead: head });
-          return leaving(await restoreWithUndo({ spec, host, scope }, request, options));
-        }
         if (partial !== true) {
           const restored = sessions.restore(scope, snapshotId, defined({ expectHead: head }));
           return leaving(await onSnapshot(spec, scope, snapshotId, restored));
@@ -106,7 +110,6 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
         return await readSaved(scope, await onSnapshot(spec, scope, snapshotId, saved));
       };
       if (spec.workspace === undefined || !workspace) return await move(expectHead);
-      // If an undo fails, the files are as before.
       const { restoreFiles } = await import('./restore-files.ts');
       return await restoreFiles({ spec, host, scope, context, expectHead }, snapshotId, move);
     },

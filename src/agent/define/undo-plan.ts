@@ -160,7 +160,8 @@ export function planEffects(facts: PlanFacts): readonly PlannedCall[] {
   for (const row of stored) {
     const isLeft = !kept.has(row.key) && (seen.has(row.key) || turns.has(row.runId));
     if (!isLeft && !isLost(row)) continue;
-    const { key, tool, agent, input, at, output = seen.get(key)?.output, runId } = row;
+    // The message may have another answer, of a middleware.
+    const { key, tool, agent, input, at, output, runId } = row;
     seen.set(key, defined({ key, tool, agent, input, at, output, snapshotId: runId, stored: row }));
   }
   const planned = [...seen.values()].map((call) => ({ ...call, ...statusOf(facts, call) }));

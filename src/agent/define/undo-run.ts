@@ -21,6 +21,7 @@ import type {
   TakenRun,
   UndoRequest,
 } from '../../store/contract/store.ts';
+import type { TurnBase } from '../contract/turn-store.ts';
 import { isUnavailable } from '../persistence/store-errors.ts';
 import { markingLost, StopControl } from '../turn/stop.ts';
 import { lostError } from '../turn/turn-state.ts';
@@ -42,8 +43,8 @@ interface UndoRun {
   readonly request: UndoRequest;
   /** The context of the caller who undoes. */
   readonly context: JsonObject;
-  /** The head, from which the run was started. */
-  readonly head: { readonly base?: StateBase | undefined; readonly turnIndex: number };
+  /** The claim and the head, which changes if files are saved first. */
+  turnBase: TurnBase & { readonly run: RunRef };
   /** A new attempt or effect counts as progress. */
   readonly onProgress?: (() => void) | undefined;
 }
@@ -71,9 +72,15 @@ export async function restoreWithUndo(
     undo: request,
     ...defined({ expectHead, version: spec.version }),
   });
-  const { run: ref = { runId, attempt: 1 }, parent, base } = claimed;
-  const head = { base, turnIndex: (parent?.turnIndex ?? -1) + 1 };
-  return await execute(context, { ref, sessionId, request, context: caller as JsonObject, head });
+  const { run: ref = { runId, attempt: 1 } } = claimed;
+  const turnBase = { ...claimed, run: ref };
+  return await execute(context, {
+    ref,
+    sessionId,
+    request,
+    context: caller as JsonObject,
+    turnBase,
+  });
 }
 
 /** Continues an undo run of another process. With `failure` nothing more is undone: the run ends as failed. */
@@ -87,22 +94,30 @@ export async function resumeUndo(
     readonly onProgress?: (() => void) | undefined;
   },
 ): Promise<void> {
-  const { request, failure, onProgress } = options;
+  const { request, onProgress } = options;
   const { restoreContext } = context.spec;
   const callers = record.context ?? {};
+  const ref = { runId: claim.runId, attempt: claim.attempt };
+  const { sessionId } = record;
   const run: UndoRun = {
-    ref: { runId: claim.runId, attempt: claim.attempt },
-    sessionId: record.sessionId,
+    ref,
+    sessionId,
     request,
     context: restoreContext?.(callers) ?? callers,
-    head: { base, turnIndex: (claim.parent?.turnIndex ?? -1) + 1 },
+    turnBase: { sessionId, run: ref, parent: claim.parent, base, nextIndex: claim.nextIndex },
     onProgress,
   };
-  if (failure !== undefined) await saveFailure(context, run, failure, options);
-  else await execute(context, run);
+  await execute(context, run, options);
 }
 
-async function execute(context: UndoContext, run: UndoRun): Promise<Snapshot> {
+async function execute(
+  context: UndoContext,
+  run: UndoRun,
+  {
+    failure: givenUp,
+    deadLetter = false,
+  }: { readonly failure?: WaymarkError | undefined; readonly deadLetter?: boolean } = {},
+): Promise<Snapshot> {
   const { host, spec, scope } = context;
   const { store } = spec;
   const control = new StopControl();
@@ -113,9 +128,10 @@ async function execute(context: UndoContext, run: UndoRun): Promise<Snapshot> {
     steering: { isHinted: false },
     recoverable: () => true,
   });
-  const work = undoAndRestore(context, run, control)
+  const begun =
+    givenUp === undefined ? undoAndRestore(context, run, control) : Promise.reject(givenUp);
+  const work = begun
     .catch(async (error: unknown) => {
-      stopHeartbeat();
       const { runId } = run.ref;
       if (control.cause?.kind === 'lost') throw lostError(runId);
       if (error instanceof Refusal) {
@@ -131,7 +147,7 @@ async function execute(context: UndoContext, run: UndoRun): Promise<Snapshot> {
         throw error;
       }
       const ended = failureOf(failure, control);
-      await saveFailure(context, run, ended, { deadLetter: false });
+      await saveFailure(context, run, ended, { deadLetter });
       throw ended;
     })
     .finally(stopHeartbeat);
@@ -165,18 +181,43 @@ async function undoAndRestore(
   if (begun === undefined)
     await fenced(() => runs.saveStep(ref, planStep, [...(keys as string[])]));
   const undos = new UndoFinder(context);
-  const stored = await effectsOf(spec).list(scope, sessionId);
-  for (const key of keys as readonly string[]) {
-    const effect = stored.find((each) => each.key === key);
-    if (effect === undefined || effect.undoneAt !== undefined) continue;
-    control.signal.throwIfAborted();
-    await undoEffect(context, run, { effect, undos, control });
-    // A stale worker marks nothing.
-    await fenced(() => effectsOf(spec).markUndone(ref, key));
-    count('waymark.undone_effects', 1, { [names.agent]: spec.name, [genAi.toolName]: effect.tool });
-    run.onProgress?.();
+  const undoAll = async (): Promise<void> => {
+    const stored = await effectsOf(spec).list(scope, sessionId);
+    for (const key of keys as readonly string[]) {
+      const effect = stored.find((each) => each.key === key);
+      if (effect === undefined || effect.undoneAt !== undefined) continue;
+      control.signal.throwIfAborted();
+      await undoEffect(context, run, { effect, undos, control });
+      // A stale worker marks nothing.
+      await fenced(() => effectsOf(spec).markUndone(ref, key));
+      count('waymark.undone_effects', 1, {
+        [names.agent]: spec.name,
+        [genAi.toolName]: effect.tool,
+      });
+      run.onProgress?.();
+    }
+  };
+  const move = (): Promise<Snapshot> =>
+    fenced(() => supportOf(spec, 'timeline').restore(scope, request.to, { run: ref }));
+  if (spec.workspace === undefined || request.workspace === false) {
+    await undoAll();
+    return await move();
   }
-  return await fenced(() => supportOf(spec, 'timeline').restore(scope, request.to, { run: ref }));
+  const { restoreFilesInRun } = await import('./restore-files.ts');
+  const onEdit = (base: StateBase): void => {
+    run.turnBase = { ...run.turnBase, base };
+  };
+  let isChecked = begun !== undefined;
+  const before = async (): Promise<void> => {
+    isChecked = true;
+    await undoAll();
+  };
+  const restoring = { spec, host: context.host, scope, context: run.context };
+  const place = { turnBase: run.turnBase, to: request.to };
+  // Nothing has been undone if another session works on the files, for example.
+  return await restoreFilesInRun(restoring, place, { before, move, onEdit }).catch((error) =>
+    isChecked ? Promise.reject(error) : refuse(error),
+  );
 }
 
 function refuse(cause: unknown): never {
@@ -220,7 +261,7 @@ async function undoEffect(
     readonly control: StopControl;
   },
 ): Promise<void> {
-  const { tool: name, key, input, output = [null] } = effect;
+  const { tool: name, key, input, output = [] } = effect;
   const { clock } = host;
   const attributes = {
     [genAi.operation]: operations.undoTool,
@@ -286,23 +327,22 @@ function failureOf(error: unknown, { cause }: StopControl): WaymarkError {
 /** Ends the run as failed. The head stays. */
 async function saveFailure(
   { spec, scope }: UndoContext,
-  { ref, sessionId, head }: UndoRun,
+  { ref, turnBase }: UndoRun,
   failure: WaymarkError,
   { deadLetter }: { readonly deadLetter: boolean },
 ): Promise<void> {
-  const { base, turnIndex } = head;
+  const { base, parent } = turnBase;
   if (base === undefined) {
     await supportOf(spec, 'runs').release(ref);
     return;
   }
-  const turnBase = { sessionId, run: ref, base, nextIndex: 0 };
   await spec.turnStore.commit(scope, turnBase, {
     base,
     state: base.state,
     stateHash: hashState(base.state),
     snapshotId: ref.runId,
     parentId: base.snapshotId,
-    turnIndex,
+    turnIndex: (parent?.turnIndex ?? -1) + 1,
     event: 'detach',
     status: 'failed',
     finishReason: 'failed',

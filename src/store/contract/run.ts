@@ -43,6 +43,8 @@ export interface UndoRequest {
   readonly planId?: string;
   /** Also undoes what another branch needs, and restores although something cannot be undone. @default false */
   readonly force?: boolean;
+  /** Whether the files of the workspace are restored as well. @default true */
+  readonly workspace?: boolean;
 }
 
 /** A run as it stands, for taking it over and for showing it. */
