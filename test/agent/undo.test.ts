@@ -718,7 +718,7 @@ describe.each(Object.keys(stores))('undo over %s', (name) => {
     const first = await agent.run('Hi');
     const { sessionId } = first;
     const booked = await agent.run(book('Ritz'), { sessionId });
-    await agent.run('Hello', { snapshotId: first.snapshotId });
+    await agent.run('Hello', { from: first });
     await agent.restore(booked);
     const { turns } = await replay(app, { sessions: [sessionId] });
     expect(turns.length).toBeGreaterThan(0);
