@@ -133,7 +133,11 @@ function undocumented(project: ProjectReflection): string[] {
   );
 }
 
-const documentedKinds = ReflectionKind.Method | ReflectionKind.Property | ReflectionKind.Accessor;
+const documentedKinds =
+  ReflectionKind.Method |
+  ReflectionKind.Property |
+  ReflectionKind.Accessor |
+  ReflectionKind.Function;
 
 /** What an interface, a class or an object type has. */
 function membersOf(member: DeclarationReflection): readonly DeclarationReflection[] {
@@ -143,7 +147,8 @@ function membersOf(member: DeclarationReflection): readonly DeclarationReflectio
 }
 
 function hasComment(reflection: DeclarationReflection): boolean {
-  if (reflection.kindOf(ReflectionKind.Reference)) return true;
+  // A function with properties is also read as a namespace, whose comment is that of the function.
+  if (reflection.kindOf([ReflectionKind.Reference, ReflectionKind.Namespace])) return true;
   const { signatures = [], getSignature, comment } = reflection;
   const declared =
     reflection.type?.type === 'reflection' ? reflection.type.declaration.signatures : undefined;

@@ -97,7 +97,9 @@ export function decodeNode(bytes: Uint8Array): readonly NodeEntry[] {
 
 /** What a node names: files of the store, and other nodes. */
 export interface NodeNames {
+  /** Hashes of files. */
   readonly files: readonly string[];
+  /** Hashes of folders. */
   readonly nodes: readonly string[];
 }
 

@@ -9,8 +9,11 @@ export type MemoryScopeOption = 'owner' | 'agent' | 'app' | ((context: ActionCon
 
 /** The reader or writer of entries. */
 export interface MemoryUser {
+  /** The owner of the session or of the call. */
   readonly owner?: string | undefined;
+  /** The name of the agent; without one, the app calls. */
   readonly agent?: string | undefined;
+  /** The context of the call. */
   readonly context: ActionContext;
 }
 

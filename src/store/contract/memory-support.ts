@@ -62,8 +62,11 @@ export interface MemoryWrite {
 
 /** The turn that wrote a version. */
 export interface MemorySource extends MemoryPlace, Pick<TurnMemoryVersion, 'seq' | 'message'> {
+  /** The agent of the session. */
   readonly agent: string;
+  /** The session whose turn wrote the version. */
   readonly sessionId: string;
+  /** The snapshot of that turn. */
   readonly snapshotId: string;
 }
 
@@ -105,10 +108,12 @@ export interface FoundMemoryNote extends MemoryNote {
 
 /** What a session has written to memory, and what its snapshots record. */
 export interface MemoryExport extends MemoryPlace {
+  /** The versions that turns of the session wrote. */
   readonly versions: readonly (TurnMemoryVersion & {
     readonly snapshotId: string;
     readonly createdAt: number;
   })[];
+  /** What the snapshots of the session record about memory. */
   readonly notes: readonly (MemoryNote & {
     readonly snapshotId: string;
     readonly createdAt: number;

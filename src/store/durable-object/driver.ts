@@ -11,6 +11,7 @@ import { checkSize, toStoreError } from './errors.ts';
 
 /** The parts of `ctx.storage` of a Durable Object with SQLite that the store uses. */
 export interface ObjectStorage {
+  /** The SQLite database of the object. */
   readonly sql: {
     exec(
       query: string,
@@ -20,8 +21,11 @@ export interface ObjectStorage {
       raw(): Iterable<readonly unknown[]>;
     };
   };
+  /** Runs synchronous code in a transaction. */
   transactionSync<Result>(work: () => Result): Result;
+  /** The time of the alarm, in milliseconds since 1970. */
   getAlarm(): Promise<number | null>;
+  /** Sets the alarm, of which an object has one. */
   setAlarm(time: number): Promise<void>;
 }
 

@@ -56,7 +56,9 @@ export interface CrashReport {
   readonly ok: boolean;
   /** All crash points, in order. */
   readonly points: readonly CrashPoint[];
+  /** Effects that happened again after a crash. */
   readonly repeatedEffects: readonly RepeatedEffect[];
+  /** State that a crash lost. */
   readonly lostState: readonly LostState[];
   /** Recorded turns that could not be tested. */
   readonly skipped: readonly { readonly turn: string; readonly reason: string }[];

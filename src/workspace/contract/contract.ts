@@ -71,16 +71,19 @@ export type TreeEntry = TreeFile | TreeLink | TreeFolder;
 
 /** A regular file. */
 export interface TreeFile {
+  /** A regular file. */
   readonly type: 'file';
   /** SHA-256 of the content, in lower-case hex. */
   readonly hash: string;
   /** Number of bytes. */
   readonly size: number;
+  /** Whether its owner may execute it. */
   readonly isExecutable?: true;
 }
 
 /** A symbolic link, which is never followed. */
 export interface TreeLink {
+  /** A symbolic link. */
   readonly type: 'link';
   /** As it is stored in the link, inside or outside of the tree. */
   readonly target: string;
@@ -88,6 +91,7 @@ export interface TreeLink {
 
 /** A folder. One that contains nothing but ignored paths is not in the tree; an empty one is. */
 export interface TreeFolder {
+  /** A folder. */
   readonly type: 'folder';
   /** By name, sorted by UTF-16 code units. */
   readonly entries: ReadonlyMap<string, TreeEntry>;
@@ -95,7 +99,9 @@ export interface TreeFolder {
 
 /** A tree with the contents of its files. */
 export interface TreeSource {
+  /** The root folder. */
   readonly tree: TreeFolder;
+  /** Reads the content of its files. */
   readonly content: ReadContent;
 }
 
@@ -104,6 +110,7 @@ export type ReadContent = (file: TreeFile, path: string) => AsyncIterable<Uint8A
 
 /** The files of a folder at one time. */
 export interface WorkspaceScan {
+  /** The root folder. */
   readonly tree: TreeFolder;
   /** Paths that are no part of the tree although they are not ignored, sorted. Leave them alone: they may be in the tree of another time. */
   readonly skipped: readonly SkippedPath[];
@@ -136,6 +143,7 @@ export interface SkippedPath {
 
 /** Options of {@link WorkspaceFolder.scan}. */
 export interface ScanOptions {
+  /** Stops the scan. */
   readonly signal?: AbortSignal;
   /**
    * Paths that are part of the tree if they exist, also if a `.gitignore` excludes them: those of the files and links that a target
@@ -147,6 +155,7 @@ export interface ScanOptions {
 
 /** A path that differs between two trees. A change of a folder does not include its content, which has separate changes. */
 export interface TreeChange {
+  /** Where the change is, from the root. */
   readonly path: string;
   /**
    * The entry that a scan has found; `null`: none. `undefined`: whatever there is, except a folder with content. A file then keeps
@@ -167,6 +176,7 @@ export interface ApplyOptions {
 
 /** The owner of a lock: a root run, whose foreground sub-agents share it. */
 export interface LockOwner {
+  /** The run that holds the lock. */
   readonly runId: string;
   /** The attempt of the run; a later one takes the lock from an earlier one. @default 0 */
   readonly attempt?: number;
@@ -176,6 +186,7 @@ export interface LockOwner {
 export interface LockOptions {
   /** Wait while another owner has it. @default false */
   readonly wait?: boolean;
+  /** Stops waiting. */
   readonly signal?: AbortSignal;
 }
 
@@ -183,6 +194,7 @@ export interface LockOptions {
 export interface WorkspaceLock {
   /** Aborts when another process has taken the lock: the folder belongs to that one, so stop without changing it. */
   readonly lost: AbortSignal;
+  /** Gives the lock up. */
   release(): Promise<void>;
 }
 
@@ -190,6 +202,7 @@ export interface WorkspaceLock {
 export interface ExecuteOptions {
   /** Ends the command with all processes that it has started. */
   readonly signal: AbortSignal;
+  /** Ends the command after this time, in milliseconds. */
   readonly timeoutMs: number;
   /** Longer output is cut in the middle. */
   readonly maxOutputBytes: number;

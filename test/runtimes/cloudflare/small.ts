@@ -2,7 +2,8 @@
 import { DurableObject } from 'cloudflare:workers';
 import { type App, waymark } from '../../../src/app.ts';
 import { type DurableObjectParts, durableObject } from '../../../src/durable-object/index.ts';
-import { type FetchHandler, handler } from '../../../src/server/fetch-only.ts';
+import type { FetchHandler } from '../../../src/server/create-fetch.ts';
+import { handler } from '../../../src/server/fetch-only.ts';
 
 const auth = () => ({ principal: 'ann' });
 
