@@ -11,7 +11,7 @@ import {
   tool,
   waymark,
 } from 'waymark';
-import { scriptedModel } from 'waymark/testing';
+import { type ScriptedReply, scriptedModel } from 'waymark/testing';
 import { directory, memoryWorkspace, type Workspace } from 'waymark/workspace';
 import { createGate, type Gate } from '../agent/support/gate.ts';
 import { mortalStore } from '../agent/support/mortal-store.ts';
@@ -151,6 +151,50 @@ test('S804 a run that is taken over continues with the files of its checkpoint',
     'start',
   ]);
   expect(await store.maintenance?.verify()).toEqual([]);
+});
+
+test('S804 on another host, a run that is taken over continues in a new folder with the files of its checkpoint', async () => {
+  using folder = testFolder();
+  const { path } = folder;
+  const { clock, advance } = movableClock();
+  const store = memoryStore({ clock });
+  const line = mortalStore(store);
+  const claimTtl = 60_000;
+  const define = (
+    own: Store,
+    host: string,
+    replies: readonly ScriptedReply[],
+    gate: Gate,
+  ): Agent => {
+    const app = waymark({ store: own, claimTtl, clock, onError: () => {} });
+    const hang = waitingTool(gate, 'true');
+    const workspace = directory.perSession({ in: join(path, host) });
+    const model = scriptedModel(replies);
+    return app.defineAgent({ name: 'coder', model, workspace, tools: [act, hang] });
+  };
+  const gate = createGate();
+  const calls = [
+    { toolCalls: [{ name: 'act', input: { command: 'echo 1 > done; mkdir empty' } }] },
+    { toolCalls: [{ name: 'pause' }] },
+  ];
+  const first = define(line, 'here', calls, gate);
+  const run = await first.start('go');
+  await gate.reached;
+  line.cut();
+  writeFileSync(join(path, 'here', run.sessionId, 'half'), 'of the call that runs again');
+  advance(2 * claimTtl);
+  const again = createGate();
+  again.open();
+  const rest = [{ toolCalls: [{ name: 'act', input: { command: 'ls > seen' } }] }, 'finished'];
+  const heir = define(store, 'there', rest, again);
+  const ended = await heir.wait(run.id);
+  expect(ended.text).toBe('finished');
+  expect(readFileSync(join(path, 'there', run.sessionId, 'seen'), 'utf8')).toBe(
+    'done\nempty\nseen\n',
+  );
+  const { items } = await heir.listSnapshots(run.sessionId, { includeOrphaned: true });
+  expect(items.map(({ edit }) => edit)).not.toContainEqual(expect.anything());
+  expect(Object.keys(hashFolder(join(path, 'here', run.sessionId)))).toContain('half');
 });
 
 test('S804 a custom agent whose run is taken over starts with the files of the turn’s start', async () => {
