@@ -26,6 +26,7 @@ export default defineConfig({
   entry: {
     index: 'src/index.ts',
     a2a: 'src/a2a/index.ts',
+    acp: 'src/acp/index.ts',
     testing: 'src/testing/index.ts',
     'testing-contract': 'src/testing/contract.ts',
     store: 'src/store/index.ts',

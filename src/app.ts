@@ -16,7 +16,7 @@ import { effectRecorder } from './agent/turn/effects.ts';
 import { InvocationSession } from './agent/turn/invocation.ts';
 import type { InvocationState } from './agent/turn/invocation-state.ts';
 import { idempotencyKeyOf } from './agent/turn/steps.ts';
-import type { TurnFiles } from './agent/turn/turn-state.ts';
+import { toolFolder } from './agent/workspace/tool-folder.ts';
 import type { PendingInterrupts } from './api/agent-api.ts';
 import { withInterrupts } from './api/calls.ts';
 import { type AppOptions, checkAppOptions } from './app-options.ts';
@@ -160,7 +160,7 @@ export function waymark(options: AppOptions = {}): App {
       return {
         session: session ?? absentSession(name),
         ...(invocation && durableCall(session, invocation, name)),
-        ...workspaceIn(invocation),
+        ...toolFolder(invocation),
       };
     },
   });
@@ -267,16 +267,6 @@ export function waymark(options: AppOptions = {}): App {
       await ended;
     },
   };
-}
-
-/** The files of the turn that a tool is called in; those of the agent that a sub-agent without a workspace works for. */
-function workspaceIn(invocation: InvocationState | undefined): {
-  readonly workspace?: TurnFiles['folder'];
-} {
-  for (let at = invocation; at; at = at.request.parent) {
-    if (at.files !== undefined) return { workspace: at.files.folder };
-  }
-  return {};
 }
 
 function memoryIn(store: Store | SnapshotStore): MemorySupport | undefined {

@@ -1,3 +1,4 @@
+import { acp } from './commands/acp.ts';
 import { backup, migrate, restoreBackup } from './commands/backup.ts';
 import { fork, label, rename, restore } from './commands/change-sessions.ts';
 import { chat } from './commands/chat.ts';
@@ -25,7 +26,7 @@ import type { CommandGroups } from './help.ts';
 /** Every command, in the order of the help. To add one, write a file and add it here. */
 export const groups: CommandGroups = [
   ['Develop', [init, dev, chat, replay, crashTest]],
-  ['Production', [serve, worker, mcp]],
+  ['Production', [serve, worker, mcp, acp]],
   [
     'Sessions',
     [

@@ -17,6 +17,8 @@ export interface TestProcess {
   readonly stderr: string;
   /** Writes a line to its standard input. */
   send(line: string): void;
+  /** Ends its standard input. */
+  closeInput(): void;
   /** Removes and returns the first line for which `pick` returns a value; rejects if the process ends before that. */
   take<Value>(pick: (line: string) => Value | undefined, what?: string): Promise<Value>;
   /** Calls `read` after each output until it returns a value; rejects if the process ends before that. */
@@ -135,6 +137,7 @@ function follow(
     },
     when,
     send: (line) => void child.stdin.write(`${line}\n`),
+    closeInput: () => void child.stdin.end(),
     take: (pick, what = 'such line') =>
       when(() => {
         for (const [at, line] of lines.entries()) {

@@ -6,6 +6,7 @@ import type { Artifact } from '../../protocol/state.ts';
 import type { Chunk, FinishReason, Init, Input, ModelChunk, Usage } from '../../protocol/turn.ts';
 import type { Session } from '../../session/session.ts';
 import type { SessionState } from '../../session/session-state.ts';
+import type { WorkspaceFolder } from '../../workspace/contract/contract.ts';
 
 /** Information about the turn for a turn function. */
 export interface TurnInfo {
@@ -15,6 +16,8 @@ export interface TurnInfo {
   readonly parentId?: string;
   /** 0-based along the path from the root. */
   readonly turnIndex: number;
+  /** The files of the agent's workspace; `undefined` if it has none. */
+  readonly workspace?: WorkspaceFolder;
   /** Aborts when the turn is stopped. */
   readonly signal: AbortSignal;
 }

@@ -20,6 +20,7 @@ import {
 } from '../persistence/client-state.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { unknownSnapshot } from '../persistence/store-errors.ts';
+import { toolFolder } from '../workspace/tool-folder.ts';
 import { forkAndClaim, waitAndClaim } from './claim-busy.ts';
 import { checkDeadline } from './deadlines.ts';
 import { knownRequest, requestMarks, withoutProviderOptions } from './inputs.ts';
@@ -144,7 +145,7 @@ async function answerHeldState(invocation: InvocationState): Promise<string> {
 }
 
 export function createTurn(
-  { spec, control, progress }: InvocationState,
+  invocation: InvocationState,
   { runId }: ActiveRun,
   input: Input,
   options: {
@@ -153,8 +154,10 @@ export function createTurn(
     readonly continued?: boolean;
   },
 ): Turn {
+  const { spec, control, progress } = invocation;
   const { turnIndex, parentId, continued = false } = options;
   const info = {
+    ...toolFolder(invocation),
     ...(spec.store !== undefined && { snapshotId: runId }),
     ...(parentId !== undefined && { parentId }),
     turnIndex,

@@ -1,0 +1,1 @@
+export { loadSdk } from './sdk.ts';
