@@ -66,7 +66,15 @@ const folders: Readonly<Record<string, readonly string[]>> = {
   'durable-object': ['core', 'store', 'engine'],
   messages: ['core', 'protocol', 'generate'],
   a2a: ['core', 'protocol', 'generate', 'client'],
-  acp: ['core', 'protocol', 'agent', 'workspace/contract'],
+  acp: [
+    'core',
+    'protocol',
+    'session',
+    'store/contract',
+    'agent',
+    'workspace',
+    'workspace/contract',
+  ],
   client: ['core', 'protocol', 'api'],
   react: ['core', 'protocol', 'api', 'client'],
   testing: [

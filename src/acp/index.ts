@@ -1,1 +1,2 @@
-export { loadSdk } from './sdk.ts';
+export { acpAgent } from './agent.ts';
+export type { AcpAgentOptions } from './options.ts';

@@ -71,7 +71,8 @@ function start(
   });
 }
 
-function endGroup({ pid }: ChildProcess): void {
+/** Kills a process with all that it has started. */
+export function endGroup({ pid }: ChildProcess): void {
   if (pid === undefined) return;
   try {
     if (isWindows) spawn('taskkill', ['/pid', String(pid), '/T', '/F'], { stdio: 'ignore' });
@@ -81,7 +82,8 @@ function endGroup({ pid }: ChildProcess): void {
   }
 }
 
-function ownEnvironment(): NodeJS.ProcessEnv {
+/** The variables of this process that commands get. */
+export function ownEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => passedOn.test(name)));
 }
 

@@ -57,13 +57,14 @@ export class TestEditor {
   });
   onUpdate: (update: SessionUpdate) => void = () => {};
 
-  constructor(folder: string, args: readonly string[] = []) {
+  constructor(folder: string, args: readonly string[] = [], more: Record<string, string> = {}) {
     const { options, env } = withBuiltPackage();
     mkdirSync(join(folder, 'project'), { recursive: true });
     this.process = startProcess([...options, builtCommand(), 'acp', agentsFile, ...args], {
       cwd: folder,
       env: {
         ...env,
+        ...more,
         NO_COLOR: '1',
         ACP_STORE: join(folder, 'acp.db'),
         ACP_LOG: join(folder, 'log.txt'),
