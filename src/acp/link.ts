@@ -340,7 +340,7 @@ class Inbox {
   }
 }
 
-export function refuse(question: Question): void {
+function refuse(question: Question): void {
   if (question.kind === 'form') question.answer({ action: 'cancel' });
   else question.answer({ outcome: { outcome: 'cancelled' } });
 }

@@ -1,9 +1,25 @@
 import type { ContentBlock, PromptCapabilities } from '@agentclientprotocol/sdk';
 import type { Message, Part } from '../protocol/message.ts';
-import { textOf } from '../protocol/messages.ts';
 
 /** The longest conversation that a new session of a program is told. */
 const maxTold = 100_000;
+
+/** A part of a message as a block; `undefined` if there is none for it. */
+export function toBlock(part: Part): ContentBlock | undefined {
+  if ('text' in part) return part.text === '' ? undefined : { type: 'text', text: part.text };
+  if ('data' in part) return { type: 'text', text: JSON.stringify(part.data) };
+  if ('resource' in part) return linkTo(part.resource.uri);
+  if (!('media' in part)) return undefined;
+  const { url, contentType = '' } = part.media;
+  const [, mimeType = contentType, data] = /^data:([^;,]*);base64,(.*)$/s.exec(url) ?? [];
+  if (data === undefined) return linkTo(url);
+  if (mimeType.startsWith('image/')) return { type: 'image', data, mimeType };
+  return mimeType.startsWith('audio/') ? { type: 'audio', data, mimeType } : undefined;
+}
+
+function linkTo(uri: string): ContentBlock {
+  return { type: 'resource_link', uri, name: uri.slice(0, 200) };
+}
 
 /** A message of the user as an agent can take it. */
 export function toBlocks(
@@ -11,18 +27,10 @@ export function toBlocks(
   { image = false, audio = false }: PromptCapabilities = {},
 ): ContentBlock[] {
   return (message?.content ?? []).flatMap((part): ContentBlock[] => {
-    if ('text' in part) return part.text === '' ? [] : [{ type: 'text', text: part.text }];
-    if ('resource' in part) {
-      return [{ type: 'resource_link', uri: part.resource.uri, name: part.resource.uri }];
-    }
-    if ('data' in part) return [{ type: 'text', text: JSON.stringify(part.data) }];
-    if (!('media' in part)) return [];
-    const { url, contentType = '' } = part.media;
-    const [, mimeType = contentType, data] = /^data:([^;,]*);base64,(.*)$/s.exec(url) ?? [];
-    if (data === undefined) return [{ type: 'resource_link', uri: url, name: url.slice(0, 200) }];
-    if (image && mimeType.startsWith('image/')) return [{ type: 'image', data, mimeType }];
-    if (audio && mimeType.startsWith('audio/')) return [{ type: 'audio', data, mimeType }];
-    return [{ type: 'text', text: `[A file of type ${mimeType}, which cannot be shown here.]` }];
+    const block = toBlock(part);
+    const isRefused = (block?.type === 'image' && !image) || (block?.type === 'audio' && !audio);
+    if (block && !isRefused) return [block];
+    return 'media' in part ? textBlocks('[A file that cannot be shown here.]') : [];
   });
 }
 
@@ -65,9 +73,4 @@ export function plainText(blocks: readonly ContentBlock[]): string {
 
 export function textBlocks(text: string): ContentBlock[] {
   return [{ type: 'text', text }];
-}
-
-/** Whether a message has something to send. */
-export function isEmpty(message: Message | undefined): boolean {
-  return textOf(message) === '' && toBlocks(message).length === 0;
 }

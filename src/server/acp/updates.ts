@@ -8,6 +8,7 @@ import type {
   ToolCallLocation,
   ToolKind,
 } from '@agentclientprotocol/sdk';
+import { toBlock } from '../../acp/messages.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
 import type { Message, Part, ToolRequest, ToolResponsePart } from '../../protocol/message.ts';
 import type { Chunk } from '../../protocol/turn.ts';
@@ -255,25 +256,11 @@ function titleOf(name: string, { command, path, pattern }: JsonObject): string {
   return (about === undefined ? name : `${name} ${about}`).slice(0, 300);
 }
 
-function toBlock(part: Part): ContentBlock | undefined {
-  if ('text' in part) return part.text === '' ? undefined : { type: 'text', text: part.text };
-  if ('resource' in part) {
-    return { type: 'resource_link', uri: part.resource.uri, name: part.resource.uri };
-  }
-  if (!('media' in part)) return undefined;
-  const { url, contentType } = part.media;
-  const [, type = contentType ?? '', data] = /^data:([^;,]*);base64,(.*)$/s.exec(url) ?? [];
-  if (data === undefined) return { type: 'resource_link', uri: url, name: url.slice(0, 200) };
-  if (type.startsWith('image/')) return { type: 'image', data, mimeType: type };
-  if (type.startsWith('audio/')) return { type: 'audio', data, mimeType: type };
-  return undefined;
-}
-
 const states = { pending: 'pending', in_progress: 'in_progress', completed: 'completed' } as const;
 const priorities = { high: 'high', medium: 'medium', low: 'low' } as const;
 
 /** A plan in a status of an agent, or in the input of a tool: `{ plan: [{ content, status }] }`. */
-export function planIn(value: Json | undefined): PlanEntry[] | undefined {
+function planIn(value: Json | undefined): PlanEntry[] | undefined {
   if (!isJsonObject(value) || !Array.isArray(value.plan)) return undefined;
   const entries = value.plan.flatMap((entry: Json): PlanEntry[] => {
     if (!isJsonObject(entry) || typeof entry.content !== 'string') return [];

@@ -19,7 +19,7 @@ import { startProcess, type TestProcess } from '../../support/child-process.ts';
 const agentsFile = fileURLToPath(new URL('../fixture/agents.ts', import.meta.url));
 
 /** The messages of a process. Each line of its standard output must be one. */
-export function streamOf(process: TestProcess): Stream {
+function streamOf(process: TestProcess): Stream {
   return {
     readable: new ReadableStream({
       async pull(controller) {
