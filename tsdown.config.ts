@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { defineConfig } from 'tsdown';
 
-const bundled = ['valibot', 'mutative', '@noble/hashes', 'ignore'];
+const bundled = ['valibot', 'mutative', '@noble/hashes', 'ignore', 'yaml'];
 
 /** A file of `src` and all that it imports besides types. */
 function graphOf(path: string, found: Set<string> = new Set()): Set<string> {
@@ -60,7 +60,11 @@ export default defineConfig({
   // Most of an import is finding and compiling modules: these come along, without what we do not use of them. See
   // docs/decisions/0001; their licences are in THIRD-PARTY-NOTICES.md.
   // The entry that Node would get is the development build.
-  alias: { mutative: 'mutative/dist/mutative.esm.production.min.mjs' },
+  alias: {
+    mutative: 'mutative/dist/mutative.esm.production.min.mjs',
+    // The entry for Node is CommonJS, which needs modules that other runtimes do not have.
+    yaml: resolve(import.meta.dirname, 'node_modules/yaml/browser/index.js'),
+  },
   // Finding a module takes longer than reading it: what every app loads is one file, apart from what browsers load too.
   outputOptions: {
     codeSplitting: {

@@ -7,6 +7,7 @@ import type { Clock } from './core/time.ts';
 import type { Engine } from './engine/engine.ts';
 import type { Price } from './generate/answer/price.ts';
 import type { ModelRef } from './generate/model.ts';
+import type { SkillsOption } from './generate/skill/skills.ts';
 import type { SnapshotStore, Store } from './store/contract/store.ts';
 import type { WebhookOptions } from './webhook/options.ts';
 
@@ -23,6 +24,8 @@ export interface AppOptions {
   readonly store?: Store | SnapshotStore;
   /** A directory of `.prompt` files, loaded by `ready()`. */
   readonly promptDir?: string;
+  /** The skills of prompt agents that name none: a folder with a folder for each skill, an MCP server, or a list of them. @default none */
+  readonly skills?: SkillsOption;
   /** Milliseconds without a heartbeat after which another process takes over a run. @default 5000 */
   readonly claimTtl?: number;
   /** Executes background runs. @default in the process that accepted them */
@@ -61,6 +64,7 @@ const appOptionNames: OptionNames<AppOptions> = {
   price: 'function',
   store: true,
   promptDir: 'text',
+  skills: ['text', 'object', 'list'],
   claimTtl: 'number',
   engine: 'object',
   work: 'boolean',

@@ -33,6 +33,7 @@ import { checkAttempts, defaultAttempts } from './engine/given-up.ts';
 import { localEngine } from './engine/local-engine.ts';
 import { type WorkUntilIdleOptions, workUntilIdle } from './engine/work-until-idle.ts';
 import { createGenerator, type Definer } from './generate/generator.ts';
+import { toSkillSources } from './generate/skill/skills.ts';
 import { type ToolContext, unrecorded } from './generate/tool/tool-context.ts';
 import type { Page } from './protocol/session.ts';
 import { type Session, sessionKey } from './session/session.ts';
@@ -188,7 +189,8 @@ export function waymark(options: AppOptions = {}): App {
       `There is already an agent "${name}". Choose another name, or use app.agent('${name}').`,
     );
   };
-  const env = { host, store, generator };
+  const skills = toSkillSources(options.skills ?? [], 'waymark()');
+  const env = { host, store, generator, skills };
   const webhooks = options.webhooks && createWebhooks(options.webhooks, env, addInternal);
 
   let ended: Promise<void> | undefined;

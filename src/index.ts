@@ -109,6 +109,8 @@ export {
 export type { OutputSetting } from './generate/output/output.ts';
 export type { Prompt, PromptOptions } from './generate/prompt/prompt.ts';
 export { type ResourceRef, resource } from './generate/resource.ts';
+export type { Skill, SkillFile, SkillSource } from './generate/skill/skill.ts';
+export type { SkillsOption } from './generate/skill/skills.ts';
 export {
   type Content,
   historyPlace,

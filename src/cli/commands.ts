@@ -17,6 +17,7 @@ import { abort, retry, runs } from './commands/runs.ts';
 import { serve } from './commands/serve.ts';
 import { interrupts, sessions, snapshots } from './commands/sessions.ts';
 import { show } from './commands/show.ts';
+import { skills } from './commands/skills.ts';
 import { usage } from './commands/usage.ts';
 import { verify } from './commands/verify.ts';
 import { watch } from './commands/watch.ts';
@@ -25,7 +26,7 @@ import type { CommandGroups } from './help.ts';
 
 /** Every command, in the order of the help. To add one, write a file and add it here. */
 export const groups: CommandGroups = [
-  ['Develop', [init, dev, chat, replay, crashTest]],
+  ['Develop', [init, dev, chat, skills, replay, crashTest]],
   ['Production', [serve, worker, mcp, acp]],
   [
     'Sessions',

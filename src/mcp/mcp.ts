@@ -1,6 +1,7 @@
 import { closest } from '../core/closest.ts';
 import { invalid, type WaymarkError } from '../core/error.ts';
 import { type Resource, resource } from '../generate/resource.ts';
+import type { SkillSource } from '../generate/skill/skill.ts';
 import type { Tool } from '../generate/tool/tool.ts';
 import type { ToolSource, ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import type { Message } from '../protocol/message.ts';
@@ -8,8 +9,8 @@ import { checkMcpOptions, type McpServer } from './options.ts';
 import { Servers } from './server.ts';
 import type { ServerTool } from './tools.ts';
 
-/** The tools of an MCP server, for `tools` of agents, prompts and generate calls. */
-export interface McpSource extends ToolSource {
+/** The tools of an MCP server, for `tools` of agents, prompts and generate calls, and its skills, for `skills` of agents. */
+export interface McpSource extends ToolSource, SkillSource {
   /** Only these of its tools, by the server's own names. */
   only(...tools: readonly string[]): McpSource;
   /** All of its tools except these, by the server's own names. */
@@ -59,6 +60,11 @@ function sourceOf(servers: Servers, { keep, named }: Selection, base?: McpSource
         isChecked = missing !== undefined || !servers.isPerUser;
       }
       return all.filter((each) => keep(each.name)).map((each): Tool => each.tool);
+    },
+    listSkills: async (scope) => (await servers.of(scope.context)?.listSkills(scope)) ?? [],
+    findSkill: async (skill, { context, signal }) => {
+      if (!skill.startsWith(`${servers.name}/`)) return undefined;
+      return await servers.of(context)?.findSkill(skill.slice(servers.name.length + 1), signal);
     },
     close: () => servers.close(),
     status: () => servers.status(),

@@ -1,11 +1,13 @@
 import type { ActionContext } from '../core/action.ts';
 import { failedPrecondition, hasStatus, type WaymarkError } from '../core/error.ts';
 import { systemClock } from '../core/time.ts';
+import type { Skill } from '../generate/skill/skill.ts';
 import type { ToolSource, ToolSourceStatus } from '../generate/tool/tool-source.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import { McpConnection } from './connection.ts';
 import { readContent, toMessages } from './content.ts';
 import type { McpServer, McpUrl } from './options.ts';
+import { findSkill, listSkills, type SkillServer } from './skills.ts';
 import { listTools, type ServerTool, toTools } from './tools.ts';
 
 type Scope = Parameters<ToolSource['list']>[0];
@@ -21,6 +23,7 @@ export class Server {
   #known: readonly ServerTool[] | undefined;
   #validUntil = 0;
   #listing: Promise<readonly ServerTool[]> | undefined;
+  #skills: { readonly list: Promise<readonly Skill[]>; validUntil: number } | undefined;
   // Counts announced changes, so that a list read before one is not taken for a current one.
   #changes = 0;
 
@@ -43,6 +46,38 @@ export class Server {
       scope.report(error);
       return this.#known;
     }
+  }
+
+  /** Its skills as they were last listed, until the list is no longer valid. */
+  async listSkills({ report }: Scope): Promise<readonly Skill[]> {
+    if (this.#skills && this.#now() < this.#skills.validUntil) return await this.#skills.list;
+    const { ttl = defaultTtlMs } = this.#options;
+    const list = listSkills(this.#skillServer(), report).then(
+      ({ skills, ttlMs = ttl }) => {
+        entry.validUntil = this.#now() + Math.min(Math.max(ttlMs, 0), maxTtlMs);
+        return skills;
+      },
+      (error: unknown) => {
+        if (this.#skills === entry) this.#skills = undefined;
+        throw error;
+      },
+    );
+    const entry = { list, validUntil: Number.POSITIVE_INFINITY };
+    this.#skills = entry;
+    return await list;
+  }
+
+  async findSkill(path: string, signal: AbortSignal): Promise<Skill | undefined> {
+    return await findSkill(this.#skillServer(), path, signal);
+  }
+
+  #skillServer(): SkillServer {
+    return {
+      server: this.name,
+      timeout: this.#options.timeout ?? 60_000,
+      ask: async (doing, signal, send) =>
+        await this.#connection.withClient(signal, (open) => open.ask(doing, signal, send)),
+    };
   }
 
   async read(uri: string, signal: AbortSignal): Promise<Part[]> {
@@ -79,6 +114,7 @@ export class Server {
 
   async close(): Promise<void> {
     await this.#connection.close();
+    this.#skills = undefined;
     this.#outdate();
   }
 

@@ -10,7 +10,7 @@ import type { JsonObject } from '../core/json/json.ts';
 import type { UntrustedSchema } from '../core/schema/untrusted-schema.ts';
 import { backoff, type Clock } from '../core/time.ts';
 import { isLostRun, type ToolContext } from '../generate/tool/tool-context.ts';
-import { loadSdk } from './client.ts';
+import { anyResult, loadSdk } from './client.ts';
 import type { McpConnection, OpenClient } from './connection.ts';
 
 export interface ToolServer {
@@ -176,7 +176,7 @@ export class FollowedTask {
   ): Promise<unknown> {
     const request = { method, params: { taskId: this.taskId, ...params } };
     return await open.ask(`the task of "${this.#call.definition.name}"`, limits.signal, (client) =>
-      client.request(request as Parameters<Client['request']>[0], any, limits),
+      client.request(request as Parameters<Client['request']>[0], anyResult, limits),
     );
   }
 
@@ -210,15 +210,6 @@ export class FollowedTask {
     );
   }
 }
-
-/** Results are parsed here: the client package knows the methods of tasks in one generation only. */
-const any = {
-  '~standard': {
-    version: 1 as const,
-    vendor: 'waymark',
-    validate: (value: unknown): { value: unknown } => ({ value }),
-  },
-};
 
 function isPassing(error: unknown): boolean {
   return hasStatus(error, 'UNAVAILABLE', 'DEADLINE_EXCEEDED');

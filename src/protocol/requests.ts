@@ -91,6 +91,17 @@ export const toolInfo = v.object({
   interrupt: v.optional(v.boolean()),
 });
 
+export const skillInfo = v.object({
+  /** The name under which a model loads it. */
+  name: v.string(),
+  /** What the skill does, and when to use it. */
+  description: v.string(),
+  /** The hash of its files. */
+  version: v.string(),
+  /** The system that serves it, such as an MCP server; absent for skills of the app. */
+  origin: v.optional(v.string()),
+});
+
 export const agentInfo = v.object({
   /** The name of the agent. */
   name: v.string(),
@@ -115,6 +126,8 @@ export const agentInfo = v.object({
   model: v.optional(v.string()),
   /** The tools it may call; `getAgent` of an agent over a prompt only. */
   tools: v.optional(v.array(toolInfo)),
+  /** The skills that it can load; `getAgent` of an agent with skills only. */
+  skills: v.optional(v.array(skillInfo)),
   /** The schema of its structured output, if it has one; `getAgent` of an agent over a prompt only. */
   outputSchema: v.optional(jsonObject),
 });
@@ -191,6 +204,8 @@ export interface RetryResult extends v.InferOutput<typeof retryResult> {}
 export interface UsageReport extends v.InferOutput<typeof usageReport> {}
 /** A tool that an agent can call. */
 export interface ToolInfo extends v.InferOutput<typeof toolInfo> {}
+/** A skill that an agent can load. */
+export interface SkillInfo extends v.InferOutput<typeof skillInfo> {}
 /** An agent, and what its store can do. */
 export interface AgentInfo extends v.InferOutput<typeof agentInfo> {}
 
@@ -201,6 +216,17 @@ const artifactDiff = v.object({
   change: v.picklist(['added', 'removed', 'changed']),
   /** From the first version to the second, for `changed`. */
   patch: v.optional(v.array(patchOperation)),
+});
+
+const skillDiff = v.object({
+  /** The name of the skill. */
+  name: v.string(),
+  /** Whether it was loaded only in the second snapshot, only in the first, or in both. */
+  change: v.picklist(['added', 'removed', 'changed']),
+  /** Its version in the first snapshot. */
+  from: v.optional(v.string()),
+  /** Its version in the second snapshot. */
+  to: v.optional(v.string()),
 });
 
 const fileDiff = v.object({
@@ -254,6 +280,8 @@ export const diff = v.object({
   artifacts: v.array(artifactDiff),
   /** The files of the workspace that differ, by path; absent for an agent without one. */
   files: v.optional(v.array(fileDiff)),
+  /** The skills whose version differs, by the last time that each was loaded; absent if there is none. */
+  skills: v.optional(v.array(skillDiff)),
 });
 
 /** How one artifact differs between two snapshots. */
@@ -262,5 +290,7 @@ export interface ArtifactDiff extends v.InferOutput<typeof artifactDiff> {}
 export interface Diff extends v.InferOutput<typeof diff> {}
 /** How one file of a workspace differs between two snapshots. */
 export interface FileDiff extends v.InferOutput<typeof fileDiff> {}
+/** How the version of a skill differs between two snapshots. */
+export interface SkillDiff extends v.InferOutput<typeof skillDiff> {}
 /** A file of a workspace, as a snapshot has it. */
 export interface FileInfo extends v.InferOutput<typeof fileInfo> {}

@@ -1,10 +1,11 @@
 import { InvocationSession } from '../agent/turn/invocation.ts';
 import { contentHash } from '../core/json/hash.ts';
-import { defined, type Json, jsonEqual, toJson } from '../core/json/json.ts';
+import { defined, isJsonObject, type Json, jsonEqual, toJson } from '../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../core/json/patch.ts';
 import type { ReplayedCall, ToolOutcome, ToolReplay } from '../generate/hooks.ts';
 import type { ModelRef } from '../generate/model.ts';
 import { respond } from '../generate/tool/resume.ts';
+import { skillToolNames } from '../protocol/loaded-skills.ts';
 import type { ToolRequestPart } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
 import type { ArtifactRef, ToolRecord } from '../protocol/tool-record.ts';
@@ -48,9 +49,8 @@ export function recordedTools(turn: RecordedTurn, modes: ToolModes): RecordedToo
     models,
     onGenerate: (model) => void models.push(model),
     answer(call) {
-      const { name } = call.request.toolRequest;
       // A call inside a sub-agent that runs is answered like any other: nothing of it was recorded.
-      const mode = modeOf(modes, name);
+      const mode = modeOf(modes, call.request);
       if (mode === 'live') {
         take(call.request);
         return undefined;
@@ -137,11 +137,21 @@ interface StubbedCall {
  */
 type ToolMode = 'recorded' | 'live' | ((call: StubbedCall) => unknown);
 
-/** One mode for all tools, or one for each; `*` is the mode of those that are not named. @default 'recorded' */
+/**
+ * One mode for all tools, or one for each; `*` is the mode of those that are not named. The agent's own skills are loaded as they are
+ * now, like its prompt, unless their tools are named. @default 'recorded'
+ */
 export type ToolModes = 'recorded' | 'live' | Readonly<Record<string, ToolMode>>;
 
-function modeOf(modes: ToolModes, name: string): ToolMode {
-  if (typeof modes === 'string') return modes;
-  if (Object.hasOwn(modes, name)) return modes[name] ?? 'recorded';
-  return modes['*'] ?? 'recorded';
+function modeOf(modes: ToolModes, { toolRequest }: ToolRequestPart): ToolMode {
+  const { name } = toolRequest;
+  if (typeof modes === 'object' && Object.hasOwn(modes, name)) return modes[name] ?? 'recorded';
+  if (isOwnSkill(toolRequest)) return 'live';
+  return typeof modes === 'string' ? modes : (modes['*'] ?? 'recorded');
+}
+
+// Skills of other systems, which a replay does not ask, have the name of their source before theirs.
+function isOwnSkill({ name, input }: ToolRequestPart['toolRequest']): boolean {
+  if (name !== skillToolNames.load && name !== skillToolNames.read) return false;
+  return isJsonObject(input) && !String(input.name).includes('/');
 }

@@ -1,7 +1,9 @@
 import { diffJson } from '../core/json/diff.ts';
 import type { Json } from '../core/json/json.ts';
 import type { JsonPatch } from '../core/json/patch.ts';
-import type { ArtifactDiff, Diff } from '../protocol/requests.ts';
+import { loadedSkills } from '../protocol/loaded-skills.ts';
+import type { Message } from '../protocol/message.ts';
+import type { ArtifactDiff, Diff, SkillDiff } from '../protocol/requests.ts';
 import type { Artifact } from '../protocol/state.ts';
 import type { SessionState } from './session-state.ts';
 
@@ -12,16 +14,35 @@ export interface NamedState {
 
 export function diffStates(from: NamedState, to: NamedState): Diff {
   const common = from.state.history.commonLength(to.state.history);
+  const added = to.state.history.toArray(common);
+  const removed = from.state.history.toArray(common);
+  const skills = skillDiffs({ added, removed }, () => to.state.history.truncate(common).toArray());
   return {
     from: from.snapshotId,
     to: to.snapshotId,
-    messages: {
-      added: to.state.history.toArray(common),
-      removed: from.state.history.toArray(common),
-    },
+    messages: { added, removed },
     custom: toMutable(customPatch(from.state.custom, to.state.custom)),
     artifacts: artifactDiffs(from.state.artifacts, to.state.artifacts),
+    ...(skills.length > 0 && { skills }),
   };
+}
+
+/** The skills that the messages on one side loaded in another version. `before` gives the messages that both sides have. */
+function skillDiffs(
+  { added, removed }: { readonly added: readonly Message[]; readonly removed: readonly Message[] },
+  before: () => readonly Message[],
+): SkillDiff[] {
+  const [there, here] = [loadedSkills(removed), loadedSkills(added)];
+  const names = new Set([...there.keys(), ...here.keys()]);
+  if (names.size === 0) return [];
+  const earlier = loadedSkills(before());
+  return [...names].sort().flatMap((name): SkillDiff[] => {
+    const [from, to] = [there, here].map((side) => (side.get(name) ?? earlier.get(name))?.version);
+    if (from === to) return [];
+    if (from === undefined) return to === undefined ? [] : [{ name, change: 'added', to }];
+    if (to === undefined) return [{ name, change: 'removed', from }];
+    return [{ name, change: 'changed', from, to }];
+  });
 }
 
 /** A patch has no word for a missing custom state, so it counts as `null`. */

@@ -1,10 +1,16 @@
 import { failedPrecondition, invalid } from '../core/error.ts';
 import { type Tool, tool } from '../generate/tool/tool.ts';
+import type { ToolContext } from '../generate/tool/tool-context.ts';
+import { loadedSkills } from '../protocol/loaded-skills.ts';
+import type { Message } from '../protocol/message.ts';
 import { workspaceOf } from './file-tools.ts';
 
 /** Options of `workspaceTools`. */
 export interface WorkspaceToolsOptions {
-  /** Whether there is a shell: `true`, or `'ask'` so that a person approves each command. @default false */
+  /**
+   * Whether there is a shell: `true`, or `'ask'` so that a person approves each command. In a session that has loaded a skill of an
+   * MCP server, a person approves each command in any case. @default false
+   */
   readonly shell?: 'ask' | boolean;
   /** The longest time of one command, in milliseconds. @default 120_000 */
   readonly timeout?: number;
@@ -38,7 +44,7 @@ export function shellTool({
         required: ['command'],
         additionalProperties: false,
       },
-      needsApproval: shell === 'ask',
+      needsApproval: shell === 'ask' || ((_, context) => hasForeignSkill(context)),
     },
     async (input, context) => {
       const { command } = input as { readonly command: string };
@@ -52,4 +58,11 @@ export function shellTool({
       return { exitCode, output, ...(timedOut && { timedOut }) };
     },
   ) as Tool;
+}
+
+// The instructions of another system may want commands to run; whatever the option says, a person then decides.
+function hasForeignSkill(context: ToolContext): boolean {
+  const { session } = context as { readonly session?: { readonly messages: readonly Message[] } };
+  if (session === undefined) return false;
+  return [...loadedSkills(session.messages).values()].some(({ origin }) => origin !== undefined);
 }

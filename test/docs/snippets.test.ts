@@ -25,6 +25,7 @@ const snippets: Readonly<Record<string, () => Promise<object>>> = {
   'telemetry.ts': () => import('../../docs/snippets/telemetry.ts'),
   'prices.ts': () => import('../../docs/snippets/prices.ts'),
   'workspaces.ts': () => import('../../docs/snippets/workspaces.ts'),
+  'skills.ts': () => import('../../docs/snippets/skills.ts'),
   'memory.ts': () => import('../../docs/snippets/memory.ts'),
   'state.ts': () => import('../../docs/snippets/state.ts'),
   'time-travel.ts': () => import('../../docs/snippets/time-travel.ts'),

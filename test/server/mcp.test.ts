@@ -1,6 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { memoryStore, waymark } from '../../src/index.ts';
-import { handler } from '../../src/server/index.ts';
+import { handler, serve } from '../../src/server/index.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestApp, get, post, startServer } from './kit.ts';
@@ -466,5 +470,130 @@ describe('the option', () => {
     );
     expect(origin).toMatchObject({ status: 403, body: { jsonrpc: '2.0' } });
     await guarded.close();
+  });
+});
+
+describe('skills', () => {
+  let folder = '';
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'waymark-served-skills-'));
+    for (const name of ['refunds', 'notes']) {
+      mkdirSync(join(folder, name, 'references'), { recursive: true });
+      const head = `---\nname: ${name}\ndescription: About ${name}.\nlicense: MIT\n---\n`;
+      writeFileSync(join(folder, name, 'SKILL.md'), `${head}Do it.\n`);
+      writeFileSync(join(folder, name, 'references/a b.md'), 'More');
+      writeFileSync(join(folder, name, 'logo.png'), Buffer.from([0x89, 0xff]));
+    }
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const servers: { close(): Promise<void> }[] = [];
+  afterEach(async () => {
+    for (const each of servers.splice(0)) await each.close();
+  });
+
+  async function start(options: Parameters<typeof serve>[1] = {}) {
+    const app = waymark({ model: scriptedModel([]), store: memoryStore(), skills: folder });
+    app.defineAgent({ name: 'desk' });
+    app.defineAgent({ name: 'plain', skills: [] });
+    const skilled = await serve(app, { mcp: true, port: 0, ...options });
+    servers.push(skilled);
+    return skilled;
+  }
+  const extension = 'io.modelcontextprotocol/skills';
+
+  test('S838 are offered with their front matter and the hashes of their files', async () => {
+    const skilled = await start();
+    const { result: discovered } = (await modern(skilled, 'server/discover')).body;
+    expect(discovered.capabilities).toMatchObject({
+      resources: {},
+      extensions: { [extension]: {} },
+    });
+    const { result } = (await modern(skilled, 'skills/list')).body;
+    expect(result).toMatchObject({ resultType: 'complete', ttlMs: 0, cacheScope: 'private' });
+    expect(result.skills.map(({ uri }: { uri: string }) => uri)).toEqual([
+      'skill://desk/notes/SKILL.md',
+      'skill://desk/refunds/SKILL.md',
+    ]);
+    const [skill] = result.skills;
+    expect(skill.frontmatter).toEqual({
+      name: 'notes',
+      description: 'About notes.',
+      license: 'MIT',
+    });
+    const one = await modern(skilled, 'skills/get', { uri: skill.uri });
+    expect(one.body.result.skill).toEqual(skill);
+    expect(skill.resources).toHaveLength(3);
+    for (const { uri, digest, size } of skill.resources) {
+      const { contents } = (await modern(skilled, 'resources/read', { uri })).body.result;
+      const [{ text, blob }] = contents;
+      const bytes = Buffer.from(text ?? blob, text === undefined ? 'base64' : 'utf8');
+      expect(bytes.length).toBe(size);
+      expect(digest).toBe(`sha256:${createHash('sha256').update(bytes).digest('hex')}`);
+    }
+  });
+
+  test('S838 are resources for clients without the extension', async () => {
+    const skilled = await start();
+    const { resources } = (await modern(skilled, 'resources/list')).body.result;
+    expect(resources).toContainEqual({
+      uri: 'skill://desk/notes/SKILL.md',
+      name: 'notes',
+      description: 'About notes.',
+      mimeType: 'text/markdown',
+      size: expect.any(Number),
+    });
+  });
+
+  test('S838 have the hashes of now after an edit', async () => {
+    const skilled = await start();
+    const uri = 'skill://desk/refunds/SKILL.md';
+    const before = (await modern(skilled, 'skills/get', { uri })).body.result.skill;
+    writeFileSync(join(folder, 'refunds/references/a b.md'), 'Other');
+    const after = (await modern(skilled, 'skills/get', { uri })).body.result.skill;
+    expect(after.resources).not.toEqual(before.resources);
+    const listed = (await modern(skilled, 'skills/list')).body.result.skills;
+    expect(listed[1]).toEqual(after);
+  });
+
+  test.each([
+    ['skills/get', 'skill://desk/none/SKILL.md'],
+    ['skills/get', 'skill://plain/notes/SKILL.md'],
+    ['skills/get', 'skill://desk/notes/logo.png'],
+    ['skills/get', 'waymark://desk/notes'],
+    ['skills/get', 7],
+    ['resources/read', 'skill://desk/notes/../refunds/SKILL.md'],
+    ['resources/read', 'skill://desk/notes/%2e%2e/%2e%2e/etc/passwd'],
+    ['resources/read', 'skill://desk/notes/%E0%A4%A'],
+  ])('S838 refuse %s of %j', async (method, uri) => {
+    const skilled = await start();
+    const { body } = await modern(skilled, method, { uri });
+    expect(body.error.code).toBe(-32602);
+  });
+
+  test('S838 are hidden from callers that may not see the agent, and with `skills: false`', async () => {
+    const uri = 'skill://desk/notes/SKILL.md';
+    const authorize = ({ operation }: { readonly operation: string }): boolean =>
+      operation !== 'getAgent';
+    const closed = await start({ authorize });
+    expect((await modern(closed, 'skills/list')).body.result.skills).toEqual([]);
+    expect((await modern(closed, 'resources/read', { uri })).body.error.code).toBe(-32602);
+    const off = await start({ mcp: { skills: false } });
+    const { capabilities } = (await modern(off, 'server/discover')).body.result;
+    expect(capabilities.extensions).not.toHaveProperty([extension]);
+    expect((await modern(off, 'skills/list')).body.result.skills).toEqual([]);
+    expect((await modern(off, 'skills/get', { uri })).body.error.code).toBe(-32602);
+  });
+
+  test('S839 are part of the description of an agent', async () => {
+    const skilled = await start();
+    const { skills } = await get(`${skilled.url}/agents/desk`);
+    expect(skills).toEqual([
+      {
+        name: 'notes',
+        description: 'About notes.',
+        version: expect.stringMatching(/^[0-9a-f]{64}$/),
+      },
+      { name: 'refunds', description: 'About refunds.', version: expect.any(String) },
+    ]);
   });
 });

@@ -3,6 +3,7 @@ import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Schema } from '../../core/schema/schema.ts';
 import type { GenerateSettings, Limits } from '../../generate/generate-options.ts';
 import type { ModelConfig, ModelRef } from '../../generate/model.ts';
+import type { Skill } from '../../generate/skill/skill.ts';
 import type { Template } from '../../generate/template.ts';
 import type { Tool } from '../../generate/tool/tool.ts';
 import type { UndoAction } from '../../generate/tool/undo.ts';
@@ -130,8 +131,10 @@ export interface AgentSpec {
   checkSetup?(model: ModelRef | undefined): void;
   /** The messages that an input adds to a state at the start of its turn; rejects when it is no input for that state. */
   receive(state: SessionState, input: Input, context: JsonObject): Promise<readonly Message[]>;
-  /** Its model, tools and output as they are now; absent where only its handler knows them. */
-  describe?(): Promise<Pick<AgentInfo, 'model' | 'tools' | 'outputSchema'>>;
+  /** Its model, tools, skills and output as they are now; absent where only its handler knows them. */
+  describe?(): Promise<AgentContent>;
+  /** The skills that it can load for a caller; absent if it has none. */
+  skills?(context: JsonObject): Promise<readonly Skill[]>;
   /** Its tools as they are now, those of tool sources included; absent where only its handler knows them. */
   tools?(): Promise<ReadonlyMap<string, Tool>>;
   /** The schema of its structured output alone, which needs no tool source. */
@@ -148,6 +151,9 @@ export interface AgentSpec {
   readonly onFinish?: ((end: RunEnd) => void | Promise<void>) | undefined;
   readonly workspace?: WorkspaceSpec | undefined;
 }
+
+/** The part of an agent's description that only its prompt knows. */
+export type AgentContent = Pick<AgentInfo, 'model' | 'tools' | 'skills' | 'outputSchema'>;
 
 /** The files that an agent works on. */
 export interface WorkspaceSpec {

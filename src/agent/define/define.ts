@@ -5,6 +5,7 @@ import type { CompactOptions, HistorySelection } from '../../generate/answer/his
 import type { OutputOf as GeneratedOutput } from '../../generate/answer/response.ts';
 import type { GenerateSettings } from '../../generate/generate-options.ts';
 import type { Prompt } from '../../generate/prompt/prompt.ts';
+import type { SkillsOption } from '../../generate/skill/skills.ts';
 import type { Template } from '../../generate/template.ts';
 import { tool as plainTool, type Tool, type ToolOptions } from '../../generate/tool/tool.ts';
 import type { ToolContext } from '../../generate/tool/tool-context.ts';
@@ -41,6 +42,11 @@ export interface AgentOptions<
    * The summary is stored with the turn, so that every process and branch finds it; the messages stay.
    */
   readonly compact?: CompactOptions;
+  /**
+   * Skills in the format of agentskills.io: a folder with a folder for each skill, an MCP server (`mcp(…)`), or a list of them. The prompt
+   * has their names and descriptions, and the model loads the rest with tools. `[]`: none. @default the app's skills
+   */
+  readonly skills?: SkillsOption;
 }
 
 /**

@@ -22,6 +22,14 @@ import {
 import type { ModelRef } from '../../generate/model.ts';
 import { outputOptionsOf, resolveOutput } from '../../generate/output/output.ts';
 import type { Prompt } from '../../generate/prompt/prompt.ts';
+import type { SkillSource } from '../../generate/skill/skill.ts';
+import {
+  createSkills,
+  type Skills,
+  skillInfoOf,
+  toSkillSources,
+  unusableSkills,
+} from '../../generate/skill/skills.ts';
 import { type Template, toolMessage, toParts } from '../../generate/template.ts';
 import { callerTools, checkCallerTools } from '../../generate/tool/caller-tools.ts';
 import { closeToolRequests, planResume } from '../../generate/tool/resume.ts';
@@ -29,7 +37,7 @@ import type { Tool } from '../../generate/tool/tool.ts';
 import { checkToolRefs, isToolSource, type ToolRef } from '../../generate/tool/tool-source.ts';
 import type { Message } from '../../protocol/message.ts';
 import { parseMessage } from '../../protocol/parse.ts';
-import type { AgentInfo, ToolInfo } from '../../protocol/requests.ts';
+import type { ToolInfo } from '../../protocol/requests.ts';
 import type { Input, TurnSettings } from '../../protocol/turn.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { Agent } from '../contract/agent.ts';
@@ -41,7 +49,7 @@ import type {
   TurnResult,
 } from '../contract/handler.ts';
 import { agentOptionNames } from '../contract/options.ts';
-import type { AgentSpec, PromptChanges } from '../contract/spec.ts';
+import type { AgentContent, AgentSpec, PromptChanges } from '../contract/spec.ts';
 import { checkPromptInput } from '../turn/inputs.ts';
 import { lastRound } from '../turn/turn-state.ts';
 import { type AgentEnv, commonSpec } from './common-spec.ts';
@@ -53,7 +61,7 @@ import { checkToolState, type StateOwner } from './tool-state.ts';
 /** Declares an agent that answers each turn by one generate call over its prompt. */
 export function createPromptAgent(
   options: PromptAgentOptions,
-  env: AgentEnv & { readonly generator: Generator },
+  env: AgentEnv & { readonly generator: Generator; readonly skills: readonly SkillSource[] },
 ): { readonly agent: Agent; readonly check: () => Promise<void> } {
   checkPromptAgentOptions(options);
   const { generator } = env;
@@ -62,24 +70,31 @@ export function createPromptAgent(
   const common = commonSpec(options, env);
   const setup = { agent: common, ...options };
   checkDefinition(setup, generator);
-  const render = withMemoryTools(rendererOf(options, generator), options, common);
+  const skills = skillsOf(options, env.skills);
+  const base = withMemoryTools(rendererOf(options, generator), options, common);
+  const complete = (rendered: Render): Render => withSkills(options.name, rendered, skills);
+  const render = complete(base);
+  const report = (error: unknown, toolSource: string): void =>
+    env.host.report(error, { phase: 'tool', agent: options.name, toolSource });
   const work = (rendered: Render): Pick<AgentSpec, 'handler' | 'receive'> => ({
     receive: (state, input, context) =>
       receive(state, input, initial, () =>
         toolsOf(rendered, generator, { state: state.custom, context, input }),
       ),
-    handler: handlerOf(options, rendered, generator),
+    handler: handlerOf(options, rendered, { generator, report }),
   });
   const agent = createAgent(
     {
       ...common,
       ...work(render),
       initialMessages: initial,
-      withChanges: (changes) => work(changedRenderer(options.name, render, changes, generator)),
+      withChanges: (changes) =>
+        work(complete(changedRenderer(options.name, base, changes, generator))),
       recovery: 'checkpoint',
       checkInput: checkPromptInput,
       checkSetup: (model) => checkSetup(setup, generator, { model, isTurn: true }),
-      describe: () => describe(render, generator, common.initialState),
+      describe: () => describe(render, { generator, skills }, common.initialState),
+      ...(skills && { skills: (context) => skills.list({ context }) }),
       tools: () => toolsOf(render, generator, { state: common.initialState, context: {} }),
       async outputSchema() {
         return outputSchemaOf((await render({ state: common.initialState, context: {} })).output);
@@ -91,9 +106,7 @@ export function createPromptAgent(
     agent,
     check: async () => {
       checkSetup(setup, generator);
-      const report = (error: unknown, toolSource: string): void =>
-        env.host.report(error, { phase: 'tool', agent: options.name, toolSource });
-      const scope = { state: common.initialState, context: {} };
+      const scope = { state: common.initialState, context: {}, report };
       const rendered = await render(scope).catch((cause: unknown) => {
         throw notRendered(options.name, cause);
       });
@@ -106,7 +119,11 @@ export function createPromptAgent(
 type Render = (scope: {
   readonly state: unknown;
   readonly context: HandlerIo['context'];
+  /** Tells of skills that are not available. */
+  readonly report?: Report;
 }) => Promise<GenerateOptions>;
+
+type Report = (error: unknown, source: string) => void;
 
 /** The settings of one request: the existing prompt's, overridden by the agent's own. */
 function rendererOf(options: PromptAgentOptions, generator: Generator): Render {
@@ -146,6 +163,32 @@ function withMemoryTools(
   return async (scope) => {
     const rendered = await render(scope);
     return { ...rendered, tools: [...(rendered.tools ?? []), ...tools] };
+  };
+}
+
+function skillsOf(
+  { name, skills }: PromptAgentOptions,
+  ofApp: readonly SkillSource[],
+): Skills | undefined {
+  return createSkills(skills === undefined ? ofApp : toSkillSources(skills, `agent "${name}"`));
+}
+
+/** The settings of one request, with the skills that the model can load. */
+function withSkills(agent: string, render: Render, skills: Skills | undefined): Render {
+  if (skills === undefined) return render;
+  return async (scope) => {
+    const offered = skills.offer(scope).catch((error: unknown) => {
+      throw unusableSkills(agent, error);
+    });
+    const [rendered, offer] = await Promise.all([render(scope), offered]);
+    if (offer === undefined) return rendered;
+    const { system } = rendered;
+    const parts = system === undefined ? [] : [...toParts(system), { text: '\n\n' }];
+    return {
+      ...rendered,
+      system: [...parts, { text: offer.text }],
+      tools: [...(rendered.tools ?? []), ...offer.tools],
+    };
   };
 }
 
@@ -209,11 +252,11 @@ async function toolsOf(
 function handlerOf(
   options: PromptAgentOptions,
   render: Render,
-  generator: Generator,
+  tools: { readonly generator: Generator; readonly report: Report },
 ): TurnLoopHandler {
   return (session, io, runningTurn) =>
     session.run((input, turn) =>
-      answer({ input, turn, io, running: runningTurn(), options, render, generator }),
+      answer({ input, turn, io, running: runningTurn(), options, render, ...tools }),
     );
 }
 
@@ -228,12 +271,13 @@ async function answer(call: {
   readonly options: PromptAgentOptions;
   readonly render: Render;
   readonly generator: Generator;
+  readonly report: Report;
 }): Promise<TurnResult> {
-  const { input, turn, io, running, options, generator } = call;
+  const { input, turn, io, running, options, generator, report } = call;
   const { history, custom } = running.state;
   let rendered: Awaited<ReturnType<Render>>;
   try {
-    rendered = await call.render({ state: custom, context: io.context });
+    rendered = await call.render({ state: custom, context: io.context, report });
   } catch (error) {
     running.reportPromptError(error);
     throw error;
@@ -298,12 +342,12 @@ function withSettings(
   };
 }
 
-/** The model, the tools and the output that a request would have now. */
+/** The model, the tools, the skills and the output that a request would have now. */
 async function describe(
   render: Render,
-  generator: Generator,
+  { generator, skills }: { readonly generator: Generator; readonly skills: Skills | undefined },
   state: Json | undefined,
-): Promise<Pick<AgentInfo, 'model' | 'tools' | 'outputSchema'>> {
+): Promise<AgentContent> {
   const { model, tools, output } = await render({ state, context: {} });
   const outputSchema = outputSchemaOf(output);
   const resolved = await generator.resolveTools(tools);
@@ -311,6 +355,7 @@ async function describe(
     outputSchema,
     model: generator.resolveModel(model).name,
     tools: [...resolved.tools.values()].map(toolInfoOf),
+    skills: (await skills?.list({ context: {} }))?.map(skillInfoOf),
   });
 }
 
@@ -358,6 +403,7 @@ const optionNames: OptionNames<PromptAgentOptions> = {
   messages: 'list',
   history: 'function',
   compact: 'object',
+  skills: ['text', 'object', 'list'],
 };
 
 /** Names of these options in other libraries. */

@@ -14,7 +14,7 @@ export const diff = agentsCommand({
   summary: 'Show what changed from one snapshot to another',
   usage: '<from> <to>',
   about:
-    'Lists added and removed messages, changed paths of the custom state, and changed lines of artifacts and files.',
+    'Lists added and removed messages, changed paths of the custom state, and changed lines of artifacts and files, and skills that were loaded in\nanother version.',
   examples: ['diff 019b2f6e-… 019b2f70-…'],
   async run({ args: [from = '', to = ''], terminal, agents }) {
     const { agent, snapshot: before } = await findSnapshot(agents, from);
@@ -48,12 +48,17 @@ function diffText(changes: Diff, before: Snapshot, after: Snapshot, style: Style
     `${signs[change]} ${oneLine(path, 1_000)}`,
     ...(change === 'changed' ? linesText(lines, style) : []),
   ]);
+  const skills = (changes.skills ?? []).map(({ name, change, from = '', to = '' }) => {
+    const versions = [from, to].filter(Boolean).map((version) => version.slice(0, 12));
+    return `${signs[change]} ${oneLine(name)}  ${versions.join(' → ')}`;
+  });
   const shown = sections(
     [
       ['Messages', messages],
       ['Custom state', custom],
       ['Artifacts', artifacts],
       ['Files', files],
+      ['Skills', skills],
     ],
     style,
   );

@@ -1,4 +1,5 @@
 import { WaymarkError } from '../../core/error.ts';
+import { loadedSkills } from '../../protocol/loaded-skills.ts';
 import { pendingInterrupts } from '../../protocol/messages.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { option } from '../command.ts';
@@ -64,12 +65,16 @@ function snapshotText(snapshot: Snapshot, style: Style): string {
   );
   const custom = state?.custom === undefined ? [] : [safe(JSON.stringify(state.custom, null, 2))];
   const artifacts = (state?.artifacts ?? []).map((each) => `  ${artifactSummary(each)}`);
+  const skills = [...loadedSkills(state?.messages ?? []).values()].map(
+    ({ name, version, origin }) => [name, version.slice(0, 12), origin ?? ''],
+  );
   const content = sections(
     [
       ['Messages', messages],
       ['Waiting for an answer', waiting],
       ['Custom state', custom],
       ['Artifacts', artifacts],
+      ['Skills', skills.length === 0 ? [] : table(skills).split('\n').map(safe)],
     ],
     style,
   );

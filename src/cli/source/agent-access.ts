@@ -1,6 +1,9 @@
 import type { Agent } from '../../agent/contract/agent.ts';
+import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { RemoteAgent } from '../../client/remote-agent.ts';
 import { defined } from '../../core/json/json.ts';
+import { skillInfoOf } from '../../generate/skill/skills.ts';
+import type { SkillInfo } from '../../protocol/requests.ts';
 import type { RunInfo } from '../../protocol/run.ts';
 import type { Page } from '../../protocol/session.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
@@ -34,6 +37,8 @@ const calls = {
 export interface AgentAccess
   extends Pick<RemoteAgent, 'name' | 'describe' | 'streamBidi' | keyof typeof calls> {
   listRuns(): Promise<Page<RunWithWorker>>;
+  /** Its skills, of which a server tells with `describe`. */
+  skills?(): Promise<readonly SkillInfo[]>;
   /** Absent for an agent on a server. */
   checkout?(snapshotId: string, folder: string): ReturnType<Agent['checkout']>;
 }
@@ -64,6 +69,7 @@ export function localAgent(
       const { stateSchema: _, ...known } = metadata;
       return { name, ...defined({ description }), metadata: known };
     },
+    skills: async () => ((await internalsOf(agent).spec.skills?.({})) ?? []).map(skillInfoOf),
     streamBidi: ({ onReset: _, artifacts: __, ...options } = {}) =>
       agent.streamBidi({ ...options, ...whose }),
     checkout: (snapshotId, folder) => agent.checkout(snapshotId, folder, whose),

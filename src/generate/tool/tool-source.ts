@@ -5,7 +5,7 @@ import { kindOf } from '../../core/options.ts';
 import type { Tool } from './tool.ts';
 
 /** The argument of a tool source. */
-interface ToolSourceScope {
+export interface ToolSourceScope {
   /** The caller's context, such as the user. */
   readonly context: ActionContext;
   /** Aborts when the turn is stopped. */

@@ -28,6 +28,8 @@ export interface McpServerOptions {
    * the app, or if answers must be accepted after a restart. To rotate it, pass several: the first one signs. @default random
    */
   readonly secret?: string | readonly string[] | undefined;
+  /** Whether clients get the skills of the agents (SEP-2640). Skills of MCP servers are not passed on. @default true */
+  readonly skills?: boolean;
   /** Tells clients without a token where to get one (OAuth 2.1). Your `auth` checks the tokens. @default off */
   readonly oauth?: McpOAuthOptions;
   /** The public URL of this server, for `oauth`. Set it behind a proxy. @default the host of the request */

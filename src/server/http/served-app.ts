@@ -1,5 +1,6 @@
 import type { Agent } from '../../agent/contract/agent.ts';
 import type { ErrorInfo } from '../../agent/contract/error-reports.ts';
+import type { AgentContent } from '../../agent/contract/spec.ts';
 import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Action } from '../../core/action.ts';
 import { failedPrecondition } from '../../core/error.ts';
@@ -10,7 +11,7 @@ import { findJson } from '../../generate/output/find-json.ts';
 import type { ToolSource } from '../../generate/tool/tool-source.ts';
 import type { Message } from '../../protocol/message.ts';
 import { textOf } from '../../protocol/messages.ts';
-import type { AgentInfo, ToolInfo } from '../../protocol/requests.ts';
+import type { ToolInfo } from '../../protocol/requests.ts';
 import type { Webhooks } from '../../webhook/webhooks.ts';
 import { short } from './answer.ts';
 
@@ -58,9 +59,7 @@ export function checkOffered(
 }
 
 /** The content of an agent, as far as it is known outside of a call: a prompt may need values that only a call has. */
-export async function contentOf(
-  agent: Agent,
-): Promise<Partial<Pick<AgentInfo, 'model' | 'tools' | 'outputSchema'>>> {
+export async function contentOf(agent: Agent): Promise<AgentContent> {
   try {
     return (await internalsOf(agent).spec.describe?.()) ?? {};
   } catch {

@@ -29,6 +29,14 @@ import {
   type RpcRequest,
 } from './messages.ts';
 import { listResources, readResource } from './resources.ts';
+import {
+  getSkill,
+  hasSkills,
+  listSkillResources,
+  listSkills,
+  readSkillResource,
+  skillsExtension,
+} from './skills.ts';
 import { answerTaskResult, taskMethods, tasksExtension } from './tasks.ts';
 import { describeTool } from './tools.ts';
 import { inRequestSpan } from './trace.ts';
@@ -108,13 +116,19 @@ function accepted(): Response {
 }
 
 /** The capabilities of this server, in the words of each era. */
-function capabilitiesOf({ offered }: McpServer, era: 'modern' | 'legacy'): Fields {
-  const runsTasks = [...offered().values()].some(({ metadata }) => metadata.detachable);
-  const tasks =
-    era === 'modern'
-      ? { extensions: { [tasksExtension]: {} } }
-      : { tasks: { cancel: {}, requests: { tools: { call: {} } } } };
-  return { tools: {}, resources: {}, ...(runsTasks && tasks) };
+function capabilitiesOf(mcp: McpServer, era: 'modern' | 'legacy'): Fields {
+  const runsTasks = [...mcp.offered().values()].some(({ metadata }) => metadata.detachable);
+  const isModern = era === 'modern';
+  const extensions = {
+    ...(runsTasks && isModern && { [tasksExtension]: {} }),
+    ...(hasSkills(mcp) && { [skillsExtension]: {} }),
+  };
+  return {
+    tools: {},
+    resources: {},
+    ...(runsTasks && !isModern && { tasks: { cancel: {}, requests: { tools: { call: {} } } } }),
+    ...(Object.keys(extensions).length > 0 && { extensions }),
+  };
 }
 
 /** All methods but those that may stream. */
@@ -151,13 +165,27 @@ export const methods: Readonly<Record<string, Method>> = {
     },
   },
   'resources/list': {
-    run: async (request) => ({ ...(await listResources(request)), ...fresh }),
+    async run(request) {
+      const { resources, ...page } = await listResources(request);
+      const isFirst = request.params.cursor === undefined;
+      const skills = isFirst ? await listSkillResources(request) : [];
+      return { resources: [...skills, ...(resources as readonly Fields[])], ...page, ...fresh };
+    },
   },
   'resources/templates/list': {
     run: async () => ({ resourceTemplates: templates, ...fresh }),
   },
   'resources/read': {
-    run: async (request) => ({ ...(await readResource(request)), ...fresh }),
+    async run(request) {
+      const skill = await readSkillResource(request, String(request.params.uri));
+      return { ...(skill ?? (await readResource(request))), ...fresh };
+    },
+  },
+  'skills/list': {
+    run: async (request) => ({ ...(await listSkills(request)), ...fresh }),
+  },
+  'skills/get': {
+    run: async (request) => ({ ...(await getSkill(request)), ...fresh }),
   },
   ...taskMethods,
 };

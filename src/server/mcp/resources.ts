@@ -76,7 +76,7 @@ function contentsOf(uri: string, { name, parts }: Artifact): readonly Fields[] {
   });
 }
 
-function textType(name: string | undefined): string {
+export function textType(name: string | undefined): string {
   const [, ending = ''] = /\.(\w+)$/.exec(name ?? '') ?? [];
   return textTypes[ending.toLowerCase()] ?? 'text/plain';
 }

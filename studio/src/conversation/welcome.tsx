@@ -40,6 +40,9 @@ export function Welcome(): ReactNode {
       {info.tools && info.tools.length > 0 && (
         <p className="quiet">Tools: {info.tools.map(({ name }) => name).join(', ')}</p>
       )}
+      {info.skills && info.skills.length > 0 && (
+        <p className="quiet">Skills: {info.skills.map(({ name }) => name).join(', ')}</p>
+      )}
     </div>
   );
 }

@@ -1,5 +1,6 @@
 import { type ReactNode, useMemo } from 'react';
 import type { Snapshot } from '../../../src/client/index.ts';
+import { loadedSkills } from '../../../src/protocol/loaded-skills.ts';
 import { EditButton } from '../edit/edit-button.tsx';
 import { customSubject } from '../edit/edit-subject.ts';
 import { artifactChanges, artifactName, artifactSize } from '../lib/artifacts.ts';
@@ -47,6 +48,7 @@ export function StateTab({ subject }: { readonly subject: Subject }): ReactNode 
         )}
       </section>
       <Artifacts subject={subject} />
+      <Skills subject={subject} />
       <section>
         <h3>Messages</h3>
         <p>{plural(subject.messageCount, 'message')}</p>
@@ -81,6 +83,35 @@ function Artifacts({ subject: { state, before } }: { readonly subject: Subject }
               {version !== undefined && <span className="chip">v{String(version)}</span>}
               <span className="quiet">{bytes(artifactSize(artifact))}</span>
               {changes.has(name) && <span className="changed-word">changed</span>}
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}
+
+/** The skills that the conversation has loaded, with the version that was used last. */
+function Skills({ subject: { state, before } }: { readonly subject: Subject }): ReactNode {
+  const loaded = useMemo(() => loadedSkills(state?.messages ?? []), [state]);
+  const earlier = useMemo(() => loadedSkills(before?.messages ?? []), [before]);
+  if (loaded.size === 0) return null;
+  return (
+    <section>
+      <h3>Skills</h3>
+      <ul className="artifact-names" aria-label="Loaded skills">
+        {[...loaded.values()].map(({ name, version, origin }) => {
+          const isChanged = before !== undefined && earlier.get(name)?.version !== version;
+          return (
+            <li key={name} className={isChanged ? 'changed' : undefined}>
+              <Icon name="file" size={14} /> <FileName name={name} />
+              <span className="chip mono" title={`Hash of its files: ${version}`}>
+                {version.slice(0, 8)}
+              </span>
+              {origin !== undefined && <span className="quiet">{origin}</span>}
+              {isChanged && (
+                <span className="changed-word">{earlier.has(name) ? 'changed' : 'loaded'}</span>
+              )}
             </li>
           );
         })}

@@ -51,11 +51,25 @@ function AgentTools({
   readonly agent: AgentInfo;
   readonly place: Place;
 }): ReactNode {
-  const { name, tools = [] } = useAgentInfo(listed);
+  const { name, tools = [], skills = [] } = useAgentInfo(listed);
   if (tools.length === 0) return null;
   return (
     <section aria-label={`Tools of ${name}`}>
       <h2 className="section-title">{name}</h2>
+      {skills.length > 0 && (
+        <ul className="skill-list" aria-label={`Skills of ${name}`}>
+          {skills.map((skill) => (
+            <li key={skill.name}>
+              <strong>{skill.name}</strong>{' '}
+              <span className="chip mono" title={`Hash of its files: ${skill.version}`}>
+                {skill.version.slice(0, 8)}
+              </span>{' '}
+              {skill.origin !== undefined && <span className="quiet">{skill.origin} · </span>}
+              {skill.description}
+            </li>
+          ))}
+        </ul>
+      )}
       <ul className="run-cards">
         {tools.map((tool) => (
           <ToolItem
