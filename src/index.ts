@@ -126,7 +126,12 @@ export {
   type ToolOptions,
 } from './generate/tool/tool.ts';
 export type { InterruptDeadline, ToolContext } from './generate/tool/tool-context.ts';
-export type { ToolRef, ToolSource, ToolSourceStatus } from './generate/tool/tool-source.ts';
+export type {
+  ToolRef,
+  ToolSource,
+  ToolSourceScope,
+  ToolSourceStatus,
+} from './generate/tool/tool-source.ts';
 export type {
   ToolEffect,
   Undo,

@@ -178,7 +178,10 @@ describe('the tools', () => {
 
 describe('the version', () => {
   /** Of the skill that a turn loaded last. */
-  async function versionIn(agent: Agent, { snapshotId }: { readonly snapshotId?: string | undefined }) {
+  async function versionIn(
+    agent: Agent,
+    { snapshotId }: { readonly snapshotId?: string | undefined },
+  ) {
     const snapshot = await agent.getSnapshot(snapshotId ?? '');
     return (outputOf(snapshot?.state?.messages ?? []) as { readonly version: string }).version;
   }
