@@ -60,6 +60,6 @@ test('S839 skills lists names and versions, and diff and show have the same vers
 test('skills fails for a folder that is not a skill', async () => {
   mkdirSync(join(skills, 'empty'));
   const { code, stderr } = await run('skills');
-  expect(code).toBe(1);
+  expect(code).toBe(2);
   expect(stderr).toContain('The skill "./skills/empty" has no file SKILL.md.');
 });

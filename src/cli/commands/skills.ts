@@ -1,4 +1,3 @@
-import { failedPrecondition, hasStatus } from '../../core/error.ts';
 import { agentsCommand } from '../source/open-agents.ts';
 import { oneLine, table } from '../text/format.ts';
 
@@ -13,7 +12,7 @@ export const skills = agentsCommand({
       const own = await (agent.skills?.() ?? agent.describe().then((info) => info.skills));
       return (own ?? []).map((skill) => ({ agent: agent.name, ...skill }));
     });
-    const items = (await Promise.all(lists).catch(asFailure)).flat();
+    const items = (await Promise.all(lists)).flat();
     const rows = items.map(({ agent, name, version, description, origin }) => [
       agent,
       oneLine(name),
@@ -24,8 +23,3 @@ export const skills = agentsCommand({
     return { json: { items }, text };
   },
 });
-
-// A mistake in a skill is none in the command line.
-function asFailure(cause: unknown): never {
-  throw hasStatus(cause, 'INVALID_ARGUMENT') ? failedPrecondition(cause.message, { cause }) : cause;
-}
