@@ -255,6 +255,51 @@ test('S387 metrics have the names, units, labels and buckets of the conventions'
   );
 });
 
+test('S763 each undo has a span, and is counted once it is done', async () => {
+  await using app = openApp();
+  let fault: Error | undefined = new Error('closed');
+  const book = app.defineTool(
+    {
+      name: 'book',
+      description: 'Books.',
+      undo: () => {
+        if (fault !== undefined) throw fault;
+      },
+    },
+    () => 'booked',
+  );
+  const calls = { toolCalls: [{ name: 'book', ref: 'r1' }], usage };
+  const desk = app.defineAgent({
+    name: 'desk',
+    model: gpt(['Hello.', calls, 'Done.']),
+    tools: [book],
+  });
+  const first = await desk.run('Hi');
+  await desk.run('Book', { sessionId: first.sessionId });
+  await expect(desk.restore(first, { undo: true })).rejects.toMatchObject({ status: 'UNKNOWN' });
+  expect(named('undo_tool book').status.code).toBe(2);
+  spans.reset();
+  fault = undefined;
+  await desk.restore(first, { undo: true });
+  expect(named('undo_tool book').attributes).toMatchObject({
+    'gen_ai.operation.name': 'undo_tool',
+    'gen_ai.tool.name': 'book',
+    'gen_ai.conversation.id': first.sessionId,
+    'session.id': first.sessionId,
+    'waymark.agent': 'desk',
+  });
+  expect(JSON.stringify(named('undo_tool book').attributes)).not.toContain('booked');
+  await reader.forceFlush();
+  const counted = exported
+    .getMetrics()
+    .flatMap(({ scopeMetrics }) => scopeMetrics)
+    .flatMap(({ metrics: found }) => found)
+    .find(({ descriptor }) => descriptor.name === 'waymark.undone_effects');
+  expect(counted?.dataPoints).toMatchObject([
+    { value: 1, attributes: { 'waymark.agent': 'desk', 'gen_ai.tool.name': 'book' } },
+  ]);
+});
+
 test('S388 content is opt-in and goes through the transform', async () => {
   await using app = openApp({ telemetry: { content: true } });
   const look = app.defineTool({ name: 'look', description: 'Looks.' }, () => 'the secret');

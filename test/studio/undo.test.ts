@@ -82,6 +82,14 @@ test.each(['light', 'dark'] as const)(
     await dialog.waitFor({ state: 'detached' });
     await hands.row(/London.*head/).waitFor();
     expect(hotels.undone.size).toBe(before + 1);
+    // A restore forward warns that the booking stays cancelled.
+    await hands.row(/mail Ann/).click();
+    await hands.pastBar.getByRole('button', { name: /^Restore/ }).click();
+    const forward = page.getByRole('dialog', { name: /^Restore turn 3/ });
+    await soon(() => forward.textContent()).toContain('was undone, and is not done again');
+    await forward.getByRole('button', { name: 'Restore', exact: true }).click();
+    await forward.waitFor({ state: 'detached' });
+    expect(hotels.done.size).toBe(before + 1);
     expect(errors).toEqual([]);
   },
 );

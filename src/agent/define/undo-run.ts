@@ -10,7 +10,7 @@ import { defined, type JsonObject, toJson } from '../../core/json/json.ts';
 import { count } from '../../core/metrics.ts';
 import { backoff, timeoutSignal } from '../../core/time.ts';
 import { inSpan } from '../../core/trace.ts';
-import { genAi, attributes as names, operations } from '../../core/trace-names.ts';
+import { backend, genAi, attributes as names, operations } from '../../core/trace-names.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { hashState } from '../../session/session-state.ts';
 import type {
@@ -267,6 +267,7 @@ async function undoEffect(
     [genAi.operation]: operations.undoTool,
     [genAi.toolName]: name,
     [genAi.conversationId]: run.sessionId,
+    [backend.sessionId]: run.sessionId,
     [names.sessionId]: run.sessionId,
     [names.agent]: spec.name,
   };

@@ -106,14 +106,11 @@ export function createCommands(
     await actions.load(undefined);
   };
 
-  /** The plan of a restore that has something to undo. */
+  /** The plan of a restore that has something to undo, or that does not bring back what was undone. */
   const planOf = async (snapshotId: string): Promise<UndoPlan | undefined> => {
     // An older server, or a store without effects, has none.
     const plan = await agent.planUndo(snapshotId).catch(() => undefined);
-    const canUndo = plan?.effects.some(
-      ({ undo }) => undo === 'possible' || undo === 'needed by another branch',
-    );
-    return canUndo ? plan : undefined;
+    return plan?.effects.some(({ undo }) => undo !== 'impossible') ? plan : undefined;
   };
 
   /** The files that a restore changes in the folder of the session. */

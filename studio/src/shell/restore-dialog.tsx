@@ -11,7 +11,7 @@ import { Time } from '../ui/time.tsx';
 export interface RestoreSubject {
   /** The name of the turn, such as "turn 2". */
   readonly turn: string;
-  /** The effects in other systems, if some can be undone. */
+  /** The effects in other systems, if some can be undone or were. */
   readonly plan: UndoPlan | undefined;
   /** The files that it changes in the folder. */
   readonly files: readonly FileDiff[];
@@ -28,7 +28,7 @@ export interface RestoreSubject {
 const words: Readonly<Record<PlannedEffect['undo'], string>> = {
   possible: 'will be undone',
   impossible: 'stays',
-  done: 'undone before',
+  done: 'was undone, and is not done again',
   'needed by another branch': 'stays: another branch needs it',
 };
 
