@@ -5,9 +5,10 @@ import { noSharedTransactions, storeClosed, toReadError } from '../rules/errors.
 import { type Driver, hintKey } from '../sql/database/driver.ts';
 import type { Plan, Query, SqlValue, Statement } from '../sql/database/query.ts';
 import { limitHeartbeats, limiting } from '../sql/runs/run-writes.ts';
+import { checkSize } from '../sqlite/cloudflare.ts';
 import { returningText, sqliteDialect } from '../sqlite/dialect.ts';
 import { upgradeSqlite } from '../sqlite/migrate.ts';
-import { checkSize, toStoreError } from './errors.ts';
+import { toStoreError } from './errors.ts';
 
 /** The parts of `ctx.storage` of a Durable Object with SQLite that the store uses. */
 export interface ObjectStorage {

@@ -5,6 +5,7 @@ import {
   type CollectedQuery,
   collectWrite,
   concludeWrite,
+  isRowOf,
   type RowOf,
 } from '../sql/database/collected-write.ts';
 import {
@@ -294,10 +295,6 @@ function isKnown(each: Statement): boolean {
 function textOfValue(value: SqlValue | RowOf): string | null {
   if (typeof value === 'string') return value;
   return value instanceof Uint8Array ? hexOf(value) : null;
-}
-
-export function isRowOf(value: SqlValue | RowOf): value is RowOf {
-  return typeof value === 'object' && value !== null && 'rowOf' in value;
 }
 
 /** The result of a guarded write, from the answer of the function. Throws `Refused` when a guard did not hold. */

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import type { CollectedQuery } from '../sql/database/collected-write.ts';
+import { type CollectedQuery, isRowOf } from '../sql/database/collected-write.ts';
 import type { SqlValue } from '../sql/database/query.ts';
 import { give, ignore } from './connection.ts';
 import {
@@ -7,7 +7,6 @@ import {
   codeFor,
   ensureFunction,
   type FunctionCall,
-  isRowOf,
   nameFor,
   numberOf,
   type SentWrite,

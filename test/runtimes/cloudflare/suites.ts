@@ -1,36 +1,17 @@
 // The conformance suites inside workerd: each test runs in a Durable Object of its own.
 import { DurableObject } from 'cloudflare:workers';
-import * as dotprompt from 'dotprompt';
 import { durableObject } from '../../../src/durable-object/index.ts';
 import type { Encryption } from '../../../src/store/sql/content/cipher.ts';
 import { agentContract } from '../../../src/testing/agent-contract/agent-contract.ts';
 import type { OpenedStore } from '../../../src/testing/store-contract/kit.ts';
 import { storeContract } from '../../../src/testing/store-contract/store-contract.ts';
 import { movableClock } from '../../support/movable-clock.ts';
-import { names, runTest } from './vitest.ts';
-
-// A Worker finds no optional packages by itself. Prompts of the suite have placeholders.
-const { getBuiltinModule } = process;
-process.getBuiltinModule = ((name: string) =>
-  name === 'node:module'
-    ? { createRequire: () => () => dotprompt }
-    : getBuiltinModule(name)) as typeof getBuiltinModule;
+import { allowFunctions, answerFor, type Eval } from './suite-worker.ts';
+import { names } from './vitest.ts';
 
 interface Env {
   readonly SUITE: { getByName(name: string): { fetch(request: Request): Promise<Response> } };
-  readonly EVAL: { newFunction(code: string, name: string, ...parameters: string[]): unknown };
-}
-
-/** Prompts are compiled to functions, which a Worker may make only through a binding for tests. */
-function allowFunctions({ EVAL }: Env): void {
-  const make = (parts: unknown[]) => {
-    const texts = parts.map(String);
-    return EVAL.newFunction(texts.pop() ?? '', 'made', ...texts);
-  };
-  globalThis.Function = new Proxy(Function, {
-    apply: (_, __, parts) => make(parts),
-    construct: (_, parts) => make(parts) as object,
-  });
+  readonly EVAL: Eval;
 }
 
 type Storage = Parameters<typeof durableObject>[0];
@@ -70,12 +51,7 @@ export class Suite extends DurableObject<Env> {
     const at = Number(new URL(request.url).searchParams.get('at'));
     storage = this.ctx.storage;
     allowFunctions(this.env);
-    try {
-      return Response.json({ result: await runTest(at) });
-    } catch (error) {
-      const { stack } = error as Error;
-      return Response.json({ result: 'failed', error: `${stack} ${JSON.stringify(error)}` });
-    }
+    return await answerFor(at);
   }
 }
 

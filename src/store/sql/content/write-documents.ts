@@ -7,6 +7,7 @@ import {
   type Plan,
   run,
   type SqlValue,
+  type Statement,
   statement,
 } from '../database/query.ts';
 import { hexOf } from '../values/bytes.ts';
@@ -14,17 +15,20 @@ import { type DocumentRef, type DocumentWrite, documentRef } from './document.ts
 import type { ManifestRef, ManifestWrite } from './manifest.ts';
 
 const insertPatch = insertion('place_patch', 'INSERT INTO @blobs(prev, body) VALUES($1, $2)');
+const findByHash = 'SELECT row_id FROM @blobs WHERE hash = $1';
 // An update that changes nothing: the row is returned, and held, also when it was there.
-const insertBlob = statement<{ row_id: number }>(
-  'place_blob',
-  `INSERT INTO @blobs(hash, body) VALUES($1, $2)
+const insertBlob: Statement<{ row_id: number }> = {
+  name: 'place_blob',
+  text: `INSERT INTO @blobs(hash, body) VALUES($1, $2)
    ON CONFLICT(hash) WHERE hash IS NOT NULL DO UPDATE SET hash = excluded.hash RETURNING row_id`,
-);
-const insertBytes = statement<{ row_id: number }>(
-  'place_bytes',
-  `INSERT INTO @blobs(hash, body, bytes) VALUES($1, $2, $3)
+  finds: findByHash,
+};
+const insertBytes: Statement<{ row_id: number }> = {
+  name: 'place_bytes',
+  text: `INSERT INTO @blobs(hash, body, bytes) VALUES($1, $2, $3)
    ON CONFLICT(hash) WHERE hash IS NOT NULL DO UPDATE SET hash = excluded.hash RETURNING row_id`,
-);
+  finds: findByHash,
+};
 const insertPart = statement(
   'place_part',
   'INSERT INTO @blob_parts(part, list) VALUES($1, $2) ON CONFLICT DO NOTHING',

@@ -6,6 +6,11 @@ export interface RowOf {
   readonly rowOf: number;
 }
 
+/** Whether a parameter is the number of a row. */
+export function isRowOf(value: SqlValue | RowOf): value is RowOf {
+  return typeof value === 'object' && value !== null && 'rowOf' in value;
+}
+
 /** A query of a guarded write. */
 export interface CollectedQuery {
   readonly statement: Statement;
@@ -14,7 +19,8 @@ export interface CollectedQuery {
 
 // Below the numbers of all rows, and small enough that the ids of the messages of such a branch are exact.
 const lowest = -(2 ** 30);
-const placeholder = (place: number): number => lowest - place;
+/** Stands for the number of the row that the query at this place gives, until that is known. */
+export const placeholder = (place: number): number => lowest - place;
 
 /**
  * Collects the queries of a guarded write without running them, so that a driver can send them at once. `undefined` when the plan has a
@@ -35,7 +41,8 @@ export function collectWrite(
   return queries;
 }
 
-function toParameter(value: SqlValue): SqlValue | RowOf {
+/** A value of a plan, in which a placeholder is what it stands for. */
+export function toParameter(value: SqlValue): SqlValue | RowOf {
   return typeof value === 'number' && value <= lowest ? { rowOf: lowest - value } : value;
 }
 

@@ -14,6 +14,8 @@ export interface Statement<Row = unknown> {
   readonly text: string | ((dialect: Dialect) => string);
   /** It inserts one row and gives these columns of it. A driver that knows the number of the row without asking may give only `row_id`. */
   readonly inserted?: string;
+  /** Finds the row that it gives once more, with its first parameters, for a database whose writes get no answers on the way. @default the row that it inserts */
+  readonly finds?: string;
   /** It locks rows and reads others that hang on them, which must be read once the locks are held. */
   readonly underLock?: true;
   /** It only locks rows, for what follows in the transaction. A database with one writer skips it. */
