@@ -32,6 +32,7 @@ export default defineConfig({
     store: 'src/store/index.ts',
     sqlite: 'src/store/sqlite/index.ts',
     libsql: 'src/store/libsql/index.ts',
+    d1: 'src/store/d1/index.ts',
     'durable-object': 'src/durable-object/index.ts',
     pglite: 'src/store/pglite/index.ts',
     sql: 'src/sql/index.ts',

@@ -379,7 +379,7 @@ const sqlOf = (statement: Statement): string =>
 
 // A plan may free the bytes of a query when it gets the answer, and a collected query is sent later.
 const copied = (values: readonly SqlValue[]): readonly SqlValue[] =>
-  values.map((value) => (value instanceof Uint8Array ? value.slice() : value));
+  values.map((value) => (value instanceof Uint8Array ? new Uint8Array(value) : value));
 
 const isSelect = (sql: string): boolean =>
   /^SELECT\b/.test(sql) ||
@@ -387,16 +387,17 @@ const isSelect = (sql: string): boolean =>
 
 /** Tables that a statement changes, with those that the store's triggers change. */
 function changedBy(sql: string): readonly string[] {
-  const names = [...sql.matchAll(/\b(?:INTO|UPDATE|DELETE FROM) (\w+)/g)].map(
-    ([, name = '']) => name,
-  );
-  return names.flatMap((name) => [name, ...(triggered[name] ?? [])]);
+  const found = [...sql.matchAll(/\b(?:INTO|UPDATE|DELETE FROM) (?!SET\b)(\w+)/g)];
+  return found.flatMap(([words, name = '']) => [
+    name,
+    ...((words.startsWith('DELETE') ? removedWith[name] : undefined) ?? []),
+    ...(name === 'search' ? ['search_words'] : []),
+  ]);
 }
 
-const triggered: Readonly<Record<string, readonly string[]>> = {
+const removedWith: Readonly<Record<string, readonly string[]>> = {
   sessions: ['memory', 'memory_notes', 'memory_sessions'],
   snapshots: ['search', 'search_words'],
-  search: ['search_words'],
 };
 
 /** Whether a write gives the number of a row that a batch can pass on. */

@@ -18,6 +18,7 @@ export function postgresDialect(schema: string): Dialect {
   return {
     name: 'postgres',
     now,
+    hasClock: true,
     lock: (alias) => `FOR UPDATE OF ${alias}`,
     lockName: (param) => `SELECT pg_advisory_xact_lock(hashtextextended(${param}::text, ${names}))`,
     lockFree: (alias) => `FOR UPDATE OF ${alias} SKIP LOCKED`,

@@ -86,8 +86,7 @@ export function runSupport(context: SqlContext): RunSupport {
 
   const takeAll = async (request: TakeOver): Promise<readonly Taken[]> => {
     const take = function* () {
-      // Postgres stamps all times by one clock.
-      if (db.dialect.name === 'sqlite') yield* limitHeartbeats();
+      if (!db.dialect.hasClock) yield* limitHeartbeats();
       return yield* takeRuns(request);
     };
     // Writes under the new attempt wait for the disk, and make this last as well.

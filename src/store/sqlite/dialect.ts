@@ -6,6 +6,7 @@ export const sqliteDialect: Dialect = {
   name: 'sqlite',
   // The connection binds it.
   now: '$now',
+  hasClock: false,
   lock: () => '',
   lockName: (param) => `SELECT ${param}`,
   lockFree: () => '',
@@ -38,6 +39,7 @@ export const sqliteDialect: Dialect = {
 export const sqliteServerDialect: Dialect = {
   ...sqliteDialect,
   now: `CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER)`,
+  hasClock: true,
 };
 
 /**

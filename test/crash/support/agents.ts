@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { type App, waymark } from '../../../src/app.ts';
 import { toWaymarkError } from '../../../src/core/error.ts';
 import { type Clock, systemClock } from '../../../src/core/time.ts';
@@ -10,20 +11,30 @@ import type { Journal } from './journal.ts';
 
 /** Where a store is that several processes open. */
 export interface Place {
-  readonly kind: 'sqlite' | 'postgres' | 'file';
+  readonly kind: 'sqlite' | 'libsql' | 'postgres' | 'file';
   /** A path, or a connection string. */
   readonly at: string;
+  /** A module whose packages a process of the place uses. */
+  readonly from?: string;
   readonly schema?: string;
   /** The file of the clock that its processes share; see {@link sharedClock}. */
   readonly clockFile: string;
 }
 
+type Libsql = typeof import('@libsql/client');
+
 /** Opens it. */
 export async function openPlace(place: Place): Promise<Store> {
-  const { kind, at, schema = 'waymark' } = place;
+  const { kind, at, from, schema = 'waymark' } = place;
   if (kind === 'sqlite') {
     const { sqliteStore } = await import('../../../src/store/sqlite/index.ts');
     return sqliteStore(at, { clock: clockOf(place) });
+  }
+  if (kind === 'libsql') {
+    const { createClient } = createRequire(from ?? import.meta.url)('@libsql/client') as Libsql;
+    const { libsqlStore } = await import('../../../src/store/libsql/index.ts');
+    const client = createClient({ url: `file:${at}`, concurrency: 1 });
+    return libsqlStore({ client, clock: clockOf(place) });
   }
   if (kind === 'file') {
     const { fileStore } = await import('../../../src/store/file/index.ts');

@@ -41,7 +41,8 @@ export function startWorker(
     async kill() {
       await child.end();
     },
-    freeze: () => freeze(child, options.place.kind === 'sqlite' ? options.place.at : undefined),
+    freeze: () =>
+      freeze(child, /sqlite|libsql/.test(options.place.kind) ? options.place.at : undefined),
     thaw: () => child.signal('SIGCONT'),
   };
 }

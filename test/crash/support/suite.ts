@@ -23,6 +23,8 @@ export interface SuiteOptions {
   readonly advance?: (ms: number) => Promise<void>;
   /** For a database server: resolves when it has completed the statements of a killed process. */
   readonly settled?: (application: string) => Promise<void>;
+  /** Whether a process whose thread is blocked may hold a lock that all others wait for. @default false */
+  readonly locksWhenBlocked?: boolean;
   /** How many processes work together under load. */
   readonly processes: number;
 }
@@ -87,7 +89,7 @@ export function retrySuite(name: string, { place }: Pick<SuiteOptions, 'place'>)
 /** Tests of several real processes on one store, some of which are killed. */
 export function processSuite(
   name: string,
-  { place, advance, settled, processes }: SuiteOptions,
+  { place, advance, settled, locksWhenBlocked = false, processes }: SuiteOptions,
 ): void {
   describe(`${name}, real processes`, () => {
     let folder: string;
@@ -123,7 +125,7 @@ export function processSuite(
     }, 1_800_000);
 
     retryTest(name, at);
-    blockTest(at);
+    if (!locksWhenBlocked) blockTest(at);
 
     test(`${processes} processes under load: no update and no claim lost, and no caller gets a busy error`, async () => {
       const report = await loadTogether(processes, turns, at('load'));

@@ -6,6 +6,7 @@ import { agentContract } from '../../../src/testing/agent-contract/agent-contrac
 import type { OpenedStore } from '../../../src/testing/store-contract/kit.ts';
 import { storeContract } from '../../../src/testing/store-contract/store-contract.ts';
 import { clockAhead } from '../../support/movable-clock.ts';
+import { d1Transactions, withClock } from './d1-transactions.ts';
 import { allowFunctions, answerFor, type Eval } from './suite-worker.ts';
 import { names } from './vitest.ts';
 
@@ -13,17 +14,6 @@ type Env = Readonly<Record<string, D1Binding>> & { readonly EVAL: Eval };
 
 /** The database of the running test. Tests run one after the other. */
 let db: D1Binding;
-
-/** The database with a clock that is ahead: stored times are the database's. */
-function withClock(real: D1Binding, ahead: () => number): D1Binding {
-  return {
-    prepare: (sql) =>
-      real.prepare(
-        sql.replaceAll("unixepoch('subsec')", `(unixepoch('subsec') + ${ahead() / 1000})`),
-      ),
-    batch: (statements) => real.batch(statements),
-  };
-}
 
 async function openD1(encryption?: Encryption): Promise<OpenedStore> {
   let ahead = 0;
@@ -53,6 +43,8 @@ agentContract('over D1', async () => ({
   store: d1Store(db),
   reopen: async () => d1Store(db),
 }));
+
+d1Transactions(() => db);
 
 // biome-ignore lint/style/noDefaultExport: Workers expect it.
 export default {

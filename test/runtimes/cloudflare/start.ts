@@ -1,11 +1,14 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import type { D1Binding } from '../../../src/store/d1/index.ts';
 
 const require = createRequire(new URL('../package.json', import.meta.url));
 
 /** A Worker in workerd. */
 interface Started {
   readonly url: string;
+  /** A D1 database of it, for a store in this process. */
+  d1(name: string): Promise<D1Binding>;
   dispose(): Promise<void>;
 }
 
@@ -14,7 +17,11 @@ const { Miniflare, Response: WorkerResponse } = require('miniflare') as {
   readonly Response: new (text: string) => object;
   readonly Miniflare: new (
     options: object,
-  ) => { readonly ready: Promise<URL>; dispose(): Promise<void> };
+  ) => {
+    readonly ready: Promise<URL>;
+    getD1Database(name: string): Promise<D1Binding>;
+    dispose(): Promise<void>;
+  };
 };
 // The bundler of wrangler: that of the project cannot make a script without modules.
 const { build } = require('esbuild') as {
@@ -59,5 +66,5 @@ export async function startWorker(script: string, options: object): Promise<Star
     ...options,
   });
   const url = String(await worker.ready).replace(/\/$/, '');
-  return { url, dispose: () => worker.dispose() };
+  return { url, d1: (name) => worker.getD1Database(name), dispose: () => worker.dispose() };
 }

@@ -4,6 +4,8 @@ export interface Dialect {
   readonly name: 'sqlite' | 'postgres';
   /** The current time in milliseconds, by the store's clock. */
   readonly now: string;
+  /** Whether that is the clock of the database, which all processes share. Otherwise each has its own. */
+  readonly hasClock: boolean;
   /**
    * Ends a query that locks the rows it reads until the transaction ends, one alias after the other. A session comes before
    * its run, everywhere: two that lock them the other way round wait for each other until Postgres ends one.
