@@ -1,48 +1,58 @@
 import assert from 'node:assert/strict';
+import { existsSync, mkdirSync } from 'node:fs';
 
-// #region hello
+// The booking service of the README.
+const bookings = new Map<string, string>();
+const hotels = {
+  book(hotel: string, { idempotencyKey }: { idempotencyKey: string }) {
+    bookings.set(idempotencyKey, hotel);
+    return { id: idempotencyKey };
+  },
+  cancel: (id: string, _: { idempotencyKey: string }) => bookings.delete(id),
+};
+mkdirSync('trip', { recursive: true });
+
+// #region undo
 
 import { openai } from '@ai-sdk/openai';
 import { waymark } from 'waymark';
 import { sqliteStore } from 'waymark/sqlite';
-
-const app = waymark({ model: openai('gpt-5'), store: sqliteStore('waymark.db') });
-const chat = app.defineAgent({ name: 'chat', system: 'You plan trips.' });
-
-const answer = await chat.run('Two days in Lisbon');
-console.log(answer.text);
-
-// #endregion
-
-// #region branch
+import { directory, workspaceTools } from 'waymark/workspace';
 import { z } from 'zod';
 
-const trip = z.object({ likes: z.array(z.string()) });
-const note = app.defineTool(
+const app = waymark({ model: openai('gpt-5'), store: sqliteStore('waymark.db') });
+const book = app.defineTool(
   {
-    name: 'note',
-    description: 'Saves what the traveller likes',
-    input: z.object({ what: z.string() }),
-    state: trip,
+    name: 'book',
+    description: 'Books a hotel',
+    input: z.object({ hotel: z.string() }),
+    output: z.object({ id: z.string() }),
+    undo: ({ output, idempotencyKey }) => hotels.cancel(output.id, { idempotencyKey }),
   },
-  ({ what }, { session }) => session.updateCustom(({ likes }) => void likes.push(what)),
+  ({ hotel }, { idempotencyKey }) => hotels.book(hotel, { idempotencyKey }),
 );
 const planner = app.defineAgent({
   name: 'planner',
-  system: ({ state }) => `You plan trips. The traveller likes ${state.likes.join(', ')}.`,
-  tools: [note],
-  state: trip,
-  initialState: { likes: [] },
+  system: 'You plan trips. Write the plan to plan.md.',
+  workspace: directory('./trip'),
+  tools: [book, workspaceTools()],
 });
 
 const start = await planner.run('Two days in Lisbon');
-const museums = await planner.run('I like museums', { sessionId: start.sessionId });
-// Branch from the first turn. Both branches are kept and can be compared.
-const food = await planner.run('I like food', { from: start });
-const { custom } = await planner.diff(museums, food);
-// [{ op: 'replace', path: '/likes/0', value: 'food' }]
-// #endregion
+const ritz = await planner.run('Book the Ritz', { sessionId: start.sessionId });
 
-assert.notEqual(answer.text, '');
-assert.deepEqual(custom, [{ op: 'replace', path: '/likes/0', value: 'food' }]);
+// Conversation, state and files are as after the first turn, and the booking is cancelled.
+await planner.restore(start, { undo: true });
+
+// A second branch from there. Both are kept: compare them.
+const plaza = await planner.run('Book the Plaza', { from: start });
+const { messages, files } = await planner.diff(ritz, plaza);
+// #endregion
+assert.deepEqual([...bookings.values()], ['Plaza']);
+assert.equal(existsSync('trip/plan.md'), true);
+assert.deepEqual(
+  files?.map(({ path, change }) => [path, change]),
+  [['plan.md', 'changed']],
+);
+assert.ok(messages.added.length > 0);
 await app.close();

@@ -6,10 +6,17 @@ const text = v.pipe(v.string(), v.trim(), v.nonEmpty());
 
 /** Where a cell comes from: an address, a file of a published package (`npm:name/path`) or a file of this repository. */
 const source = v.strictObject({ page: text, version: text, note: text });
-const cell = v.strictObject({ text, sources: v.pipe(v.array(source), v.minLength(1)) });
+/** `short` is what the README shows of the rows that it has. */
+const cell = v.strictObject({
+  text,
+  short: v.optional(text),
+  sources: v.pipe(v.array(source), v.minLength(1)),
+});
 const comparison = v.strictObject({
   asOf: text,
   systems: v.record(v.string(), text),
+  /** The systems of each table of the page. */
+  groups: v.record(v.string(), v.array(text)),
   rows: v.array(v.strictObject({ name: text, cells: v.record(v.string(), cell) })),
 });
 
@@ -39,15 +46,30 @@ export function parseComparison(data: unknown, hasFile: (path: string) => boolea
   return parsed;
 }
 
-/** The table, one column per system. */
-export function comparisonTable({ systems, rows }: Comparison): string {
-  const ids = Object.keys(systems);
-  const lines = [
-    ['', ...Object.values(systems)],
-    ['---', ...ids.map(() => '---')],
+/** One table of the page, with a column for each system of the group. */
+export function comparisonTable({ systems, groups, rows }: Comparison, group: string): string {
+  const ids = groups[group];
+  if (ids === undefined) throw new Error(`The comparison has no group "${group}".`);
+  return toTable([
+    ['', ...ids.map((id) => systems[id] ?? id)],
     ...rows.map((row) => [row.name, ...ids.map((id) => cellOf(row, id).text)]),
-  ];
-  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  ]);
+}
+
+/** The table of the README: a line for each system, with the rows that have short texts. */
+export function comparisonSummary({ systems, rows }: Comparison): string {
+  const shown = rows.filter(({ cells }) => Object.values(cells).every(({ short }) => short));
+  return toTable([
+    ['', ...shown.map(({ name }) => name)],
+    ...Object.entries(systems).map(([id, name]) => [
+      name,
+      ...shown.map((row) => cellOf(row, id).short ?? '–'),
+    ]),
+  ]);
+}
+
+function toTable([head = [], ...body]: readonly (readonly string[])[]): string {
+  return [head, head.map(() => '---'), ...body].map((line) => `| ${line.join(' | ')} |`).join('\n');
 }
 
 /** The sources of every cell, one list per row. */
@@ -66,9 +88,7 @@ export function comparisonSources({ systems, rows }: Comparison): string {
 function sourceText({ page, version, note }: Source): string {
   if (page.startsWith('npm:')) return `\`${page.slice('npm:'.length)}\` (${version}). ${note}`;
   if (isOutside(page)) return `<${page}> (${version}). ${note}`;
-  const inDocs = page.startsWith('docs/');
-  const link = inDocs ? page.slice('docs/'.length) : `../${page}`;
-  return `[${inDocs ? link : page}](${link}) (${version}). ${note}`;
+  return `[${page}](../${page}) (${version}). ${note}`;
 }
 
 function cellOf({ name, cells }: Row, id: string): Row['cells'][string] {

@@ -13,6 +13,8 @@ export function pages(root: string): string[] {
     'VERSIONING.md',
     'bench/README.md',
     'bench/RESULTS.md',
+    'bench/COMPARISON.md',
+    'bench/ergonomics/README.md',
   ];
   const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))

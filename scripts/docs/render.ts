@@ -1,7 +1,12 @@
 import { join } from 'node:path';
 import { badges, publicAddress } from './address.ts';
 import { cliReference } from './cli-reference.ts';
-import { comparisonSources, comparisonTable, readComparison } from './comparison.ts';
+import {
+  comparisonSources,
+  comparisonSummary,
+  comparisonTable,
+  readComparison,
+} from './comparison.ts';
 import { decisionList } from './decision-list.ts';
 import { ergonomicsNotes, ergonomicsTable, readErgonomics } from './ergonomics.ts';
 import {
@@ -23,8 +28,8 @@ import { codeOf } from './regions.ts';
  * - between `<!-- badges -->` and `<!-- /badges -->`: the badges of the public repository, once package.json names it,
  * - between `<!-- cli -->` and `<!-- /cli -->`: the reference of the command line,
  * - between `<!-- decisions -->` and `<!-- /decisions -->`: the list of decisions,
- * - between `<!-- comparison -->` and `<!-- /comparison -->`: the table of docs/comparison.json; with `comparison: sources`
- *   the sources of its cells,
+ * - between `<!-- comparison -->` and `<!-- /comparison -->`: the short table of docs/comparison.json; with the name of a group, as
+ *   `comparison: frameworks`, the whole one of its systems; with `comparison: sources` the sources of all cells,
  * - between `<!-- ergonomics -->` and `<!-- /ergonomics -->`: the sizes of the tasks in bench/ergonomics; with
  *   `ergonomics: notes` what they ask for, and what the libraries without them have instead.
  */
@@ -63,10 +68,16 @@ export function renderPage(text: string, root: string): string {
         `${head}\n${decisionList(join(root, 'docs/decisions'))}\n\n${tail}`,
     )
     .replace(
-      /(<!-- comparison(: sources)? -->\n)[\s\S]*?(<!-- \/comparison -->)/g,
-      (_, head: string, sources: string | undefined, tail: string) => {
-        const render = sources === undefined ? comparisonTable : comparisonSources;
-        return `${head}\n${render(readComparison(root))}\n\n${tail}`;
+      /(<!-- comparison(?:: (\w+))? -->\n)[\s\S]*?(<!-- \/comparison -->)/g,
+      (_, head: string, part: string | undefined, tail: string) => {
+        const comparison = readComparison(root);
+        const text =
+          part === undefined
+            ? comparisonSummary(comparison)
+            : part === 'sources'
+              ? comparisonSources(comparison)
+              : comparisonTable(comparison, part);
+        return `${head}\n${text}\n\n${tail}`;
       },
     )
     .replace(

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import {
   comparisonSources,
+  comparisonSummary,
   comparisonTable,
   parseComparison,
   readComparison,
@@ -28,12 +29,18 @@ test('a reader can take the table in: at most 12 rows', () => {
   expect(comparison.rows.length).toBeLessThanOrEqual(12);
 });
 
-test('the README and the page have the table, and the page has its sources', () => {
+test('the README, the page and the list of sources have what the data says', () => {
   // Out of date? npm run docs
-  for (const page of ['README.md', 'docs/compared.md']) {
-    expect(read(page)).toContain(comparisonTable(comparison));
+  expect(read('README.md')).toContain(comparisonSummary(comparison));
+  for (const group of Object.keys(comparison.groups)) {
+    expect(read('docs/compared.md')).toContain(comparisonTable(comparison, group));
   }
-  expect(read('docs/compared.md')).toContain(comparisonSources(comparison));
+  expect(read('bench/COMPARISON.md')).toContain(comparisonSources(comparison));
+});
+
+test('every system is in a table of the page', () => {
+  const shown = new Set(Object.values(comparison.groups).flat());
+  expect([...shown].sort()).toEqual(Object.keys(comparison.systems).sort());
 });
 
 test('a cell without a source, a missing cell and a page that does not exist are refused', () => {
@@ -41,6 +48,7 @@ test('a cell without a source, a missing cell and a page that does not exist are
   const data = (inner: unknown) => ({
     asOf: 'today',
     systems: { ours: 'Ours' },
+    groups: { all: ['ours'] },
     rows: [{ name: 'retention', cells: inner }],
   });
   const parse = (inner: unknown) => parseComparison(data(inner), (path) => path === source.page);
@@ -52,7 +60,7 @@ test('a cell without a source, a missing cell and a page that does not exist are
   ).toThrow('"docs/none.md", which does not exist');
 });
 
-test('the page says of every other library when to choose it', () => {
+test('the page says of every library when to choose it', () => {
   const page = read('docs/compared.md');
-  for (const name of Object.values(comparison.systems)) expect(page).toContain(`### ${name}\n`);
+  for (const name of Object.values(comparison.systems)) expect(page).toContain(`- **${name}**`);
 });

@@ -14,6 +14,7 @@ const root = resolve(import.meta.dirname, '../..');
 
 /** Named one by one, so that the compiler checks each of them. */
 const snippets: Readonly<Record<string, () => Promise<object>>> = {
+  'hello.ts': () => import('../../docs/snippets/hello.ts'),
   'readme.ts': () => import('../../docs/snippets/readme.ts'),
   'getting-started.ts': () => import('../../docs/snippets/getting-started.ts'),
   'a2a.ts': () => import('../../docs/snippets/a2a.ts'),
@@ -93,7 +94,7 @@ describe('every snippet runs', () => {
   });
 });
 
-/** Speaks as much of OpenAI's wire as the README needs: the tool for what the user likes, else a word. */
+/** Speaks as much of OpenAI's wire as the README needs: it books the hotel that the user names, and writes the plan. */
 function startOpenAi() {
   const server = createServer(async (request, response) => {
     let body = '';
@@ -101,19 +102,24 @@ function startOpenAi() {
     const { input } = JSON.parse(body) as {
       input: { role?: string; type?: string; content?: { text?: string }[] }[];
     };
-    const last = input.at(-1);
-    const [, topic] = /I like (\w+)/.exec(last?.content?.[0]?.text ?? '') ?? [];
+    const asked = input.findLastIndex(({ role }) => role === 'user');
+    const [, hotel] = /Book the (\w+)/.exec(input[asked]?.content?.[0]?.text ?? '') ?? [];
+    const results = input.slice(asked).filter(({ type }) => type === 'function_call_output');
+    const call = [
+      { name: 'book', args: { hotel } },
+      { name: 'write', args: { path: 'plan.md', content: `Hotel: ${hotel}\n` } },
+    ][hotel === undefined ? 2 : results.length];
     response.setHeader('content-type', 'text/event-stream');
     const item =
-      topic === undefined
+      call === undefined
         ? { type: 'message', id: 'msg_1' }
-        : { type: 'function_call', id: 'fc_1', call_id: `call_${topic}`, name: 'note' };
-    const args = JSON.stringify({ what: topic });
+        : { type: 'function_call', id: 'fc_1', call_id: `call_${call.name}`, name: call.name };
+    const args = JSON.stringify(call?.args);
     const delta =
-      topic === undefined
+      call === undefined
         ? { type: 'response.output_text.delta', delta: 'Of course.' }
         : { type: 'response.function_call_arguments.delta', delta: args };
-    const done = topic === undefined ? item : { ...item, arguments: args, status: 'completed' };
+    const done = call === undefined ? item : { ...item, arguments: args, status: 'completed' };
     response.end(
       sse([
         { type: 'response.created', response: { id: 'resp_1', created_at: 1, model: 'gpt-5' } },

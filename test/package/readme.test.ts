@@ -45,7 +45,7 @@ test.each(['light', 'dark'] as const)(
       })),
     );
     expect(images.filter(({ isShown, hasText }) => !isShown || !hasText)).toEqual([]);
-    expect(images.map(({ name }) => name)).toContain(`studio-${colorScheme}.png`);
+    expect(images.map(({ name }) => name)).toContain(`studio-restore-${colorScheme}.png`);
     expect(errors).toEqual([]);
     await context.close();
   },

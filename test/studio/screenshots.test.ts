@@ -3,8 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { App } from 'waymark';
+import { type App, tool } from 'waymark';
 import { sqliteStore } from 'waymark/sqlite';
+import { scriptedModel } from 'waymark/testing';
+import { directory, workspaceTools } from 'waymark/workspace';
+import { z } from 'zod';
 import { createStudioApp } from './app.ts';
 import { findBarriers } from './support/axe.ts';
 import { handsOn } from './support/hands.ts';
@@ -41,7 +44,61 @@ async function inspect(page: Page, tab: string): Promise<void> {
 
 const all: readonly State[] = [
   {
-    // The pictures of the README, docs/images/studio-*.png.
+    // The pictures of the README at 1280, docs/images/studio-restore-*.png.
+    name: 'restore',
+    async fill(app) {
+      const work = join(folder, 'trip');
+      await mkdir(work);
+      const book = tool(
+        {
+          name: 'book',
+          description: 'Books a hotel',
+          input: z.object({ hotel: z.string() }),
+          undo: () => undefined,
+        },
+        () => ({ id: 'booking-1' }),
+      );
+      const write = {
+        name: 'write',
+        input: { path: 'plan.md', content: '# Lisbon\n\nThe Ritz\n' },
+      };
+      const traveller = app.defineAgent({
+        name: 'traveller',
+        model: scriptedModel({
+          patterns: [
+            [/Ritz/, { toolCalls: [{ name: 'book', input: { hotel: 'Ritz' } }, write] }],
+            [/Ann/, { toolCalls: [{ name: 'mail', input: { to: 'Ann' } }] }],
+          ],
+          afterTools: () => 'Done.',
+          otherwise: 'Museums on the first day, the sea on the second.',
+        }),
+        workspace: directory(work),
+        tools: [
+          book,
+          tool(
+            { name: 'mail', description: 'Sends a mail', input: z.object({ to: z.string() }) },
+            () => 'sent',
+          ),
+          workspaceTools(),
+        ],
+      });
+      const { sessionId } = await traveller.run('Two days in Lisbon');
+      await traveller.run('Book the Ritz', { sessionId });
+      await traveller.run('Tell Ann', { sessionId });
+      return `agents/traveller/${sessionId}`;
+    },
+    async act(page) {
+      const timeline = page.getByRole('listbox', { name: 'Timeline' });
+      if (!(await timeline.isVisible())) {
+        await page.getByRole('button', { name: 'Show or hide: Timeline' }).click();
+      }
+      await timeline.getByRole('option').first().click();
+      await page.getByRole('button', { name: 'Restore', exact: true }).first().click();
+      await page.getByRole('dialog').waitFor();
+    },
+  },
+  {
+    // The pictures of the guide and the site, docs/images/studio-*.png.
     name: 'readme',
     async fill(app) {
       const planner = app.agent('trip-planner');
