@@ -83,13 +83,16 @@ export function withExpectedCache(
   const { inputTokens, cachedInputTokens, cacheWriteTokens } = usage ?? {};
   const isReported = cachedInputTokens !== undefined || cacheWriteTokens !== undefined;
   if (usage === undefined || inputTokens === undefined || !isReported) return usage;
-  const sizeIn = (some: readonly Message[]): number =>
-    some.reduce((sum, message) => sum + sizeOf(message).tokens, 0);
   const last = messages.findLastIndex(({ role }) => role === 'model');
-  const before = last === -1 ? 0 : tokensIn({ tools, output }) + sizeIn(messages.slice(0, last));
-  const all = tokensIn({ tools, output }) + sizeIn(messages);
+  if (inputTokens < leastCached || last === -1) return { ...usage, expectedCachedTokens: 0 };
+  const before = tokensIn({ tools, output }) + tokensOf(messages.slice(0, last));
+  const all = before + tokensOf(messages.slice(last));
   const expected = Math.floor((inputTokens * before) / all);
   return { ...usage, expectedCachedTokens: expected < leastCached ? 0 : expected };
+}
+
+function tokensOf(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + sizeOf(message).tokens, 0);
 }
 
 /** The tokens and cost that a model call may reach. */

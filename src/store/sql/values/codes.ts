@@ -104,8 +104,10 @@ function listOf(usage: Usage): (number | null)[] {
 }
 
 function extrasOf({ cacheWriteTokens, expectedCachedTokens, cost }: Usage): UsageExtras | null {
-  const extras = defined({ cacheWriteTokens, expectedCachedTokens, cost });
-  return Object.keys(extras).length === 0 ? null : extras;
+  if (cacheWriteTokens === undefined && expectedCachedTokens === undefined && cost === undefined) {
+    return null;
+  }
+  return defined({ cacheWriteTokens, expectedCachedTokens, cost });
 }
 
 function shortened(list: StoredUsage): StoredUsage {
