@@ -18,7 +18,12 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const counter = 'A counter of what was spent does not fit its checksum';
 
-async function spendIn(times: number): Promise<void> {
+interface Spending {
+  readonly model?: string;
+  readonly tokens?: number;
+}
+
+async function spendIn(times: number, { model = 'm', tokens = 3 }: Spending = {}): Promise<void> {
   const store = sqliteStore(path);
   await store.open?.();
   for (let at = 0; at < times; at++) {
@@ -29,9 +34,9 @@ async function spendIn(times: number): Promise<void> {
       entries: [
         {
           agent: 'chat',
-          model: 'm',
+          model,
           calls: 1,
-          usage: { inputTokens: 3, totalTokens: 3, cost: { USD: 9 } },
+          usage: { inputTokens: tokens, totalTokens: tokens, cost: { USD: 9 } },
         },
       ],
     });
@@ -121,3 +126,38 @@ test('S533 counters of the format before get checksums when the store is opened'
   damage('UPDATE spend SET calls = 0;');
   expect(await faults()).toContainEqual(expect.stringContaining(counter));
 });
+
+test('S533 a day of a session has one row for each model', async () => {
+  await spendIn(3);
+  await spendIn(2);
+  const db = new DatabaseSync(path);
+  const rows = db.prepare('SELECT calls, typeof(day) AS type FROM spend').all();
+  db.close();
+  expect(rows).toEqual([{ calls: 5, type: 'integer' }]);
+});
+
+test('S533 sums by day include rows of earlier versions, which had the time of day', async () => {
+  await spendIn(1);
+  change('UPDATE spend SET day = day + 0.25');
+  await spendIn(1);
+  expect(await faults()).toEqual([]);
+  const store = sqliteStore(path);
+  await store.open?.();
+  expect(await store.spend?.sums('day', {})).toMatchObject([{ calls: 2 }]);
+  await store.close?.();
+});
+
+test.each([
+  ["o'neill's", 3],
+  ['модель 🦊', 3],
+  ['a\0b', 3],
+  ['m', 0.1],
+  ['m', 1e300],
+  ['m', -0],
+])(
+  'S533 the checksums that statements write are those of the file: %j, %d tokens',
+  async (model, tokens) => {
+    await spendIn(3, { model, tokens });
+    expect(await faults()).toEqual([]);
+  },
+);

@@ -15,7 +15,7 @@ import {
   toSums,
   toTotal,
 } from '../rules/spend.ts';
-import type { Dialect } from './database/dialect.ts';
+import { changes, type Dialect } from './database/dialect.ts';
 import type { Driver } from './database/driver.ts';
 import {
   all,
@@ -33,19 +33,18 @@ import {
 /** Columns that tell the rows apart, besides the day. */
 const spendKeys = ['owner', 'agent', 'session', 'by_agent', 'model', 'currency'] as const;
 
-/** The end of an insertion that adds to the rows that are there. */
-const addToSpend: string = `ON CONFLICT(${spendKeys.join(', ')}, day) DO UPDATE SET ${spendCounters
-  .map((name) => `${name} = s.${name} + excluded.${name}`)
-  .join(', ')}`;
-
 const columns = [...spendKeys, ...spendCounters];
 
-const insertSpend = statement(
-  'spend_add',
-  (d) => `
+/** The current day. A time may be bound as a fraction of days. */
+const today = (d: Dialect): string => `CAST(${d.now} / ${dayLength} AS bigint)`;
+
+const insertSpend = statement('spend_add', (d) => {
+  const added = spendCounters.map((name) => [name, `s.${name} + excluded.${name}`]);
+  return `
     INSERT INTO @spend AS s(${columns.join(', ')}, day)
-    VALUES(${columns.map((_, at) => `$${at + 1}`).join(', ')}, ${d.now} / ${dayLength}) ${addToSpend}`,
-);
+    VALUES(${columns.map((_, at) => `$${at + 1}`).join(', ')}, ${today(d)})
+    ON CONFLICT(${spendKeys.join(', ')}, day) DO UPDATE SET ${changes(d, 'spend', Object.fromEntries(added), 's')}`;
+});
 
 /** The values of the rows that a spend adds to, in the order of the columns. */
 function spendValues(spend: Spend): readonly (readonly SqlValue[])[] {
@@ -82,7 +81,7 @@ const groupColumns: Readonly<Record<SpendGroup | 'total', string>> = {
   owner: 'owner',
   agent: 'by_agent',
   model: 'model',
-  day: 'day',
+  day: 'CAST(day AS bigint)',
   total: "''",
 };
 
@@ -169,7 +168,7 @@ const reserve = guard<{ readonly id: string }>(
   (d) => `${counted(d)}
   INSERT INTO @reservations(owner, agent, session, holder, id, currency, amount, is_bound, day, expires_at)
   SELECT $1, $2, $3, $5, $6, l.value ->> 0, CAST(l.value ->> 1 AS bigint), CAST(l.value ->> 2 AS smallint),
-    ${d.now} / ${dayLength}, ${d.now} + $8
+    ${today(d)}, ${d.now} + $8
   FROM ${d.items('$7')}
   WHERE NOT EXISTS (SELECT 1 FROM c WHERE ${spent} + c.reserved > c.most)
   RETURNING id`,

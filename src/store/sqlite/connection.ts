@@ -1,11 +1,15 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Clock } from '../../core/time.ts';
+import type { Dialect } from '../sql/database/dialect.ts';
 import type { Plan, Query, SqlValue, Statement } from '../sql/database/query.ts';
-import { sqliteText } from './dialect.ts';
-import { addSumFunctions } from './row-sums.ts';
+import { sqliteDialect, sqliteText } from './dialect.ts';
+import { addSumFunctions, ownSums } from './row-sums.ts';
 
 // How long a statement waits for another process with the thread blocked; longer waits are the caller's, with the thread free.
 const busyTimeout = 2;
+
+/** SQLite's words for connections that have functions for checksums. */
+const ownDialect: Dialect = { ...sqliteDialect, sums: ownSums };
 
 /** How carefully a transaction is written to the disk. */
 export type Synchronous = 'NORMAL' | 'FULL';
@@ -130,7 +134,7 @@ export class Connection {
 
   // Rows as arrays: the objects that SQLite's binding makes are slow to make and slow to read.
   #prepare(statement: Statement): Prepared {
-    const { sql, takesTime } = sqliteText(statement);
+    const { sql, takesTime } = sqliteText(statement, ownDialect);
     const made = this.#db.prepare(sql);
     made.setReturnArrays(true);
     const columns = made.columns().map(({ name }) => name);

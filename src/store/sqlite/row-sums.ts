@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
+import type { Expressions, RowSums } from '../sql/database/dialect.ts';
 import { formerName } from '../sql/database/renamed-columns.ts';
 import { code } from '../sql/values/codes.ts';
 
@@ -124,11 +125,68 @@ export const checkedTables: readonly CheckedTable[] = [
  */
 export const rowSum = 'waymark_row_sum';
 const nextSum = 'waymark_next_sum';
+/** The functions that statements call. */
+const valuesSum = 'waymark_values_sum';
+const nextValuesSum = 'waymark_next_values_sum';
 
 /** Gives a connection the functions that it needs to write. */
 export function addSumFunctions(db: DatabaseSync): void {
   db.function(rowSum, { deterministic: true }, sumOf);
   db.function(nextSum, { deterministic: true }, sumAfter);
+  db.function(valuesSum, { deterministic: true, varargs: true }, sumOfValues);
+  db.function(nextValuesSum, { deterministic: true, varargs: true }, sumAfterValues);
+}
+
+/**
+ * Checksums that the statements of each turn write themselves, from values instead of text: that takes a third of the time of a trigger,
+ * which does nothing where the checksum has changed already.
+ */
+export const ownSums: RowSums = {
+  added(table, values) {
+    const { columns, sum = 'sum' } = tableWith(table, values);
+    const added = columns.map((column) => values[column] ?? 'NULL');
+    return { [sum]: `${valuesSum}(${added.join(', ')})` };
+  },
+  changed(table, values, alias) {
+    const { columns, sum = 'sum' } = tableWith(table, values);
+    const before = columns.map((column) => `${alias}.${column}`);
+    const after = columns.map((column) => values[column] ?? `${alias}.${column}`);
+    return { [sum]: `${nextValuesSum}(${[`${alias}.${sum}`, ...before, ...after].join(', ')})` };
+  },
+};
+
+/** The part of a table that has one of these columns under a checksum. */
+function tableWith(table: string, values: Expressions): CheckedTable {
+  const parts = [...checkedTables, checkedSpend].filter(({ name }) => name === table);
+  const part = parts.find(({ columns }) => columns.some((column) => column in values));
+  if (part === undefined) throw new TypeError(`Table "${table}" has no checksums.`);
+  return part;
+}
+
+/** The checksum of a row by its values. `null` leaves it to the trigger. */
+function sumOfValues(...values: unknown[]): number | null {
+  const text = textOf(values);
+  return text === undefined ? null : sumOf(text);
+}
+
+/** As {@link sumAfter}, by the values before and after. The same checksum leaves it to the trigger. */
+function sumAfterValues(sum: unknown, ...values: unknown[]): number | null {
+  const before = textOf(values.slice(0, values.length / 2));
+  const after = textOf(values.slice(values.length / 2));
+  if (sum === null) return null;
+  return before === undefined || after === undefined ? Number(sum) : sumAfter(sum, before, after);
+}
+
+/** Values as SQLite's `quote` writes them; `undefined` with one that it writes differently, such as a fraction. */
+function textOf(values: readonly unknown[]): string | undefined {
+  let text = '';
+  for (const value of values) {
+    if (value === null) text += 'NULL';
+    else if (Number.isSafeInteger(value)) text += String(value);
+    else if (typeof value !== 'string' || value.includes('\0')) return undefined;
+    else text += `'${value.replaceAll("'", "''")}'`;
+  }
+  return text;
 }
 
 function sumOf(row: unknown): number {

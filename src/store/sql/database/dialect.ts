@@ -64,4 +64,36 @@ export interface Dialect {
   hasWords(alias: string, param: string): string;
   /** The hexadecimal text of some bytes, in lower case. */
   hex(column: string): string;
+  /** Checksums of rows, which frequent statements write themselves. @default rows have none, or triggers write them */
+  readonly sums?: RowSums;
+}
+
+/** SQL expressions by column. */
+export type Expressions = Readonly<Record<string, string>>;
+
+/** The columns of checksums with their values, for statements that write a row. */
+export interface RowSums {
+  /** Of a new row with these values. */
+  added(table: string, values: Expressions): Expressions;
+  /** Of the row `alias` when these columns change. */
+  changed(table: string, values: Expressions, alias: string): Expressions;
+}
+
+/** The columns of a new row and their values, as in `INSERT INTO`. */
+export function newRow(d: Dialect, table: string, values: Expressions): string {
+  const all = { ...values, ...d.sums?.added(table, values) };
+  return `(${Object.keys(all).join(', ')}) VALUES(${Object.values(all).join(', ')})`;
+}
+
+/** The new values of columns, as in `UPDATE`. */
+export function changes(d: Dialect, table: string, values: Expressions, alias = table): string {
+  const all = { ...values, ...d.sums?.changed(table, values, alias) };
+  return Object.entries(all)
+    .map(([column, value]) => `${column} = ${value}`)
+    .join(', ');
+}
+
+/** Parameters for columns, from a number on. */
+export function parameters(columns: readonly string[], first = 1): Expressions {
+  return Object.fromEntries(columns.map((column, at) => [column, `$${first + at}`]));
 }

@@ -7,6 +7,7 @@ import { writtenSnapshot } from '../../rules/saved-snapshot.ts';
 import { dropCheckpoint, dropSnapshot, type Pointers } from '../content/gc-queue.ts';
 import { sealed } from '../content/open-json.ts';
 import { homeOf, sessionPlace } from '../content/places.ts';
+import { changes, newRow, parameters } from '../database/dialect.ts';
 import type { Driver } from '../database/driver.ts';
 import { first, insertion, one, type Plan, Refused, run, statement } from '../database/query.ts';
 import { locationAt } from '../history/location.ts';
@@ -48,10 +49,13 @@ interface SnapshotTimes {
 
 export const insertSnapshot = insertion<SnapshotTimes>(
   'commit_snapshot',
-  (d) => `
-    INSERT INTO @snapshots(id, session, parent, idx, created_at, updated_at, ${outcomeColumns}, ${stateColumns})
-    VALUES($1, $2, $3, $4, COALESCE((SELECT r.created_at FROM @runs r WHERE r.session = $5), ${d.now}), ${d.now},
-      $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+  (d) =>
+    `INSERT INTO @snapshots${newRow(d, 'snapshots', {
+      ...parameters(['id', 'session', 'parent', 'idx']),
+      created_at: `COALESCE((SELECT r.created_at FROM @runs r WHERE r.session = $5), ${d.now})`,
+      updated_at: d.now,
+      ...parameters(`${outcomeColumns}, ${stateColumns}`.split(', '), 6),
+    })}`,
   'created_at',
   'updated_at',
 );
@@ -65,8 +69,11 @@ export const updateSnapshot = statement<SnapshotTimes>(
 );
 export const updateSession = statement(
   'commit_session',
-  (d) => `
-    UPDATE @sessions SET head = $2, branch_end = $3, next_index = $4, updated_at = ${d.now} WHERE row_id = $1`,
+  (d) =>
+    `UPDATE @sessions SET ${changes(d, 'sessions', {
+      ...parameters(['head', 'branch_end', 'next_index'], 2),
+      updated_at: d.now,
+    })} WHERE row_id = $1`,
 );
 const updateRun = statement(
   'commit_run',
