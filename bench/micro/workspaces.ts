@@ -5,6 +5,7 @@
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import {
+  chmodSync,
   cpSync,
   lstatSync,
   mkdirSync,
@@ -48,6 +49,8 @@ const watchEvery = 5;
 const archives = 5;
 
 const base = mkdtempSync(join(tmpdir(), 'waymark-workspaces-'));
+// Postgres does not run as root, so another user must be able to enter.
+chmodSync(base, 0o755);
 const root = join(base, 'project');
 const stored = join(base, 'stored');
 process.once('exit', () => rmSync(base, { recursive: true, force: true }));

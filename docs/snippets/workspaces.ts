@@ -30,7 +30,7 @@ import { directory, workspaceTools } from 'waymark/workspace';
 
 const app = waymark({ model, store: sqliteStore('agents.db') });
 
-const project = directory('./project'); // respects .gitignore, never touches .git
+const project = directory('./project'); // a folder that exists; respects .gitignore, never touches .git
 
 const coder = app.defineAgent({
   name: 'coder',

@@ -32,7 +32,11 @@ export async function createFolder(
     await mkdir(parent, { recursive: true });
     await removeAbandoned(parent);
     await mkdir(temporary);
-    if (template !== undefined) await copyTemplate(template, { to: temporary, without: parent });
+    if (template !== undefined) {
+      await copyTemplate(template, { to: temporary, without: parent }).catch((error: unknown) => {
+        throw pathError(error, basename(template), workspace);
+      });
+    }
     const skipped = source === undefined ? [] : await fill(await open(temporary), source);
     await rm(join(temporary, metadataFolder), { recursive: true, force: true });
     // Elsewhere, a rename replaces an empty folder.

@@ -31,9 +31,9 @@ export function pathError(cause: unknown, path: string, workspace: string): unkn
   if (code === undefined) return cause;
   const [status, reason] = meanings[code] ?? ['UNAVAILABLE', `the system says ${code}`];
   const what = path === '' ? 'its folder' : JSON.stringify(path);
-  return new WaymarkError(status, `Workspace "${workspace}" cannot use ${what}: ${reason}.`, {
-    cause,
-  });
+  const advice = path === '' && code === 'ENOENT' ? ' Create it first.' : '';
+  const message = `Workspace "${workspace}" cannot use ${what}: ${reason}.${advice}`;
+  return new WaymarkError(status, message, { cause });
 }
 
 /** The error for a path that is no longer as the last scan found it. */

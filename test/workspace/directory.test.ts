@@ -302,7 +302,10 @@ describe('what cannot be stored', () => {
   });
 
   test('a folder that is gone is an error, not an empty tree', async () => {
-    await refused(directory(join(base, 'none')).open({ agent: 'a', sessionId: 's' }), 'NOT_FOUND');
+    const session = { agent: 'a', sessionId: 's' };
+    await refused(directory(join(base, 'none')).open(session), 'NOT_FOUND', 'Create it first.');
+    const own = directory.perSession({ in: join(base, 'own'), from: join(base, 'no-template') });
+    await refused(own.open(session), 'NOT_FOUND', '"no-template"');
     const folder = await open();
     put('a', 'x');
     await folder.scan();

@@ -12,13 +12,13 @@ import { entryAt } from '../../workspace/contract/tree.ts';
 import { type PlannedNode, planTree, type TreeStore } from './stored-tree.ts';
 
 /** Bytes of small files that are in memory at once. */
-const maxBatch: number = 1024 * 1024;
+const maxBatch: number = 256 * 1024;
 
 /** Small files that are read at once. */
 const filesAtOnce = 64;
 
 /** Nodes that are stored at a time. */
-const nodesAtOnce = 64;
+const nodesAtOnce = 16;
 
 /** How often saving is tried, because files change or disappear while they are read. */
 const maxTries = 8;
