@@ -147,6 +147,21 @@ for (turn = 1; turn <= turns; turn++) {
 const grown = (await size()) - before;
 const gitGrown = git.size() - gitBefore;
 
+const capture = (median(times.turn) - median(times.without)) / captures();
+const perTurn = grown / turns;
+report({
+  run: `${files} files of ${fileBytes} bytes, ${turns} turns, store ${values.store}, load average ${loadavg()[0]?.toFixed(1)}`,
+  'first capture': `${firstTime.toFixed(0)} ms, git ${gitFirst.toFixed(0)} ms`,
+  'scan alone': range(times.scan),
+  'one capture (a turn with a workspace less one without, by its captures)': `${capture.toFixed(1)} ms`,
+  'git add -A && git commit': range(times.git),
+  'capture / git': (capture / median(times.git)).toFixed(2),
+  'event loop stopped in a turn, with': blocks(blocked.with),
+  'event loop stopped in a turn, without': blocks(blocked.without),
+  'event loop stopped in a scan': blocks(blocked.scan),
+  'growth per turn': `${perTurn.toFixed(0)} bytes, of which ${3 * fileBytes} changed; ${((perTurn - 16_384) / (3 * fileBytes)).toFixed(2)} x the changed bytes + 16 KB; git ${(gitGrown / turns).toFixed(0)} bytes`,
+});
+
 // First back turn by turn, then from anywhere to anywhere.
 let equal = 0;
 for (const { id, tree, git: commit } of shots.toReversed()) {
@@ -159,6 +174,13 @@ for (let at = 1; at <= turns; at++) {
   times.far.push(await timed(() => coder.restore(id)));
   if (treeHash() === tree) equal++;
 }
+
+report({
+  'restore of the turn before': range(times.restore),
+  'git read-tree -u of the turn before': range(times.gitRestore),
+  'restore of any turn': range(times.far),
+  'trees equal': `${equal} of ${2 * turns}`,
+});
 
 const last = shots.at(-1)?.id ?? '';
 const elsewhere = join(base, 'elsewhere');
@@ -180,23 +202,7 @@ await plain.run('hello', { sessionId: forkOfPlain.sessionId });
 const forkedPlain = (await size()) - beforePlain;
 const problems = (await store.maintenance?.verify?.())?.length;
 
-const capture = (median(times.turn) - median(times.without)) / captures();
-const perTurn = grown / turns;
 report({
-  run: `${files} files of ${fileBytes} bytes, ${turns} turns, store ${values.store}, load average ${loadavg()[0]?.toFixed(1)}`,
-  'first capture': `${firstTime.toFixed(0)} ms, git ${gitFirst.toFixed(0)} ms`,
-  'scan alone': `${median(times.scan).toFixed(1)} ms`,
-  'one capture (a turn with a workspace less one without, by its captures)': `${capture.toFixed(1)} ms`,
-  'git add -A && git commit': `${median(times.git).toFixed(1)} ms`,
-  'capture / git': (capture / median(times.git)).toFixed(2),
-  'event loop stopped in a turn, with': blocks(blocked.with),
-  'event loop stopped in a turn, without': blocks(blocked.without),
-  'event loop stopped in a scan': blocks(blocked.scan),
-  'growth per turn': `${perTurn.toFixed(0)} bytes, of which ${3 * fileBytes} changed; ${((perTurn - 16_384) / (3 * fileBytes)).toFixed(2)} x the changed bytes + 16 KB; git ${(gitGrown / turns).toFixed(0)} bytes`,
-  'restore of the turn before': range(times.restore),
-  'git read-tree -u of the turn before': range(times.gitRestore),
-  'restore of any turn': range(times.far),
-  'trees equal': `${equal} of ${2 * turns}`,
   'checkout of all files': `${checkout.toFixed(0)} ms, ${isWhole ? 'equal' : 'DIFFERENT'}`,
   'a fork and its first turn, in another folder': `${forked} bytes, without files ${forkedPlain} bytes`,
   'problems that verify finds': String(problems),
