@@ -240,7 +240,8 @@ export class InvocationState {
   result(): AgentResult {
     const { history, artifacts } = this.working.state;
     const message = history.at(-1);
-    return { ...(message && { message }), artifacts: withoutTree(artifacts) };
+    const shown = artifacts.length === 0 ? artifacts : withoutTree(artifacts);
+    return { ...(message && { message }), artifacts: shown };
   }
 
   hasUnsaved(): boolean {
