@@ -17,7 +17,7 @@ import { InvocationSession } from './agent/turn/invocation.ts';
 import type { InvocationState } from './agent/turn/invocation-state.ts';
 import { idempotencyKeyOf } from './agent/turn/steps.ts';
 import { toolFolder } from './agent/workspace/tool-folder.ts';
-import type { PendingInterrupts } from './api/agent-api.ts';
+import type { PendingInterrupts, StartedRun } from './api/agent-api.ts';
 import { withInterrupts } from './api/calls.ts';
 import { type AppOptions, checkAppOptions } from './app-options.ts';
 import type { Action } from './core/action.ts';
@@ -31,6 +31,8 @@ import type { Engine } from './engine/engine.ts';
 import { createEngineEnv } from './engine/engine-env.ts';
 import { checkAttempts, defaultAttempts } from './engine/given-up.ts';
 import { localEngine } from './engine/local-engine.ts';
+import type { Schedule, ScheduleInfo } from './engine/schedule.ts';
+import { createSchedules } from './engine/schedules.ts';
 import { type WorkUntilIdleOptions, workUntilIdle } from './engine/work-until-idle.ts';
 import { createGenerator, type Definer } from './generate/generator.ts';
 import { toSkillSources } from './generate/skill/skills.ts';
@@ -70,6 +72,18 @@ export interface App extends Omit<Definer, 'defineTool'> {
    * const { items } = await app.listInterrupts({ owner: 'ann' });
    */
   listInterrupts(options?: CallOptions & ListOptions): Promise<Page<PendingInterrupts>>;
+  /**
+   * Starts runs of an agent in the background at set times. Each time starts one run, however many processes of the app there are. A
+   * schedule is part of the code: one that you change or remove takes effect when the new code starts. It needs a process that works.
+   *
+   * @example
+   * app.schedule({ key: 'digest', cron: '0 7 * * 1-5', timeZone: 'Europe/Lisbon', agent: 'writer', input: 'Write the digest.' });
+   */
+  schedule(schedule: Schedule): void;
+  /** The schedules of the app, with the next time and the last run of each. */
+  listSchedules(): Promise<readonly ScheduleInfo[]>;
+  /** Starts a run of a schedule now, besides its times. */
+  runSchedule(key: string): Promise<StartedRun>;
   /** Everything that is defined, as actions. */
   readonly registry: Registry<Action>;
   /** The store of the app. */
@@ -166,7 +180,9 @@ export function waymark(options: AppOptions = {}): App {
     },
   });
   const attempts = checkAttempts(engine.attempts ?? defaultAttempts);
-  engine.attach(createEngineEnv(host, () => [...agents.list(), ...internal], attempts));
+  const schedules = createSchedules(host, (name) => agents.find(`/agent/${name}`));
+  const all = (): readonly Agent[] => [...agents.list(), ...internal];
+  engine.attach(createEngineEnv(host, all, { schedules, attempts }));
   let loaded: Promise<unknown> | undefined;
 
   const add = (agent: Agent): Agent => {
@@ -231,6 +247,16 @@ export function waymark(options: AppOptions = {}): App {
       );
       return { ...page, items: items.map(withInterrupts) };
     },
+    schedule(own) {
+      schedules.add(own);
+      // For an engine that does not poll, and a schedule that is added later.
+      queueMicrotask(() => {
+        if (work && !life.closed)
+          engine.recover().catch((error) => host.report(error, { phase: 'run' }));
+      });
+    },
+    listSchedules: schedules.list,
+    runSchedule: schedules.run,
     registry,
     store,
     engine,
@@ -244,6 +270,7 @@ export function waymark(options: AppOptions = {}): App {
       await loaded;
       await generator.loadModels();
       for (const check of checks) await check();
+      await schedules.check();
     },
     async work(working = {}) {
       checkOptions(working, { timeout: true, slots: true, agents: true }, 'work()');

@@ -76,6 +76,7 @@ export type { Json, JsonObject } from './core/json/json.ts';
 export type { InferSchema, InferSchemaInput, JsonSchema, Schema } from './core/schema/schema.ts';
 export { type Clock, systemClock } from './core/time.ts';
 export { type LocalEngine, localEngine } from './engine/local-engine.ts';
+export type { Schedule, ScheduleInfo, ScheduleTimes } from './engine/schedule.ts';
 export type { WorkUntilIdleOptions } from './engine/work-until-idle.ts';
 export type { CompactOptions, SummaryRequest } from './generate/answer/history.ts';
 export {

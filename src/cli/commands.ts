@@ -14,6 +14,7 @@ import { memory } from './commands/memory.ts';
 import { prune } from './commands/prune.ts';
 import { replay } from './commands/replay.ts';
 import { abort, retry, runs } from './commands/runs.ts';
+import { schedules } from './commands/schedules.ts';
 import { serve } from './commands/serve.ts';
 import { interrupts, sessions, snapshots } from './commands/sessions.ts';
 import { show } from './commands/show.ts';
@@ -45,6 +46,6 @@ export const groups: CommandGroups = [
       interrupts,
     ],
   ],
-  ['Runs', [runs, watch, abort, retry, usage]],
+  ['Runs', [runs, watch, abort, retry, schedules, usage]],
   ['Stores', [backup, restoreBackup, verify, prune, erase, exportCommand, importCommand, migrate]],
 ];

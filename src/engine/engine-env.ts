@@ -14,13 +14,14 @@ import {
 import type { ClaimedRun, DeadLetter, EngineEnv } from './engine.ts';
 import { givenUpError } from './given-up.ts';
 import { byStore, createRecovery } from './recovery.ts';
+import type { Schedules } from './schedules.ts';
 import { Suspects } from './suspects.ts';
 
 /** Creates the view of an app that its engine works with. */
 export function createEngineEnv(
   host: AgentHost,
   agents: () => readonly Agent[],
-  attempts: number,
+  { schedules, attempts }: { readonly schedules: Schedules; readonly attempts: number },
 ): EngineEnv {
   const suspects = new Suspects(host.clock, attempts);
   host.closing.addEventListener('abort', () => suspects.close(), { once: true });
@@ -92,7 +93,7 @@ export function createEngineEnv(
       };
     },
     recovery: ({ agents: own = agents, ...options } = {}) =>
-      createRecovery({ host, agents: own, suspects, attempts }, options),
+      createRecovery({ host, agents: own, schedules, suspects, attempts }, options),
     deadLetters: async () => (await deadRuns()).map(toLetter),
     async retry(runId) {
       const found = (await deadRuns()).find((each) => each.runId === runId);

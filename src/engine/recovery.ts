@@ -6,9 +6,11 @@ import { resumeRun } from '../agent/define/resume-run.ts';
 import type { AgentHost } from '../agent/persistence/host.ts';
 import { messageOf } from '../core/error.ts';
 import { getOrMake } from '../core/get-or-make.ts';
+import { after } from '../core/time.ts';
 import type { TakenRun } from '../store/contract/store.ts';
 import { takeDeadlines } from './deadlines.ts';
 import { givenUpError, SaveFailures } from './given-up.ts';
+import type { Schedules } from './schedules.ts';
 import type { Suspects } from './suspects.ts';
 
 /** Maximum number of runs taken over per poll. */
@@ -29,11 +31,13 @@ export function createRecovery(
   {
     host,
     agents,
+    schedules,
     suspects,
     attempts,
   }: {
     readonly host: AgentHost;
     readonly agents: () => readonly Agent[];
+    readonly schedules: Schedules;
     readonly suspects: Suspects;
     /** Number of crashes after which a run moves to the dead-letter queue. */
     readonly attempts: number;
@@ -45,6 +49,7 @@ export function createRecovery(
 ): Recovery {
   const { ttl } = host;
   let stopTicking: (() => void) | undefined;
+  let stopWaiting: (() => void) | undefined;
   let looking: Promise<number> | undefined;
   let only: readonly string[] | undefined;
   const saveFailures = new SaveFailures(host);
@@ -100,6 +105,7 @@ export function createRecovery(
         found += await recoverFrom(store, names);
         const own = agents().filter(({ name }) => names.includes(name));
         found += await takeDeadlines(host, store, own);
+        found += await schedules.look(store, own);
         away.delete(store);
       } catch (error) {
         // The store may be unavailable for a moment; the next poll tries again. Report each outage once.
@@ -123,20 +129,30 @@ export function createRecovery(
   };
   /** A poll that is in progress may have read the store too early. */
   const lookAfresh = (): Promise<number> => (looking ?? Promise.resolve()).then(look);
+  const pollInterval = Math.max(20, ttl / 2);
+  /** Looks at the next time of a schedule, if the next poll would be late. */
+  const lookInTime = (): void => {
+    stopWaiting?.();
+    const left = schedules.untilNext() ?? pollInterval;
+    if (stopTicking === undefined || left >= pollInterval) return;
+    stopWaiting = after(host.clock, left + 5, () => void lookForAll());
+  };
   // A full poll has probably left runs behind, such as those of a server that has shut down.
   const lookForAll = async (): Promise<void> => {
     while ((await look()) >= maxAtOnce && stopTicking !== undefined);
+    lookInTime();
   };
 
   return {
     start(names) {
       only = names;
       if (stopTicking !== undefined) return;
-      const stopLooking = host.clock.every(Math.max(20, ttl / 2), () => void lookForAll());
-      const stopWaiting = suspects.onFree(() => void lookAfresh());
+      const stopLooking = host.clock.every(pollInterval, () => void lookForAll());
+      const stopListening = suspects.onFree(() => void lookAfresh());
       stopTicking = () => {
         stopLooking();
-        stopWaiting();
+        stopListening();
+        stopWaiting?.();
       };
       void lookForAll();
     },

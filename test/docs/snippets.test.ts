@@ -34,6 +34,7 @@ const snippets: Readonly<Record<string, () => Promise<object>>> = {
   'interrupts.ts': () => import('../../docs/snippets/interrupts.ts'),
   'undo.ts': () => import('../../docs/snippets/undo.ts'),
   'background.ts': () => import('../../docs/snippets/background.ts'),
+  'schedules.ts': () => import('../../docs/snippets/schedules.ts'),
   'stores.ts': () => import('../../docs/snippets/stores.ts'),
   'serving.ts': () => import('../../docs/snippets/serving.ts'),
   'runtimes.ts': () => import('../../docs/snippets/runtimes.ts'),

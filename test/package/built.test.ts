@@ -87,6 +87,7 @@ describe('the built package', () => {
     expect(Object.keys(manifest.dependencies).sort()).toEqual([
       '@cfworker/json-schema',
       '@standard-schema/spec',
+      'croner',
       'valibot',
     ]);
   });

@@ -21,6 +21,7 @@ const start = async (): Promise<void> => {
       AGENTS: { className: 'Agents', useSQLite: true },
       OCCUPIED: { className: 'Occupied', useSQLite: true },
       WITHOUT: { className: 'WithoutSql' },
+      SCHEDULED: { className: 'Scheduled', useSQLite: true },
     },
     durableObjectsPersist: folder,
     async outboundService({ url }: Request) {
@@ -154,4 +155,17 @@ test('a Worker with one agent, this store and the native protocol is small', asy
   const [plain = 0, gzip = 0] = [small, gzipSync(small)].map(({ length }) => length / 1024);
   console.log(`${Math.round(plain)} KiB, ${Math.round(gzip)} KiB gzip`);
   expect(gzip).toBeLessThan(250);
+});
+
+test('S899 a schedule runs by the alarm, after an eviction and without a request', async () => {
+  const ask = (path: string) =>
+    fetch(`${worker.url}${path}`, { headers: { 'x-class': 'SCHEDULED' } });
+  await ask('/');
+  await eventually(() => calls.filter((call) => call === 'model/1').length > 0, 'the first run');
+  await ask('/evict').catch(() => {});
+  const before = calls.length;
+  await eventually(() => calls.length > before + 2, 'a run after the eviction');
+  const sessions = (await (await ask('/')).json()) as readonly string[];
+  expect(new Set(sessions).size).toBe(sessions.length);
+  for (const each of sessions) expect(each).toMatch(/^often@/);
 });

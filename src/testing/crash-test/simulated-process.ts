@@ -17,6 +17,7 @@ import { getOrMake } from '../../core/get-or-make.ts';
 import type { Clock } from '../../core/time.ts';
 import { createEngineEnv } from '../../engine/engine-env.ts';
 import { defaultAttempts } from '../../engine/given-up.ts';
+import { createSchedules } from '../../engine/schedules.ts';
 import { callProbe, type ToolReplay, toolReplay } from '../../generate/hooks.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import { scopeOf } from '../../protocol/ids.ts';
@@ -77,7 +78,8 @@ export function simulateProcess({
     );
   const ours = internalsOf(app.agent(tested));
   const agents = app.agents().map((each) => copyOf(internalsOf(each)));
-  const env = createEngineEnv(host, () => agents, defaultAttempts);
+  const schedules = createSchedules(host, () => undefined);
+  const env = createEngineEnv(host, () => agents, { schedules, attempts: defaultAttempts });
   const openRuns = async (): Promise<readonly string[]> => {
     const found = agents.map(({ name }) => options.store.runs?.listRuns(scopeOf({ name }, owner)));
     // Those of sub-agents in the foreground are continued by their parents.

@@ -7,7 +7,7 @@ import { handler } from '../../../src/server/fetch-only.ts';
 const ask = async (path: string): Promise<string> =>
   await (await fetch(`http://test/${path}`)).text();
 
-function createApp({ store, engine }: DurableObjectParts) {
+function createApp({ store, engine }: DurableObjectParts, isScheduled = false) {
   const app = waymark({ store, engine, claimTtl: 400 });
   const model = app.defineModel({ name: 'steps' }, async ({ messages }) => {
     const results = messages
@@ -35,6 +35,8 @@ function createApp({ store, engine }: DurableObjectParts) {
     },
   );
   app.defineAgent({ name: 'walker', model, tools: [step] });
+  if (isScheduled)
+    app.schedule({ key: 'often', every: 1_000, agent: 'walker', input: 'take 1 steps' });
   return app;
 }
 
@@ -55,6 +57,22 @@ export class Agents extends DurableObject {
       return new Response('ok');
     }
     return await this.#fetch(request);
+  }
+
+  override alarm(): Promise<void> {
+    return this.#parts.alarm();
+  }
+}
+
+/** An object with a schedule. */
+export class Scheduled extends DurableObject {
+  readonly #parts = durableObject(this.ctx.storage);
+  readonly #app = createApp(this.#parts, true);
+
+  override async fetch(request: Request): Promise<Response> {
+    if (new URL(request.url).pathname === '/evict') this.ctx.abort('evicted');
+    const { items } = await this.#app.agent('walker').listSessions();
+    return Response.json(items.map(({ sessionId }) => sessionId));
   }
 
   override alarm(): Promise<void> {
@@ -114,8 +132,9 @@ export default {
     const { pathname } = new URL(request.url);
     const kind = request.headers.get('x-class') ?? 'AGENTS';
     return (
-      (await env[kind]?.getByName(kind === 'AGENTS' ? 'one' : pathname).fetch(request)) ??
-      new Response('', { status: 404 })
+      (await env[kind]
+        ?.getByName(kind === 'AGENTS' || kind === 'SCHEDULED' ? 'one' : pathname)
+        .fetch(request)) ?? new Response('', { status: 404 })
     );
   },
 };

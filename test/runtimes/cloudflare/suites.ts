@@ -5,6 +5,7 @@ import type { Encryption } from '../../../src/store/sql/content/cipher.ts';
 import { agentContract } from '../../../src/testing/agent-contract/agent-contract.ts';
 import type { OpenedStore } from '../../../src/testing/store-contract/kit.ts';
 import { storeContract } from '../../../src/testing/store-contract/store-contract.ts';
+import { scheduleSuite } from '../../engine/support/schedule-suite.ts';
 import { movableClock } from '../../support/movable-clock.ts';
 import { allowFunctions, answerFor, type Eval } from './suite-worker.ts';
 import { names } from './vitest.ts';
@@ -45,6 +46,8 @@ agentContract('over a store in a Durable Object', async () => ({
   store: durableObject(storage).store,
   reopen: async () => durableObject(storage).store,
 }));
+
+scheduleSuite('a Durable Object', () => openObject());
 
 export class Suite extends DurableObject<Env> {
   override async fetch(request: Request): Promise<Response> {
