@@ -35,7 +35,7 @@ import type { Schedule, ScheduleInfo } from './engine/schedule.ts';
 import { createSchedules } from './engine/schedules.ts';
 import { type WorkUntilIdleOptions, workUntilIdle } from './engine/work-until-idle.ts';
 import { createGenerator, type Definer } from './generate/generator.ts';
-import { toSkillSources } from './generate/skill/skills.ts';
+import { foldersOf, toSkillSources } from './generate/skill/skills.ts';
 import { type ToolContext, unrecorded } from './generate/tool/tool-context.ts';
 import type { Page } from './protocol/session.ts';
 import { type Session, sessionKey } from './session/session.ts';
@@ -176,6 +176,7 @@ export function waymark(options: AppOptions = {}): App {
         session: session ?? absentSession(name),
         ...(invocation && durableCall(session, invocation, name)),
         ...toolFolder(invocation),
+        ...skillFolders(invocation),
       };
     },
   });
@@ -319,6 +320,13 @@ function memoryExists(name: string): WaymarkError {
 }
 
 /** The parts of a tool's context that let a call happen once, however often its run is attempted. */
+/** For commands of a shell: the folders of the agent's skills, as environment variables. */
+function skillFolders(invocation: InvocationState | undefined): object {
+  if (invocation?.spec.skills === undefined) return {};
+  const { spec, request } = invocation;
+  return { skillFolders: async () => foldersOf((await spec.skills?.(request.context)) ?? []) };
+}
+
 function durableCall(
   session: unknown,
   invocation: InvocationState,

@@ -1,51 +1,36 @@
-import { type App, type ModelRef, type ToolRef, textOf, toolApproval } from 'waymark';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { App, ModelRef } from 'waymark';
+import { directory, workspaceTools } from 'waymark/workspace';
 import { z } from 'zod';
 import { assistantScript } from './script.ts';
-import type { Workspace } from './workspace.ts';
+import type { Tracker } from './tracker.ts';
 
 /** Settings of the assistant. */
 export interface AssistantOptions {
-  readonly workspace: Workspace;
-  /** Tools that read files: those of an MCP server. */
-  readonly files: readonly ToolRef<unknown>[];
+  /** The folder that it works on. In an editor it is the folder that is open there. */
+  readonly project: string;
+  readonly tracker: Tracker;
   readonly model?: ModelRef | undefined;
 }
 
-/** A coding assistant: reads files, edits drafts of them, and saves a draft when the user approves. */
+/** A coding assistant: reads and edits files, runs commands that a person has approved, and opens issues. */
 export function defineAssistant(
   app: App,
-  { workspace, files, model = assistantScript() }: AssistantOptions,
+  { project, tracker, model = assistantScript() }: AssistantOptions,
 ) {
-  // #region edit
-  const editFile = app.defineTool(
+  // #region issue
+  const openIssue = app.defineTool(
     {
-      name: 'edit_file',
-      description: 'Changes a text in the draft of a file. The text must occur once.',
-      input: z.object({ path: z.string(), find: z.string(), replace: z.string() }),
+      name: 'open_issue',
+      description: 'Opens an issue in the tracker of the team, for work that is left.',
+      input: z.object({ title: z.string() }),
+      output: z.object({ issue: z.number() }),
+      undo: ({ output }) => tracker.close(output.issue),
     },
-    async ({ path, find, replace }, { session }) => {
-      const hasDraft = session.artifacts.some(({ name }) => name === path);
-      // The first edit starts from the file. The draft is an artifact: it belongs to the session, and the file stays as it is.
-      const text = hasDraft ? undefined : await workspace.read(path);
-      if (text !== undefined) session.addArtifacts({ name: path, parts: [{ text }] });
-      session.editArtifact(path, [{ find, replace }]);
-      return { edited: path };
-    },
-  );
-  // #endregion
-
-  // #region save
-  const saveFile = app.defineTool(
-    {
-      name: 'save_file',
-      description: 'Writes the draft of a file to the disk',
-      input: z.object({ path: z.string() }),
-    },
-    async ({ path }, { session }) => {
-      const draft = session.artifacts.find(({ name }) => name === path);
-      if (!draft) throw new Error(`There is no draft of ${path}. Edit it first.`);
-      await workspace.write(path, textOf({ content: draft.parts }));
-      return { saved: path };
+    async ({ title }, { idempotencyKey }) => {
+      const { number } = await tracker.open(title, idempotencyKey);
+      return { issue: number };
     },
   );
   // #endregion
@@ -53,15 +38,20 @@ export function defineAssistant(
   // #region agent
   return app.defineAgent({
     name: 'assistant',
-    description: 'Edits the files of a folder. Try “Make the greeting warmer”, then “Save it”.',
+    description:
+      'Works on the files of a project. Try “Make the tests pass”, then “Open an issue for accents”.',
     model,
-    system: 'You edit code. Read a file before you edit it. Save only when the user asks for it.',
-    tools: [...files, editFile, saveFile],
-    use: [toolApproval(['save_file'])],
+    system: 'You work on the files of a project. Read a file before you change it.',
+    workspace: (_, { cwd }) => directory(typeof cwd === 'string' ? cwd : project),
+    tools: [workspaceTools({ shell: 'ask', env: { PATH: commandPath } }), openIssue],
+    skills: fileURLToPath(new URL('skills', import.meta.url)),
     compact: { whenTokens: 100_000, keepTokens: 20_000 },
   });
   // #endregion
 }
+
+/** Commands find the `node` that runs this file first: the sample needs one that runs TypeScript. */
+const commandPath = `${dirname(process.execPath)}:${process.env.PATH}`;
 
 /** The type of the agent. */
 export type Assistant = ReturnType<typeof defineAssistant>;

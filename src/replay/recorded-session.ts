@@ -1,6 +1,7 @@
 import { lastRound } from '../agent/turn/turn-state.ts';
 import { defined, type Json } from '../core/json/json.ts';
 import { isExecutedByCaller } from '../generate/tool/caller-tools.ts';
+import { withoutTree } from '../protocol/artifacts.ts';
 import type { Message } from '../protocol/message.ts';
 import type { SessionInfo } from '../protocol/session.ts';
 import type { Artifact } from '../protocol/state.ts';
@@ -179,7 +180,7 @@ function sideOf(
   return {
     messages,
     ...defined({ custom: state?.custom }),
-    artifacts: state?.artifacts ?? [],
+    artifacts: withoutTree(state?.artifacts ?? []),
   };
 }
 

@@ -20,6 +20,11 @@ export interface WorkspaceToolsOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+interface SkillContext {
+  /** The folders of the agent's skills, as environment variables. */
+  readonly skillFolders?: () => Promise<Readonly<Record<string, string>>>;
+}
+
 /** The tool that runs commands. */
 export function shellTool({
   shell,
@@ -53,7 +58,8 @@ export function shellTool({
         throw failedPrecondition('No commands can be run in this workspace.');
       }
       const { signal } = context;
-      const limits = { signal, timeoutMs: timeout, maxOutputBytes, env };
+      const folders = await (context as SkillContext).skillFolders?.();
+      const limits = { signal, timeoutMs: timeout, maxOutputBytes, env: { ...folders, ...env } };
       const { exitCode, output, timedOut } = await folder.execute(command, limits);
       return { exitCode, output, ...(timedOut && { timedOut }) };
     },

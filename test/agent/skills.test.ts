@@ -12,7 +12,7 @@ import {
 } from 'waymark';
 import { replay } from 'waymark/replay';
 import { type ScriptStep, scriptedModel } from 'waymark/testing';
-import { directory } from 'waymark/workspace';
+import { directory, workspaceTools } from 'waymark/workspace';
 
 let base = '';
 let skills = '';
@@ -133,14 +133,22 @@ describe('the tools', () => {
     });
   });
 
-  test('S831 name the folder relative to the workspace, for commands of its shell', async () => {
-    write('release-notes/scripts/list.sh', 'ls');
+  test('S831 name the folder by a variable that commands of the shell have', async () => {
+    write('release-notes/scripts/list.sh', 'echo "ran in $(basename $PWD)"');
     const project = join(base, 'project');
     mkdirSync(project);
-    const loaded = await resultOf(load('release-notes'), { workspace: directory(project) });
-    expect(loaded).toMatchObject({
+    const options = { workspace: directory(project), tools: [workspaceTools({ shell: true })] };
+    const command = 'sh "$SKILL_RELEASE_NOTES/scripts/list.sh"';
+    const shell = { toolCalls: [{ name: 'shell', input: { command } }] };
+    const { agent, model } = open([load('release-notes'), shell, 'Done.'], options);
+    await agent.run('Go');
+    expect(outputOf(model.requests[1]?.messages ?? [])).toMatchObject({
       files: ['scripts/list.sh'],
-      folder: '../skills/release-notes',
+      folder: '$SKILL_RELEASE_NOTES',
+    });
+    expect(outputOf(model.requests[2]?.messages ?? [])).toMatchObject({
+      exitCode: 0,
+      output: 'ran in project\n',
     });
   });
 

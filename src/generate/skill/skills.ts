@@ -2,7 +2,6 @@ import { raceSignal } from '../../core/async/signal.ts';
 import { closest } from '../../core/closest.ts';
 import { hasStatus, invalid, isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { type JsonObject, jsonEqual } from '../../core/json/json.ts';
-import { fileSystem } from '../../core/platform.ts';
 import { skillToolNames } from '../../protocol/loaded-skills.ts';
 import type { SkillInfo } from '../../protocol/requests.ts';
 import { type Tool, tool } from '../tool/tool.ts';
@@ -149,7 +148,7 @@ function skillTools(find: FindSkill): readonly Tool[] {
       const files = skill.files.flatMap(({ path }) =>
         path === skillFile || isForbidden(skill, path) ? [] : path,
       );
-      const folder = await folderFor(skill, context);
+      const folder = folderFor(skill, context);
       return {
         ...usedSkill(skill),
         instructions,
@@ -238,13 +237,23 @@ function isForbidden({ origin }: Skill, path: string): boolean {
   return origin !== undefined && /(?:^|\/)scripts\//i.test(path);
 }
 
-/** The folder of a skill as commands in the workspace name it. */
-async function folderFor({ folder }: Skill, context: ToolContext): Promise<string | undefined> {
-  const { workspace } = context as { readonly workspace?: { readonly path?: string } };
-  if (folder === undefined || workspace?.path === undefined) return undefined;
-  const { fs, path } = fileSystem();
-  const below = path.relative(await fs.realpath(workspace.path), folder);
-  return below === '' ? '.' : below.replaceAll('\\', '/');
+/** The folder of a skill as commands in the workspace name it: the same on every machine. */
+function folderFor(skill: Skill, context: ToolContext): string | undefined {
+  const { workspace } = context as { readonly workspace?: { readonly execute?: unknown } };
+  if (skill.folder === undefined || workspace?.execute === undefined) return undefined;
+  return `$${variableOf(skill)}`;
+}
+
+function variableOf({ name }: Skill): string {
+  return `SKILL_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
+}
+
+/** The folders of skills by the environment variables that name them. */
+export function foldersOf(skills: readonly Skill[]): Readonly<Record<string, string>> {
+  const folders = skills.flatMap((skill) =>
+    skill.folder === undefined ? [] : [[variableOf(skill), skill.folder] as const],
+  );
+  return Object.fromEntries(folders);
 }
 
 /** A skill as clients see it. */

@@ -57,10 +57,14 @@ export class TestEditor {
   });
   onUpdate: (update: SessionUpdate) => void = () => {};
 
-  constructor(folder: string, args: readonly string[] = [], more: Record<string, string> = {}) {
+  constructor(
+    folder: string,
+    args: readonly string[] = [],
+    { file = agentsFile, ...more }: Record<string, string> = {},
+  ) {
     const { options, env } = withBuiltPackage();
     mkdirSync(join(folder, 'project'), { recursive: true });
-    this.process = startProcess([...options, builtCommand(), 'acp', agentsFile, ...args], {
+    this.process = startProcess([...options, builtCommand(), 'acp', file, ...args], {
       cwd: folder,
       env: {
         ...env,
