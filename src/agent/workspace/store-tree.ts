@@ -1,6 +1,7 @@
 import { hasStatus, WaymarkError } from '../../core/error.ts';
 import type { FileHolder } from '../../store/contract/store.ts';
 import { filePieceLength, hashOfBytes } from '../../store/rules/file-pieces.ts';
+import { bytesOf, TooLarge } from '../../workspace/contract/content.ts';
 import type {
   TreeEntry,
   TreeFile,
@@ -52,9 +53,9 @@ export async function storeTree(
       isKnown = hash !== undefined;
       scan = { ...scan, tree: withFiles(scan.tree, changed, '') };
     } catch (error) {
-      // A file is gone, has grown, or can no longer be read.
+      // A file is gone, can no longer be read, or is no small one any more.
       const isGone = hasStatus(error, 'NOT_FOUND', 'PERMISSION_DENIED');
-      if (!isGone && !(error instanceof GrownFile)) throw error;
+      if (!isGone && !(error instanceof TooLarge)) throw error;
       scan = await saving.folder.scan();
     }
   }
@@ -63,9 +64,6 @@ export async function storeTree(
     `The files of the workspace changed ${maxTries} times while they were saved. Stop the processes that write to them, and try again.`,
   );
 }
-
-/** A small file has become a large one. */
-class GrownFile extends Error {}
 
 /**
  * Stores the nodes of a tree and the contents that are missing. `changed` gets the files that had another content than the scan says.
@@ -170,27 +168,9 @@ async function readSmall(
   placed: PlacedFile,
   changed: Map<string, TreeFile>,
 ): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of folder.read(placed.path)) {
-    size += piece.length;
-    if (size > filePieceLength) throw new GrownFile();
-    pieces.push(piece);
-  }
-  const content = joined(pieces, size);
-  note(placed, { hash: hashOfBytes(content), size }, changed);
+  const content = await bytesOf(folder.read(placed.path), filePieceLength);
+  note(placed, { hash: hashOfBytes(content), size: content.length }, changed);
   return content;
-}
-
-function joined([first, ...rest]: readonly Uint8Array[], size: number): Uint8Array {
-  if (first?.length === size) return first;
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const piece of first === undefined ? [] : [first, ...rest]) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }
 
 function note(

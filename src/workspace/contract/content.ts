@@ -1,5 +1,12 @@
 import { WaymarkError } from '../../core/error.ts';
 
+/** A file has more bytes than were asked for. */
+export class TooLarge extends WaymarkError {
+  constructor(maxBytes: number) {
+    super('RESOURCE_EXHAUSTED', `The file has more than ${maxBytes} bytes.`);
+  }
+}
+
 /** The whole content of a small file. RESOURCE_EXHAUSTED if it is larger than the limit. */
 export async function bytesOf(
   pieces: AsyncIterable<Uint8Array>,
@@ -9,11 +16,11 @@ export async function bytesOf(
   let size = 0;
   for await (const piece of pieces) {
     size += piece.length;
-    if (size > maxBytes) {
-      throw new WaymarkError('RESOURCE_EXHAUSTED', `The file has more than ${maxBytes} bytes.`);
-    }
+    if (size > maxBytes) throw new TooLarge(maxBytes);
     all.push(piece);
   }
+  const [first] = all;
+  if (first?.length === size) return first;
   const bytes = new Uint8Array(size);
   let at = 0;
   for (const piece of all) {
