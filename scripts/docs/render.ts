@@ -17,6 +17,7 @@ import {
   propertiesOf,
 } from './options-table.ts';
 import { codeOf } from './regions.ts';
+import { storeTable } from './store-table.ts';
 
 /**
  * A page with everything in it that is taken from somewhere else:
@@ -28,6 +29,7 @@ import { codeOf } from './regions.ts';
  * - between `<!-- badges -->` and `<!-- /badges -->`: the badges of the public repository, once package.json names it,
  * - between `<!-- cli -->` and `<!-- /cli -->`: the reference of the command line,
  * - between `<!-- decisions -->` and `<!-- /decisions -->`: the list of decisions,
+ * - between `<!-- stores -->` and `<!-- /stores -->`: the table of stores and their capabilities,
  * - between `<!-- comparison -->` and `<!-- /comparison -->`: the short table of docs/comparison.json; with the name of a group, as
  *   `comparison: frameworks`, the whole one of its systems; with `comparison: sources` the sources of all cells,
  * - between `<!-- ergonomics -->` and `<!-- /ergonomics -->`: the sizes of the tasks in bench/ergonomics; with
@@ -66,6 +68,10 @@ export function renderPage(text: string, root: string): string {
       /(<!-- decisions -->\n)[\s\S]*?(<!-- \/decisions -->)/,
       (_, head: string, tail: string) =>
         `${head}\n${decisionList(join(root, 'docs/decisions'))}\n\n${tail}`,
+    )
+    .replace(
+      /(<!-- stores -->\n)[\s\S]*?(<!-- \/stores -->)/,
+      (_, head: string, tail: string) => `${head}\n${storeTable()}\n\n${tail}`,
     )
     .replace(
       /(<!-- comparison(?:: (\w+))? -->\n)[\s\S]*?(<!-- \/comparison -->)/g,

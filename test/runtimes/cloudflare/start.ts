@@ -1,14 +1,13 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import type { D1Binding } from '../../../src/store/d1/index.ts';
 
 const require = createRequire(new URL('../package.json', import.meta.url));
 
 /** A Worker in workerd. */
 interface Started {
   readonly url: string;
-  /** A D1 database of it, for a store in this process. */
-  d1(name: string): Promise<D1Binding>;
+  /** Lets its cron trigger fire, and waits for it. */
+  scheduled(): Promise<void>;
   dispose(): Promise<void>;
 }
 
@@ -19,7 +18,7 @@ const { Miniflare, Response: WorkerResponse } = require('miniflare') as {
     options: object,
   ) => {
     readonly ready: Promise<URL>;
-    getD1Database(name: string): Promise<D1Binding>;
+    getWorker(): Promise<{ scheduled(options: object): Promise<unknown> }>;
     dispose(): Promise<void>;
   };
 };
@@ -66,5 +65,11 @@ export async function startWorker(script: string, options: object): Promise<Star
     ...options,
   });
   const url = String(await worker.ready).replace(/\/$/, '');
-  return { url, d1: (name) => worker.getD1Database(name), dispose: () => worker.dispose() };
+  return {
+    url,
+    async scheduled() {
+      await (await worker.getWorker()).scheduled({ cron: '* * * * *' });
+    },
+    dispose: () => worker.dispose(),
+  };
 }
