@@ -66,6 +66,8 @@ export function acpAgent(
               ? plainText([...told, ...blocks]).slice(0, maxLast)
               : (state?.last ?? ''),
           });
+          // An answer counts for the turn that it was given for, and no later question.
+          link.decided.length = 0;
           if (isAnswer) turn.answer(input);
           if (isPrompt) link.prompt([...told, ...blocks]);
           const result = await turn.run();

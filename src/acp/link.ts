@@ -10,7 +10,7 @@ import type {
   RequestPermissionResponse,
   SessionUpdate,
 } from '@agentclientprotocol/sdk';
-import { failedPrecondition, messageOf, WaymarkError } from '../core/error.ts';
+import { failedPrecondition, messageOf, toWaymarkError, WaymarkError } from '../core/error.ts';
 import { after, systemClock, withTimeout } from '../core/time.ts';
 import { plainText } from './messages.ts';
 import type { AcpSettings } from './options.ts';
@@ -119,7 +119,7 @@ export class Link {
       const about = `${agentInfo?.title ?? agentInfo?.name ?? settings.command[0]} ${agentInfo?.version ?? ''}`;
       return new Link(settings, program, connection, inbox, {
         agent: about.trim().slice(0, 200),
-        capabilities: agentCapabilities,
+        capabilities: agentCapabilities ?? {},
       });
     } catch (error) {
       program.end(toFailure(error, settings));
@@ -136,6 +136,7 @@ export class Link {
   async newSession(cwd: string): Promise<void> {
     const mcpServers = [...this.#settings.mcpServers];
     const { sessionId } = await this.#call<NewSessionResponse>('session/new', { cwd, mcpServers });
+    if (typeof sessionId !== 'string') throw noSessionId(this.#settings.name);
     this.sessionId = sessionId;
     await this.#configure();
   }
@@ -371,8 +372,15 @@ async function inTime<Value>(
   });
 }
 
+function noSessionId(name: string): WaymarkError {
+  return new WaymarkError(
+    'INTERNAL',
+    `The program of agent "${name}" opened a session without an id.`,
+  );
+}
+
 function toFailure(error: unknown, { name, command }: AcpSettings): WaymarkError {
-  if (error instanceof WaymarkError) return error;
+  if (typeof Object(error).code !== 'number') return toWaymarkError(error);
   if (Object(error).code === -32_000) {
     return failedPrecondition(
       `Agent "${name}" needs a login. Run ${command.join(' ')} in a terminal once and log in, or pass its API key in \`env\`.`,

@@ -1,6 +1,7 @@
 import type { SessionUpdate, ToolCallContent, ToolCallUpdate } from '@agentclientprotocol/sdk';
 import type { AgentSession, Responder, TurnInfo, TurnResult } from '../agent/contract/handler.ts';
 import {
+  canonicalJson,
   isJsonObject,
   type Json,
   type JsonObject,
@@ -81,7 +82,7 @@ export class AcpTurn {
       if (event.kind === 'update') await this.#update(event.update);
       else if (event.kind === 'end') {
         this.#flush();
-        return this.#result(finishReasons[event.response.stopReason]);
+        return this.#result(finishReasons[event.response?.stopReason] ?? 'other');
       } else {
         const open = [event, ...this.#link.takeQuestions()].filter(
           (each) => !this.#isDecided(each),
@@ -291,7 +292,7 @@ function inputOf({ title, rawInput, locations }: ToolCallUpdate): JsonObject {
 
 /** Identifies a question that is asked again. */
 function keyOf(input: Json): string {
-  return JSON.stringify(input);
+  return canonicalJson(input);
 }
 
 function decisionOf(answer: ToolRequestPart | ToolResponsePart): {

@@ -53,7 +53,7 @@ const connectionOf = (
 ) => Object(snapshot?.state?.custom).connection;
 
 describe('an agent of another vendor', () => {
-  test('runs turns with tool calls, files, plan, thoughts and cost', async () => {
+  test('S926 runs turns with tool calls, files, plan, thoughts and cost', async () => {
     const { project, open } = place();
     const agent = open();
     const chunks: Chunk[] = [];
@@ -94,7 +94,7 @@ describe('an agent of another vendor', () => {
     expect((await agent.listSessions({ query: 'Wrote' })).items).toHaveLength(1);
   });
 
-  test('keeps one program from turn to turn, and loads its session after a restart', async () => {
+  test('S927 keeps one program from turn to turn, and loads its session after a restart', async () => {
     const { log, open } = place();
     const agent = open();
     const first = await agent.run('hello');
@@ -111,7 +111,7 @@ describe('an agent of another vendor', () => {
     expect(log().filter((line) => line.startsWith('new'))).toHaveLength(1);
   });
 
-  test('tells a new session the conversation so far, if a restored state cannot be reached', async () => {
+  test('S927 tells a new session the conversation so far, if a restored state cannot be reached', async () => {
     const { project, open } = place();
     const agent = open();
     const first = await agent.run('write a.txt one');
@@ -148,7 +148,7 @@ describe('an agent of another vendor', () => {
     expect(second.text).toContain('User: hello');
   });
 
-  test('stops when the turn is stopped, and keeps the partial answer', async () => {
+  test('S926 stops when the turn is stopped, and keeps the partial answer', async () => {
     const { log, open } = place();
     const agent = open();
     const stop = new AbortController();
@@ -176,7 +176,7 @@ describe('an agent of another vendor', () => {
     ['flood', 'RESOURCE_EXHAUSTED', 'more than 2000000 bytes in one turn'],
     ['long', 'RESOURCE_EXHAUSTED', 'a message of more than 1000000 bytes'],
     ['hang', 'DEADLINE_EXCEEDED', 'has not said anything for 1500 ms'],
-  ])('ends a turn in which the program does this: %s', async (text, status, message) => {
+  ])('S929 ends a turn in which the program does this: %s', async (text, status, message) => {
     const { log, open } = place();
     const maxTurnBytes = text === 'long' ? 20_000_000 : 2_000_000;
     const agent = open({ maxMessageBytes: 1_000_000, maxTurnBytes });
@@ -189,7 +189,9 @@ describe('an agent of another vendor', () => {
     // The session continues after the last good turn, with another program.
     const next = await agent.run('hello again', { sessionId });
     expect(next.text).toContain('hello again');
-    expect(connectionOf(await agent.getSnapshot(next))).toBe('retold');
+    // Another process has let it hang: the program of this one is still running.
+    const connection = text === 'hang' ? 'kept' : 'retold';
+    expect(connectionOf(await agent.getSnapshot(next))).toBe(connection);
     const pids = log().flatMap((line) => /start (\d+)/.exec(line)?.[1] ?? []);
     const pid = Number(pids[text === 'hang' ? 1 : 0]);
     await eventually(() => expect(() => process.kill(pid, 0)).toThrow());
@@ -204,24 +206,40 @@ describe('an agent of another vendor', () => {
     await expect(open({ startTimeout: 1_000 }, 'silent').run('hello')).rejects.toThrow(
       'within 1000 ms',
     );
+    const nothing = [process.execPath, '-e', answersNothing];
+    await expect(open({ command: nothing }).run('hello')).rejects.toThrow(
+      'opened a session without an id',
+    );
     expect((await open().run('calls')).text).toBe('Refused: -32601');
     expect(() => acpAgent({ name: 'a', command: [] })).toThrow('must be a program');
   });
 });
 
+/** A program that answers every request with a result that has nothing in it. */
+const answersNothing = `
+require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method } = JSON.parse(line);
+  const result = method === 'initialize' ? { protocolVersion: 1, agentCapabilities: null } : {};
+  console.log(JSON.stringify({ jsonrpc: '2.0', id, result }));
+});
+`;
+
 describe('permissions of another vendor', () => {
-  test('are interrupts, and the program goes on with the answers', async () => {
+  test('S926 are interrupts, and the program goes on with the answers', async () => {
     const { project, open } = place();
     const agent = open();
     const asked = await agent.run('ask-two');
-    expect(asked.finishReason).toBe('interrupted');
-    expect(asked.interrupts.map(({ metadata }) => Object(metadata).question)).toEqual([
-      'Make one',
-      'Make two',
-    ]);
-    const answered = await agent.resume(asked, (request) =>
-      Object(request.metadata).question === 'Make one' ? request.approve() : request.decline(),
-    );
+    const titles: string[] = [];
+    let answered = asked;
+    // The questions of two calls may come together or one after the other.
+    while (answered.finishReason === 'interrupted') {
+      answered = await agent.resume(answered, (request) => {
+        const { question } = Object(request.metadata);
+        titles.push(question);
+        return question === 'Make one' ? request.approve() : request.decline();
+      });
+    }
+    expect(titles).toEqual(['Make one', 'Make two']);
     expect(answered.text).toBe('one: yes, two: no');
     expect(existsSync(join(project, 'one.made'))).toBe(true);
     expect(existsSync(join(project, 'two.made'))).toBe(false);
@@ -233,7 +251,7 @@ describe('permissions of another vendor', () => {
     expect(filled.text).toBe('Form: {"action":"accept","content":{"city":"Porto"}}');
   });
 
-  test('are cancelled by another message', async () => {
+  test('S926 are cancelled by another message', async () => {
     const { project, open } = place();
     const agent = open();
     const { sessionId } = await agent.run('ask');
@@ -242,7 +260,7 @@ describe('permissions of another vendor', () => {
     expect(existsSync(join(project, 'only.made'))).toBe(false);
   });
 
-  test('are answered after a restart', async () => {
+  test('S928 are answered after a restart', async () => {
     const { project, open } = place();
     const asked = await open().run('ask');
     const later = open();
@@ -251,6 +269,9 @@ describe('permissions of another vendor', () => {
     expect(answered.finishReason).toBe('stop');
     expect(connectionOf(await later.getSnapshot(answered))).toBe('loaded');
     expect(existsSync(join(project, 'only.made'))).toBe(true);
+    // The answer counts once.
+    const again = await later.run('ask', { sessionId: asked.sessionId });
+    expect(again.finishReason).toBe('interrupted');
   });
 });
 

@@ -82,7 +82,7 @@ describe('a session in an editor', () => {
     expect(editor.process.stderr).toContain('loaded');
   });
 
-  test('asks for permission, and remembers it for the session', async () => {
+  test('S921 asks for permission, and remembers it for the session', async () => {
     const { folder, project } = place();
     const editor = new TestEditor(folder, coder);
     await editor.initialize();
@@ -110,7 +110,7 @@ describe('a session in an editor', () => {
     await editor.leave();
   });
 
-  test('asks questions by forms, and by text where the client has none', async () => {
+  test('S921 asks questions by forms, and by text where the client has none', async () => {
     const { folder, project } = place();
     const editor = new TestEditor(folder, coder);
     await editor.initialize({ elicitation: { form: {} } });
@@ -130,7 +130,7 @@ describe('a session in an editor', () => {
     await plain.leave();
   });
 
-  test('stops a tool in the middle, keeps the partial answer, and ignores a second cancel', async () => {
+  test('S920 stops a tool in the middle, keeps the partial answer, and ignores a second cancel', async () => {
     const { folder, project, log } = place();
     const editor = new TestEditor(folder, coder);
     await editor.initialize();
@@ -149,7 +149,7 @@ describe('a session in an editor', () => {
     await editor.leave();
   });
 
-  test('is loaded again after kill -9, with its pending permission', async () => {
+  test('S920 S921 is loaded again after kill -9, with its pending permission', async () => {
     const { folder, project } = place();
     const first = new TestEditor(folder, coder);
     await first.initialize();
@@ -160,8 +160,10 @@ describe('a session in an editor', () => {
       asked.resolve();
       return new Promise(() => {});
     };
-    void first.say(id, 'run touch approved').catch(() => {});
-    await asked.promise;
+    const prompt = first.say(id, 'run touch approved');
+    prompt.catch(() => {});
+    // The prompt ends only if it fails.
+    await Promise.race([asked.promise, prompt]);
     await first.process.end('SIGKILL');
 
     const second = new TestEditor(folder, coder);
@@ -203,7 +205,7 @@ describe('a session in an editor', () => {
     await second.leave();
   });
 
-  test('uses files and terminals of the editor', async () => {
+  test('S924 uses files and terminals of the editor', async () => {
     const { folder, project } = place();
     const editor = new TestEditor(folder, coder);
     const fs = { readTextFile: true, writeTextFile: true };
@@ -233,7 +235,7 @@ describe('a session in an editor', () => {
     await editor.leave();
   });
 
-  test('calls tools of MCP servers that the client passes', async () => {
+  test('S925 calls tools of MCP servers that the client passes', async () => {
     const { folder, project } = place();
     const server = join(folder, 'server.mjs');
     writeFileSync(server, echoServer);
@@ -299,7 +301,7 @@ describe('slash commands', () => {
     await editor.leave();
   });
 
-  test('undo shows the plan first, and does nothing without a yes', async () => {
+  test('S923 undo shows the plan first, and does nothing without a yes', async () => {
     const { folder, project, log } = place();
     const editor = new TestEditor(folder, coder);
     await editor.initialize();
@@ -328,7 +330,7 @@ describe('slash commands', () => {
 });
 
 describe('a client that does something else', () => {
-  test('gets errors for unknown methods, sessions of others, and a second prompt', async () => {
+  test('S920 gets errors for unknown methods, sessions of others, and a second prompt', async () => {
     const { folder, project, log } = place();
     const ann = new TestEditor(folder, [...coder, '--owner', 'ann']);
     await expect(ann.open(project)).rejects.toThrow();
@@ -361,7 +363,7 @@ describe('a client that does something else', () => {
     await ben.leave();
   });
 
-  test('may disappear during a permission: the session waits, and the process ends', async () => {
+  test('S922 may disappear during a permission: the session waits, and the process ends', async () => {
     const { folder, project } = place();
     const first = new TestEditor(folder, coder);
     await first.initialize();
@@ -371,8 +373,10 @@ describe('a client that does something else', () => {
       asked.resolve();
       return new Promise(() => {});
     };
-    void first.say(id, 'run touch later').catch(() => {});
-    await asked.promise;
+    const prompt = first.say(id, 'run touch later');
+    prompt.catch(() => {});
+    // The prompt ends only if it fails.
+    await Promise.race([asked.promise, prompt]);
     first.process.closeInput();
     expect((await first.process.ended).code).toBe(0);
     const second = new TestEditor(folder, coder);

@@ -25,6 +25,7 @@ const snippets: Readonly<Record<string, () => Promise<object>>> = {
   'cost-and-limits.ts': () => import('../../docs/snippets/cost-and-limits.ts'),
   'telemetry.ts': () => import('../../docs/snippets/telemetry.ts'),
   'prices.ts': () => import('../../docs/snippets/prices.ts'),
+  'editors.ts': () => import('../../docs/snippets/editors.ts'),
   'workspaces.ts': () => import('../../docs/snippets/workspaces.ts'),
   'skills.ts': () => import('../../docs/snippets/skills.ts'),
   'memory.ts': () => import('../../docs/snippets/memory.ts'),

@@ -27,9 +27,9 @@ export interface Asker {
 /** The answer to a question: `undefined` if the user cancels, `'text'` if the client has no way to ask. */
 export type Given = InterruptAnswer | 'text' | undefined;
 
-const once: readonly PermissionOption[] = [
+const optionsFor = (tool: string): readonly PermissionOption[] => [
   { optionId: 'allow', name: 'Allow', kind: 'allow_once' },
-  { optionId: 'always', name: 'Allow in this session', kind: 'allow_always' },
+  { optionId: 'always', name: `Allow all calls of ${tool} in this session`, kind: 'allow_always' },
   { optionId: 'reject', name: 'Reject', kind: 'reject_once' },
 ];
 
@@ -64,7 +64,7 @@ async function permit(interrupt: Interrupt, asker: Asker): Promise<Given> {
     toolCallId,
     ...facts,
     ...(typeof question === 'string' && { title: question }),
-    options: once,
+    options: optionsFor(toolName),
   });
   if (optionId === undefined) return undefined;
   if (optionId === 'always') allowed.add(toolName);
