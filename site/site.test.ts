@@ -112,16 +112,31 @@ test.each(views)(
       colorScheme,
     });
     await page.goto(`${url}/concepts`, { waitUntil: 'networkidle' });
+    let isRequested = false;
+    let answer = (): void => {};
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route(/localSearchIndex/, async (route) => {
+      isRequested = true;
+      await answered;
+      await route.continue();
+    });
     await page.keyboard.press('Control+k');
     await page.getByRole('searchbox').fill('sqliteStore');
+    await page.getByText('Searching…').waitFor();
+    expect(isRequested).toBe(true);
+    answer();
     const results = page.locator('.VPLocalSearchBox .result');
     await results.first().waitFor();
+    expect(await page.getByText('Searching…').count()).toBe(0);
     await page.screenshot({ path: join(pictures, `search-${screen}-${colorScheme}.png`) });
     const links = await results.evaluateAll((all) =>
       all.map((each) => each.getAttribute('href') ?? ''),
     );
     expect(links.some((link) => link.startsWith('/stores'))).toBe(true);
     expect(links.some((link) => link.startsWith('/api/'))).toBe(true);
+    expect(links[0]).toMatch(/^\/stores/);
     expect(await findBarriers(page, colorScheme === 'light' ? 'everything' : 'contrast')).toEqual(
       [],
     );

@@ -1,3 +1,9 @@
+/**
+ * The app, agents, tools, prompts, interrupts and the store in memory.
+ *
+ * @module
+ */
+
 export type { Agent, CallOptions, InvokeOptions } from './agent/contract/agent.ts';
 export type { QueueOptions } from './agent/contract/dispatcher.ts';
 export type { ErrorInfo } from './agent/contract/error-reports.ts';

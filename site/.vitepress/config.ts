@@ -41,7 +41,18 @@ export default defineConfig({
     ],
     sidebar: { ...apiSidebar(join(pages, 'api')), '/': guideGroups(root) },
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: {
+        miniSearch: {
+          searchOptions: {
+            // Guides before signatures, and both before pages about the project.
+            boostDocument: (id: string) =>
+              /^\/(api|project|semantics)/.test(id) ? (id.startsWith('/api') ? 0.1 : 0.05) : 1,
+          },
+        },
+      },
+    },
     ...(address !== undefined && { socialLinks: [{ icon: 'github', link: address }] }),
     footer: { message: 'MIT license' },
   },

@@ -14,6 +14,11 @@ const fixes: readonly (readonly [string, string])[] = [
     ':aria-label="[...p.titles, p.title].join(\' > \')"',
     ':id="\'localsearch-item-\' + index" :aria-selected="selectedIndex === index ? \'true\' : \'false\'" role="option"',
   ],
+  // The index is loaded with the first search.
+  [
+    'v-if="filterText && !results.length && enableNoResults"',
+    'v-if="filterText && !searchIndex" class="no-results">Searching…</li>\n          <li v-if="filterText && !results.length && enableNoResults"',
+  ],
   // A key that is drawn as an icon is an image with a name.
   ['<kbd :aria-label', '<kbd role="img" :aria-label'],
 ];

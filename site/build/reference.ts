@@ -123,14 +123,15 @@ function nameModules(project: ProjectReflection, entries: ReadonlyMap<string, st
 
 /** Exports, methods and fields without a doc comment, as `entry: name`. */
 function undocumented(project: ProjectReflection): string[] {
-  return (project.children ?? []).flatMap((module) =>
-    (module.children ?? []).flatMap((member) => [
+  return (project.children ?? []).flatMap((module) => [
+    ...(hasComment(module) ? [] : [module.name]),
+    ...(module.children ?? []).flatMap((member) => [
       ...(hasComment(member) ? [] : [`${module.name}: ${member.name}`]),
       ...membersOf(member)
         .filter((child) => child.kindOf(documentedKinds) && !hasComment(child))
         .map((child) => `${module.name}: ${member.name}.${child.name}`),
     ]),
-  );
+  ]);
 }
 
 const documentedKinds =

@@ -1,3 +1,9 @@
+/**
+ * The client for agents on a server, for browsers and Node.js.
+ *
+ * @module
+ */
+
 export type {
   AgentApi,
   ApiCallOptions,

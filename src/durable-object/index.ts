@@ -1,3 +1,9 @@
+/**
+ * The store and the engine of a Durable Object on Cloudflare.
+ *
+ * @module
+ */
+
 export type { ObjectStorage } from '../store/durable-object/driver.ts';
 export type { Encryption } from '../store/sql/content/cipher.ts';
 export type { SqlStore } from '../store/sql/sql-store.ts';

@@ -1,3 +1,9 @@
+/**
+ * The interface of engines, for authors of engines.
+ *
+ * @module
+ */
+
 export type { Agent } from '../agent/contract/agent.ts';
 export type { DispatchedRun, Dispatcher, QueueOptions } from '../agent/contract/dispatcher.ts';
 export type { ErrorInfo } from '../agent/contract/error-reports.ts';

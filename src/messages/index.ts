@@ -1,3 +1,9 @@
+/**
+ * The parts of messages, and functions that make and read messages.
+ *
+ * @module
+ */
+
 export {
   type Content,
   type MessagesTemplate,

@@ -1,3 +1,9 @@
+/**
+ * Hooks for React, and the store behind them.
+ *
+ * @module
+ */
+
 export type { IfHead } from '../api/types.ts';
 export type { AgentActions, AgentStore, AgentStoreOptions } from './agent-store.ts';
 export { createAgentStore } from './create-agent-store.ts';

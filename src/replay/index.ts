@@ -1,3 +1,9 @@
+/**
+ * Runs stored sessions again, and compares the outcomes.
+ *
+ * @module
+ */
+
 export type { PromptChanges } from '../agent/contract/spec.ts';
 export type { ToolRecord } from '../protocol/tool-record.ts';
 export type { Divergence } from './compare.ts';

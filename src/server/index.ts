@@ -1,3 +1,9 @@
+/**
+ * The HTTP server, its protocols, and handlers for web frameworks.
+ *
+ * @module
+ */
+
 export type { Operation } from '../protocol/routes.ts';
 export { a2aProtocol } from './a2a/mount.ts';
 export { aguiProtocol } from './agui/mount.ts';

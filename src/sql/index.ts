@@ -1,3 +1,9 @@
+/**
+ * The SQL engine and the interface of drivers, for authors of drivers for other SQL databases.
+ *
+ * @module
+ */
+
 export type { Encryption } from '../store/sql/content/cipher.ts';
 export type { Dialect } from '../store/sql/database/dialect.ts';
 export type { Driver, Hint, WriteOptions } from '../store/sql/database/driver.ts';

@@ -1,3 +1,9 @@
+/**
+ * The interface of stores, their rules and errors, for authors of stores.
+ *
+ * @module
+ */
+
 export type {
   ErrorBody,
   Status,

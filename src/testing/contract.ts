@@ -1,3 +1,9 @@
+/**
+ * The conformance suites for stores, engines, agents and workspaces that you write.
+ *
+ * @module
+ */
+
 export { agentContract } from './agent-contract/agent-contract.ts';
 export type { ContractAgent, ContractHost, ContractLink } from './agent-contract/stage.ts';
 export type { Wish } from './engine-contract/contract-agent.ts';

@@ -1,3 +1,9 @@
+/**
+ * Scripted models, clocks and crash tests for the tests of your agents.
+ *
+ * @module
+ */
+
 export type {
   CrashPoint,
   CrashReport,

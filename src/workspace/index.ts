@@ -1,3 +1,9 @@
+/**
+ * Folders whose files belong to the snapshots, and tools to work on them.
+ *
+ * @module
+ */
+
 export type {
   ApplyOptions,
   ExecuteOptions,

@@ -1,3 +1,9 @@
+/**
+ * A matcher for Vitest that compares a recorded session with a replay.
+ *
+ * @module
+ */
+
 import { expect } from 'vitest';
 import { matchRecording } from './match-recording.ts';
 

@@ -1,3 +1,9 @@
+/**
+ * The Postgres store, for several processes and machines.
+ *
+ * @module
+ */
+
 export type { BackupReport } from '../backup.ts';
 export type { Encryption } from '../sql/content/cipher.ts';
 export type { QueryOptions } from '../sql/database/driver.ts';

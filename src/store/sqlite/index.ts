@@ -1,3 +1,9 @@
+/**
+ * The SQLite store, on `node:sqlite`.
+ *
+ * @module
+ */
+
 export type { BackupReport } from '../backup.ts';
 export type { Encryption } from '../sql/content/cipher.ts';
 export type { SqlStore } from '../sql/sql-store.ts';
