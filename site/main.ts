@@ -25,8 +25,6 @@ for (const name of readdirSync(pages, { recursive: true, encoding: 'utf8' })) {
   if (name.endsWith('.md') && name !== 'index.md') cpSync(join(pages, name), join(html, name));
 }
 copyFileSync(join(root, 'studio/public/icon.svg'), join(html, 'icon.svg'));
-// The picture of the home page is not part of its text, which the build would resolve.
-copyFileSync(join(root, 'docs/images/tree.svg'), join(html, 'tree.svg'));
 writeFileSync(join(html, 'llms.txt'), llmsText(root, '/').replaceAll('README.md', 'index.md'));
 writeFileSync(join(html, 'llms-full.txt'), fullText(root));
 

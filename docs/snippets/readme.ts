@@ -38,10 +38,11 @@ const planner = app.defineAgent({
   tools: [book, workspaceTools()],
 });
 
+// #region turns
 const start = await planner.run('Two days in Lisbon');
 const ritz = await planner.run('Book the Ritz', { sessionId: start.sessionId });
 
-// Conversation, state and files are as after the first turn, and the booking is cancelled.
+// As after the first turn: conversation, state, files. The booking is cancelled.
 await planner.restore(start, { undo: true });
 
 // A second branch from there. Both are kept: compare them.

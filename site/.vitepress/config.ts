@@ -48,7 +48,7 @@ export default defineConfig({
           searchOptions: {
             // Guides before signatures, and both before pages about the project.
             boostDocument: (id: string) =>
-              /^\/(api|project|semantics)/.test(id) ? (id.startsWith('/api') ? 0.1 : 0.05) : 1,
+              /^\/(api|project|semantics)/.test(id) ? (id.startsWith('/api') ? 0.25 : 0.05) : 1,
           },
         },
       },

@@ -46,7 +46,9 @@ import {
 
 /** The parts of a D1 database that the store uses. */
 export interface D1Binding {
+  /** A prepared statement. */
   prepare(query: string): D1Prepared;
+  /** Runs the statements in one transaction. */
   batch(statements: D1Prepared[]): Promise<readonly { readonly results: readonly unknown[] }[]>;
 }
 
