@@ -8,7 +8,6 @@ const model = scriptedModel({
   otherwise: 'Done.',
   afterTools: () => 'Done.',
 });
-// #region skill
 const skill = `---
 name: release-notes
 description: Writes release notes. Use it when a new version is published.
@@ -17,7 +16,6 @@ description: Writes release notes. Use it when a new version is published.
 1. List what changed for users since the last version. To find it, run scripts/changes.sh.
 2. Write one line for each change, in the style of references/STYLE.md.
 `;
-// #endregion
 mkdirSync('skills/release-notes', { recursive: true });
 writeFileSync('skills/release-notes/SKILL.md', skill);
 
