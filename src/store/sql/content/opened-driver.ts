@@ -16,6 +16,7 @@ export interface OpenedDriver extends Driver {
 export function openedDriver(driver: Driver, cipher: Cipher): OpenedDriver {
   let id = '';
   let opening: Promise<void> | undefined;
+  let isOpen = false;
   const prepare = async (): Promise<void> => {
     await driver.open();
     let found = await driver.read(() => readMeta(cipher));
@@ -24,6 +25,7 @@ export function openedDriver(driver: Driver, cipher: Cipher): OpenedDriver {
       found = await driver.read(() => readMeta(cipher));
     }
     id = found ?? '';
+    isOpen = true;
   };
   const open = (): Promise<void> => {
     opening ??= prepare().catch((error: unknown) => {
@@ -32,6 +34,9 @@ export function openedDriver(driver: Driver, cipher: Cipher): OpenedDriver {
     });
     return opening;
   };
+  /** Every turn comes through here several times, and needs no promise for that. */
+  const once = <Result>(work: () => Promise<Result>): Promise<Result> =>
+    isOpen ? work() : open().then(work);
   const over = (own: Driver): OpenedDriver => ({
     dialect: own.dialect,
     isLocal: own.isLocal === true,
@@ -41,14 +46,8 @@ export function openedDriver(driver: Driver, cipher: Cipher): OpenedDriver {
       return id;
     },
     open,
-    async read(plan) {
-      await open();
-      return await own.read(plan);
-    },
-    async write(plan, options) {
-      await open();
-      return await own.write(plan, options);
-    },
+    read: (plan) => once(() => own.read(plan)),
+    write: (plan, options) => once(() => own.write(plan, options)),
     async check(signal) {
       await open();
       return (await own.check?.(signal)) ?? [];
