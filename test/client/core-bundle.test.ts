@@ -10,7 +10,7 @@ const optional = [
 ];
 
 test('waymark loads nothing of a protocol', async () => {
-  const { code, modules } = await bundleForBrowser(entry('.'), { external: optional });
+  const { code, modules } = await bundleForBrowser(entry('.'), { external: optional, split: true });
   const ours = modules.filter((id) => id.includes('/src/') && !id.includes('node_modules'));
   const size = gzipSync(code, { level: 9 }).length;
   console.info(`waymark: ${ours.length} modules, ${code.length} bytes minified, ${size} gzipped`);

@@ -30,7 +30,6 @@ import { invocationOf } from '../turn/invocation.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
 import { lastRound } from '../turn/turn-state.ts';
 import { type AgentInternals, internalsOf, replicas, requestOf } from './create-agent.ts';
-import { callsIn } from './undo-plan.ts';
 
 /** Options of a tool that calls an agent. */
 export interface AgentToolOptions {
@@ -131,6 +130,7 @@ async function finishedBefore(
   const { history } = state;
   const artifacts = withoutTree(state.artifacts);
   const message = history.at(-1);
+  const { callsIn } = await import('./undo-plan.ts');
   for (const { key, at, tool, agent = spec.name, input } of callsIn(history.toArray(), '')) {
     ToolEffects.noteCall(state, defined({ key, at, tool, agent, input }));
   }

@@ -19,7 +19,6 @@ import {
   type Turn,
 } from '../turn/turn-state.ts';
 import { internalsOf } from './create-agent.ts';
-import { resumeUndo } from './undo-run.ts';
 
 interface ResumeOptions {
   /** Nothing more is done: the run ends with this error. */
@@ -44,6 +43,7 @@ export async function resumeRun(
   const { spec, host } = internalsOf(agent);
   const { undo } = given.run;
   if (undo !== undefined) {
+    const { resumeUndo } = await import('./undo-run.ts');
     const context = { spec, host, scope: given.run.scope };
     const end = resumeUndo(context, given, { request: undo, failure, deadLetter, onProgress });
     // It has been reported.

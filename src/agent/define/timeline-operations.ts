@@ -24,9 +24,7 @@ import { onSnapshot, unknownSnapshot } from '../persistence/store-errors.ts';
 import { showsSessions, transformSession, transformSnapshot } from '../persistence/transform.ts';
 import { newMemoryPlace } from '../turn/memory.ts';
 import { editSnapshot, savePartial } from './edit-snapshot.ts';
-import { effectsOf, readPlan, toUndoPlan } from './read-undo-plan.ts';
 import { type RunOperations, supportOf } from './run-operations.ts';
-import { restoreWithUndo } from './undo-run.ts';
 import { listWaiting } from './waiting.ts';
 
 type TimelineOperations = Omit<
@@ -98,6 +96,7 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
           ...(!workspace && { workspace }),
         };
         const options = defined({ caller: context, expectHead });
+        const { restoreWithUndo } = await import('./undo-run.ts');
         return leaving(await restoreWithUndo({ spec, host, scope }, request, options));
       }
       const move = async (head: string | undefined): Promise<Snapshot> => {
@@ -116,6 +115,7 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
     async planUndo(snapshotId, { owner } = {}) {
       checkId(snapshotId, 'a snapshot id');
       const [, scope] = use(owner);
+      const { effectsOf, readPlan, toUndoPlan } = await import('./read-undo-plan.ts');
       effectsOf(spec);
       return toUndoPlan({ spec, host, scope }, await readPlan({ spec, host, scope }, snapshotId));
     },

@@ -12,10 +12,13 @@ export interface Bundle {
   readonly modules: readonly string[];
 }
 
-/** Bundles an entry as a page would load it: one minified module, for production. */
+/** Bundles an entry as a page would load it: one minified module, for production. With `split`, without what is loaded when it is needed. */
 export async function bundleForBrowser(
   entry: URL,
-  { external = [] }: { readonly external?: readonly string[] } = {},
+  {
+    external = [],
+    split = false,
+  }: { readonly external?: readonly string[]; readonly split?: boolean } = {},
 ): Promise<Bundle> {
   const built = await build({
     configFile: false,
@@ -40,14 +43,26 @@ export async function bundleForBrowser(
         input: fileURLToPath(entry),
         external: [...external],
         preserveEntrySignatures: 'strict',
-        output: { format: 'es', codeSplitting: false },
+        output: { format: 'es', codeSplitting: split },
       },
     },
   });
   const [result] = Array.isArray(built) ? built : [built];
-  const chunk = result && 'output' in result ? result.output[0] : undefined;
-  if (!chunk) throw new Error(`Nothing was built from ${entry.href}.`);
-  return { code: chunk.code, imports: chunk.imports, modules: chunk.moduleIds };
+  const output = result && 'output' in result ? result.output : undefined;
+  if (!output) throw new Error(`Nothing was built from ${entry.href}.`);
+  const [chunk, ...others] = output;
+  const chunks = [chunk];
+  for (const { imports } of chunks) {
+    for (const other of others) {
+      const isLoaded = other.type === 'chunk' && imports.includes(other.fileName);
+      if (isLoaded && !chunks.includes(other)) chunks.push(other);
+    }
+  }
+  return {
+    code: chunks.map(({ code }) => code).join('\n'),
+    imports: chunk.imports,
+    modules: chunks.flatMap(({ moduleIds }) => moduleIds),
+  };
 }
 
 /** A page on a loopback server: an empty body, a script, and what else is asked for. */
