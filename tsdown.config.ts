@@ -22,6 +22,14 @@ const ofClient = graphOf(resolve(src, 'client/index.ts'));
 const ofReact = graphOf(resolve(src, 'react/index.ts'));
 const ofApp = graphOf(resolve(src, 'index.ts'));
 
+/** Escapes other characters in literals: one of them makes V8 read the whole file as two bytes a character, which takes longer. */
+function inAscii(code: string): string {
+  return code.replace(
+    /[^\0-\x7f]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
 export default defineConfig({
   entry: {
     index: 'src/index.ts',
@@ -68,6 +76,8 @@ export default defineConfig({
   },
   // Finding a module takes longer than reading it: what every app loads is one file, apart from what browsers load too.
   outputOptions: {
+    // Half of an import is parsing. The comments are in the declarations.
+    comments: { jsdoc: false },
     codeSplitting: {
       groups: [
         { name: 'with-client', test: (id) => ofApp.has(id) && ofClient.has(id), priority: 3 },
@@ -76,5 +86,16 @@ export default defineConfig({
       ],
     },
   },
+  plugins: [
+    {
+      name: 'ascii',
+      // Earlier hooks run before the code is printed the last time.
+      generateBundle(_options, bundle) {
+        for (const file of Object.values(bundle)) {
+          if (file.type === 'chunk') file.code = inAscii(file.code);
+        }
+      },
+    },
+  ],
   deps: { alwaysBundle: bundled, onlyBundle: bundled },
 });
