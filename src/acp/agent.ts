@@ -74,7 +74,7 @@ export function acpAgent(
           keep(links, link);
           return result;
         } catch (error) {
-          // A program that stops when it is told to can be kept.
+          // A program that stops on request can be kept.
           if (info.signal.aborted && link.isAlive) await link.cancel();
           if (!info.signal.aborted || !link.isAlive) {
             link.fail(error);

@@ -40,7 +40,7 @@ const maxWaiting = 500;
 /** How long a program may take to end its turn after it was cancelled. */
 const cancelMs = 3_000;
 
-/** What a session that was loaded has seen: its prompts, as it replays them. */
+/** The history of a session that was loaded: its prompts, as it replays them. */
 export interface Replayed {
   readonly prompts: number;
   readonly last: string;

@@ -1,7 +1,7 @@
 import type { ContentBlock, PromptCapabilities } from '@agentclientprotocol/sdk';
 import type { Message, Part } from '../protocol/message.ts';
 
-/** The longest conversation that a new session of a program is told. */
+/** The longest conversation that a new session of a program gets. */
 const maxTold = 100_000;
 
 /** A part of a message as a block; `undefined` if there is none for it. */

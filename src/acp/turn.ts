@@ -16,7 +16,7 @@ import type { Link, Question } from './link.ts';
 /** The longest input or result of one tool call that is kept, as JSON. */
 const maxToolLength = 256 * 1024;
 
-/** What the turns of a session need to know of the program's session; the custom state of the agent. */
+/** The program's session, as the turns need it; the custom state of the agent. */
 export type AcpState = {
   /** The program, as it names itself. */
   readonly agent: string;
@@ -108,7 +108,7 @@ export class AcpTurn {
     this.#add({ role: 'tool', content: responses });
   }
 
-  /** What the user decided, as text for a program that has lost its question. */
+  /** The decision of the user, as text for a program that has lost its question. */
   decisions({ resume }: Input): string {
     const answers = [...(resume?.restart ?? []), ...(resume?.respond ?? [])];
     const lines = answers.map((each) => {

@@ -24,7 +24,7 @@ export interface DurableObjectOptions extends QueryOptions {
   readonly newId?: () => string;
 }
 
-/** What an app in a Durable Object needs. */
+/** The store and the alarm of an app in a Durable Object. */
 export interface DurableObjectParts {
   /** The store, in the object's database. */
   readonly store: SqlStore;

@@ -19,7 +19,7 @@ export interface ToolLimit {
 }
 
 /**
- * Filters what comes over a connected transport. A server that sends too many notifications is disconnected by `end`; what it
+ * Filters the messages of a connected transport. A server that sends too many notifications is disconnected by `end`; what it
  * sends after that is dropped unread. Lists of tools end at the limit: pages after it are not asked for. Results that are tasks,
  * which the client package refuses, pass in another form.
  */

@@ -234,7 +234,7 @@ const fileDiff = v.object({
   path: v.string(),
   /** Whether it is only in the second snapshot, only in the first, or in both. */
   change: v.picklist(['added', 'removed', 'changed']),
-  /** The changed lines of a text of moderate size, and those next to them; `…` stands for a gap. */
+  /** The changed lines of a text of moderate size, and those next to them; `…` marks a gap. */
   lines: v.optional(
     v.array(
       v.object({

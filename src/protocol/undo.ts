@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { jsonValue } from './json-value.ts';
 
-/** What can be done about an effect. */
+/** Whether and how an effect can be undone. */
 export const undoStatus = v.picklist([
   'possible',
   'impossible',
@@ -22,7 +22,7 @@ export const plannedEffect = v.object({
   snapshotId: v.string(),
   /** When the call began, as ISO 8601. */
   at: v.string(),
-  /** What can be done about it. */
+  /** Whether and how it can be undone. */
   undo: undoStatus,
   /** Why it cannot be undone. */
   reason: v.optional(v.string()),
@@ -39,9 +39,9 @@ export const undoPlan = v.object({
   effects: v.array(plannedEffect),
 });
 
-/** What can be done about an effect. */
+/** Whether and how an effect can be undone. */
 export type UndoStatus = v.InferOutput<typeof undoStatus>;
 /** An effect in another system that happened after a snapshot. */
 export interface PlannedEffect extends v.InferOutput<typeof plannedEffect> {}
-/** What a restore would undo. It is computed from the store each time; a restore takes its id. */
+/** The effects that a restore would undo. It is computed from the store each time; a restore takes its id. */
 export interface UndoPlan extends v.InferOutput<typeof undoPlan> {}

@@ -18,7 +18,7 @@ export interface SessionExport {
   readonly content: JsonObject;
   /** Its snapshots, parents first. */
   readonly snapshots: readonly JsonObject[];
-  /** What its turns have written to the memory of its owner. */
+  /** The entries that its turns have written to the memory of its owner. */
   readonly memory?: JsonObject;
 }
 

@@ -51,7 +51,7 @@ export function hashState(state: SessionState): string {
   return hash;
 }
 
-/** Whether two states have the same content. Most are told apart, and a state is known as itself, without their hashes. */
+/** Whether two states have the same content. Most states are compared without their hashes, and so is a state with itself. */
 export function isSameState(a: SessionState, b: SessionState): boolean {
   return a === b || (a.history.length === b.history.length && hashState(a) === hashState(b));
 }

@@ -95,7 +95,7 @@ export function decodeNode(bytes: Uint8Array): readonly NodeEntry[] {
   }
 }
 
-/** What a node names: files of the store, and other nodes. */
+/** The names in a node: files of the store, and other nodes. */
 export interface NodeNames {
   /** Hashes of files. */
   readonly files: readonly string[];

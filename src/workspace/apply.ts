@@ -152,7 +152,7 @@ async function stage(
   else await writeContent(to, content(after, path), { file: after, path, workspace });
   if (keepsMode && found?.isFile()) return chmodSync(to, found.mode & 0o7777);
   const mode = found?.isFile() ? found.mode & 0o7777 : lstatSync(to).mode & 0o7777;
-  // Whoever may read it may execute it.
+  // Users who may read it may execute it.
   chmodSync(to, after.isExecutable ? mode | ((mode & 0o444) >> 2) : mode & ~0o111);
 }
 

@@ -54,7 +54,7 @@ export interface AgentResult {
 export interface UndoableStep {
   /** The name of a function in the agent's option `undo`. */
   readonly undo: string;
-  /** What the function needs to know of the step, besides its result. @default null */
+  /** Data of the step that the function needs, besides its result. @default null */
   readonly input?: Json;
 }
 

@@ -56,7 +56,7 @@ const readingNames = { ...whereNames, asOf: true } satisfies OptionNames<MemoryR
 /** Characters of an entry as JSON at most. */
 const maxLength = 16_384;
 
-/** What a memory works with. */
+/** The environment of a memory. */
 export interface MemoryEnv {
   readonly support: MemorySupport;
   readonly clock: Clock;

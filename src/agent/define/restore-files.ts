@@ -32,7 +32,7 @@ export async function restoreFiles<Result>(
   const { spec, host, scope, expectHead } = restoring;
   const found = await spec.turnStore.load(scope, { snapshotId });
   const target = found && treeHashIn(found.state.artifacts);
-  // What cannot be restored is refused below.
+  // Other snapshots are refused below.
   if (found === undefined || target === undefined) return await move(expectHead);
   const { sessionId, status } = found.snapshot;
   if (status === 'pending' || status === 'expired' || status === 'failed') {

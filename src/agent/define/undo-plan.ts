@@ -39,7 +39,7 @@ export interface Place {
   readonly snapshots: readonly PlacedSnapshot[];
 }
 
-/** What a restore leaves: the path from the head, and the turns that came to nothing and hang on it. */
+/** The snapshots that a restore leaves: the path from the head, and the turns that came to nothing and hang on it. */
 export interface LeftPath {
   readonly byId: ReadonlyMap<string, PlacedSnapshot>;
   /** From the root to the target. */

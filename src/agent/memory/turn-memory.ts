@@ -161,7 +161,7 @@ export class TurnMemory {
     return { memory: { ...place, versions: [], note: { path: this.#savedPath, given, pending } } };
   }
 
-  /** What a commit has saved. */
+  /** Notes that a commit was saved. */
   saved({ memory }: Pick<CommitWrite, 'memory'>): void {
     const ids = new Set(memory?.versions.map(({ id }) => id));
     this.#pending = this.#pending.filter(({ id }) => !ids.has(id));

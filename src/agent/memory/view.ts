@@ -20,7 +20,7 @@ export interface SeenEntry {
   readonly score: number;
 }
 
-/** Entries that are looked at together, so that the heads of their sessions are read at once. */
+/** Entries of one pass, so that the heads of their sessions are read at once. */
 const batch = 64;
 
 /** The visible versions of a scope. It reads the head of each family once. */

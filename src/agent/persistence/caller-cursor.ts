@@ -120,7 +120,7 @@ export class CallerCursor implements AsyncIterable<Chunk> {
   }
 
   /**
-   * Resolves when there is something to read, or nothing more comes. Something to read is told a moment later: the events of a
+   * Resolves when there is something to read, or nothing more comes. Something to read is announced a moment later: the events of a
    * turn of the event loop are then read together.
    */
   gathered(): Promise<void> {

@@ -28,7 +28,7 @@ export async function withMemory(
   if (turn === undefined) return messages;
   const at = inputOf(messages);
   const told = await getOrMake(messagesOf, turn, () =>
-    // The turn goes on without it.
+    // The turn continues without it.
     memoryMessage(invocation, textOf(messages[at])).catch((error: unknown) => {
       invocation.failures.report(error, 'store');
       return undefined;

@@ -26,7 +26,7 @@ export function memoryOf(
   return of;
 }
 
-/** The memory of a run once it is loaded. If that fails, the turn goes on without memory, and saves none. */
+/** The memory of a run once it is loaded. If that fails, the turn continues without memory, and saves none. */
 export async function loadedMemory(
   invocation: InvocationState,
   run?: ActiveRun,

@@ -185,7 +185,7 @@ export function turnSpanContent(
 }
 
 /**
- * Tells the app that a saved turn waits for an answer. The caller does not wait for the listener. What waits inside a sub-agent is
+ * Tells the app that a saved turn waits for an answer. The caller does not wait for the listener. An interrupt inside a sub-agent is
  * told once, by the turn that called it and takes the answer.
  */
 export function notifyInterrupt(invocation: InvocationState, runId: string): void {

@@ -76,7 +76,7 @@ export function treesOf({ name, store }: Pick<AgentSpec, 'name' | 'store'>): Tre
   );
 }
 
-/** How often a folder is looked at again because its files change before a tree is written. */
+/** How often a folder is scanned again because its files change before a tree is written. */
 const maxTries = 5;
 
 /**

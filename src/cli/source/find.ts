@@ -163,7 +163,7 @@ export async function findSnapshot(
   );
 }
 
-/** As {@link findSnapshot}; the id of a session stands for its last turn if that failed, else for its head. */
+/** As {@link findSnapshot}; the id of a session means its last turn if that failed, else for its head. */
 export async function findTurn(
   agents: readonly AgentAccess[],
   given: string,

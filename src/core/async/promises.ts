@@ -50,7 +50,7 @@ export function forCaller<Value>(promise: Promise<Value>): Promise<Value> {
   return own;
 }
 
-/** A rejection to resolve a waiting promise with. By the time it throws, the engine knows who waits for that promise. */
+/** A rejection to resolve a waiting promise with. By the time it throws, the engine knows which code awaits that promise. */
 export async function failLater(error: unknown): Promise<never> {
   await undefined;
   await undefined;

@@ -190,7 +190,7 @@ export function outputOptionsOf(output: NonNullable<OutputSetting>): OutputOptio
 
 const optionNames: OptionNames<OutputOptions> = { schema: true, format: true, instructions: true };
 
-/** Keywords by which a JSON Schema is told from options. */
+/** Keywords that distinguish a JSON Schema from options. */
 const schemaKeywords = [
   'type',
   'properties',

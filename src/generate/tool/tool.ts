@@ -68,7 +68,7 @@ export interface Tool<Input = unknown, Output = unknown, State = unknown> {
   readonly description: string;
   /** Your own data about the tool. */
   readonly metadata?: JsonObject;
-  /** What a call does to other systems; absent: it has an effect. */
+  /** The effect of a call on other systems; absent: it has one. */
   readonly effect?: ToolEffect;
   /** Undoes a call; absent if that is not possible. */
   readonly undo?: UndoAction;

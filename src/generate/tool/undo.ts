@@ -4,7 +4,7 @@ import type { Json } from '../../core/json/json.ts';
 import { checkChoice, checkOptions } from '../../core/options.ts';
 import type { ToolContext } from './tool-context.ts';
 
-/** What a tool does to other systems, where it is declared: nothing, or only a change of the workspace. */
+/** The effect of a tool on other systems, where it is declared: nothing, or only a change of the workspace. */
 export type ToolEffect = 'none' | 'workspace';
 
 /** The call that is undone. */

@@ -51,7 +51,7 @@ export class Updates {
     if (plan) await this.#send({ sessionUpdate: 'plan', entries: plan });
     if (steered) await this.message(steered);
     for (const part of modelChunk?.content ?? []) {
-      // Of a sub-agent, the client shows the calls; its text is the result of one.
+      // The client shows the calls of a sub-agent; its text is the result of one.
       if (agent === undefined) await this.#part(part, 'agent_message_chunk', true);
       else if ('toolRequest' in part) await this.#started(part.toolRequest, { agentRef, agent });
       else if ('toolResponse' in part) await this.#answered(part, agentRef);
@@ -146,7 +146,7 @@ export class Updates {
       title,
       toolCallId: id,
       status: 'in_progress' as const,
-      // What a running call changes is told when it does.
+      // Changes of a running call are sent when they happen.
       ...(isLive && { content: diff ? [diff] : [] }),
     };
     await this.#send(
@@ -186,7 +186,7 @@ export class Updates {
       sessionUpdate: 'tool_call_update',
       toolCallId: call?.id ?? ref,
       status: isPartial ? 'in_progress' : metadata?.error === undefined ? 'completed' : 'failed',
-      // What a file tool returns says less than its diff.
+      // The result of a file tool says less than its diff.
       ...(metadata?.error === undefined && /^(write|edit)$/.test(toolResponse.name)
         ? {}
         : { content: [{ type: 'content', content: { type: 'text', text: cut(text) } }] }),
@@ -203,7 +203,7 @@ export class Updates {
   }
 }
 
-/** What a client shows of a tool call. */
+/** The part of a tool call that a client shows. */
 export interface ToolCallFacts {
   readonly title: string;
   readonly name: string;

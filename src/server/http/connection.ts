@@ -66,7 +66,7 @@ export function cutWhenIdle(env: NodeBindings | undefined, ms: number): void {
   };
   // An answer that is taken at once, as most are, needs no timer.
   if (outgoing.socket) afterThisTurn(watch);
-  // Of several requests that were sent at once, the next answer gets the connection when this one is read.
+  // With several requests that were sent at once, the next answer gets the connection when this one is read.
   else outgoing.once('socket', watch);
 }
 

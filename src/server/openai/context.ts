@@ -44,7 +44,7 @@ export const contextHandlers = {
   },
 
   /**
-   * A conversation as the messages of the user and one item that stands for all of it. The state stays as it is: what the model
+   * A conversation as the messages of the user and one item that represents all of it. The state stays as it is: what the model
    * sees of it is decided by the agent's `compact`.
    */
   async compactResponse(request) {
@@ -63,7 +63,7 @@ export const contextHandlers = {
       type: 'compaction',
       encrypted_content: heldState ?? toResponseId(id),
     };
-    // They have no answer yet, so they stay behind the item that stands for all before them.
+    // They have no answer yet, so they stay behind the item that represents all before them.
     const added = read.content.length > 0 ? inputAfter(body) : [];
     return jsonResponse({
       id: toResponseId(request.newId()),

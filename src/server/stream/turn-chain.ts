@@ -49,7 +49,7 @@ export async function readChain(
   return root && { root, ...(await chainEnd(agent, root, options)) };
 }
 
-/** What has become of a chain. Any process on the same store can tell, also after the one that started it was killed. */
+/** The state of a chain. Any process on the same store can tell, also after the one that started it was killed. */
 export function stateOfChain({
   tip,
   isLeft,

@@ -123,7 +123,7 @@ export async function openTraceFile(
   const text = await readFile(path, 'utf8').catch(() => '');
   let length = text.length;
   let isBroken = false;
-  // What the next write stores: all spans, if they are to be written again, and lines behind them.
+  // The next write stores all spans, if they are to be written again, and lines behind them.
   let whole: readonly KeptSpan[] | undefined;
   // A process that was killed may have left half a line.
   let lines = text === '' || text.endsWith('\n') ? [] : ['\n'];

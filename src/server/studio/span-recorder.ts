@@ -212,7 +212,7 @@ function recordedTurns(spans: readonly SpanWithFacts[]): readonly RecordedTurn[]
   });
 }
 
-/** What was done in a turn. */
+/** The steps of a turn. */
 class Sum {
   readonly models = new Set<string>();
   modelCalls = 0;

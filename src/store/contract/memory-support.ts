@@ -40,13 +40,13 @@ export interface MemoryPlace {
 /** The versions of a lane from a number to another one, both included. */
 export type MemorySpan = readonly [lane: string, from: number, to: number];
 
-/** What a snapshot records about memory. */
+/** The record of a snapshot about memory. */
 export interface MemoryNote {
   /** The versions that turns on the path to the snapshot have written. */
   readonly path: readonly MemorySpan[];
   /** The ids of the versions that its turn was given. */
   readonly given: readonly string[];
-  /** Of a checkpoint: the versions that its turn has written so far. */
+  /** The versions that the turn of a checkpoint has written so far. */
   readonly pending?: readonly TurnMemoryVersion[];
 }
 
@@ -56,7 +56,7 @@ export interface MemoryWrite {
   readonly place?: MemoryPlace;
   /** New versions, in the order in which they were written. Their source is the snapshot. */
   readonly versions: readonly TurnMemoryVersion[];
-  /** What the snapshot records. It replaces what an earlier checkpoint of the run has recorded. */
+  /** The record of the snapshot. It replaces what an earlier checkpoint of the run has recorded. */
   readonly note: MemoryNote;
 }
 
@@ -90,7 +90,7 @@ export interface MemoryPage {
   readonly count?: number;
 }
 
-/** What is known of a session that has, or may have, written to memory. */
+/** A session that has, or may have, written to memory. */
 export interface MemorySession extends Partial<MemoryPlace> {
   /** The highest number in its lane. */
   readonly last: number;
@@ -106,14 +106,14 @@ export interface FoundMemoryNote extends MemoryNote {
   readonly createdAt: number;
 }
 
-/** What a session has written to memory, and what its snapshots record. */
+/** The entries that a session has written to memory, and the records of its snapshots. */
 export interface MemoryExport extends MemoryPlace {
   /** The versions that turns of the session wrote. */
   readonly versions: readonly (TurnMemoryVersion & {
     readonly snapshotId: string;
     readonly createdAt: number;
   })[];
-  /** What the snapshots of the session record about memory. */
+  /** The records of the session's snapshots. */
   readonly notes: readonly (MemoryNote & {
     readonly snapshotId: string;
     readonly createdAt: number;
@@ -136,7 +136,7 @@ export interface MemorySupport {
   heads(
     families: readonly string[],
   ): Promise<ReadonlyMap<string, readonly (readonly MemorySpan[])[]>>;
-  /** What a session has written; `undefined` if it has not used memory. */
+  /** The entries that a session has written; `undefined` if it has not used memory. */
   exportSession(scope: Scope, sessionId: string): Promise<MemoryExport | undefined>;
   /** Adds what a session has written to a session that was imported. */
   importSession(scope: Scope, sessionId: string, read: MemoryExport): Promise<void>;

@@ -56,7 +56,7 @@ export interface CommitWrite extends StateWrite {
   readonly totals?: Totals;
   /** The spend that is not recorded yet; recorded in the same step. */
   readonly spend?: Spend;
-  /** What the turn has remembered and was given; saved in the same step. Only in a store with memory. */
+  /** The entries that the turn has remembered and was given; saved in the same step. Only in a store with memory. */
   readonly memory?: MemoryWrite;
   /** The hash of the state. */
   readonly stateHash: string;

@@ -72,7 +72,7 @@ export const begin = (owner: string, format: number): Sent => {
 export const prolong = (owner: string): Sent =>
   sent(change(`, expires_at = ${now} + ${lease}`, 'owner = ?1'), owner);
 
-/** A table, by what rows are told apart, and its columns. */
+/** A table, the columns that identify a row, and all columns. */
 export interface Table {
   readonly name: string;
   readonly keys: readonly string[];

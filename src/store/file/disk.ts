@@ -228,7 +228,7 @@ export class Disk {
     }
   }
 
-  /** Puts a file that was written under another name in its place. */
+  /** Renames a file that was written under another name. */
   #replace(name: string, write: (temporary: string) => void): void {
     this.#try(name, (path) => {
       const temporary = `${path}.tmp`;

@@ -60,7 +60,7 @@ export function createLock(path: string, { timeout }: { readonly timeout: number
       throw error;
     }
     if (inodeOf(path) === handle.inode) return handle;
-    // The file was removed, so this lock excludes nobody. Start again with the current file.
+    // The file was removed, so this lock excludes no other process. Start again with the current file.
     drop();
     return 'busy';
   };

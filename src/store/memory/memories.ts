@@ -163,7 +163,7 @@ export function memorySupport(tables: Tables): MemorySupport {
   };
 }
 
-/** What a session has written; `undefined` if it has not used memory. */
+/** The entries that a session has written; `undefined` if it has not used memory. */
 function exportSession(
   { memory }: Tables,
   { agent, owner = '' }: Scope,

@@ -141,7 +141,7 @@ export class MemoryOwners {
 /** A table of memory: in memory, or in files. */
 export type MemoryTable = Pick<MemoryOwners, 'of' | 'owners' | 'apply' | 'removed' | 'eraseOwner'>;
 
-/** Removes versions, and the later ones of their entries, whoever wrote them. */
+/** Removes versions, and the later ones of their entries, of all owners. */
 export function dropVersions(table: MemoryTable, versions: readonly StoredVersion[]): void {
   const from = deletedFrom(versions);
   if (from.size === 0) return;

@@ -8,7 +8,7 @@ interface Channels {
   unsubscribe(name: string, listener: (message: unknown) => void): void;
 }
 
-/** Notes the HTTP requests of simulated processes, which Node announces to whoever subscribes. Returns a function that stops it. */
+/** Notes the HTTP requests of simulated processes, which Node announces to subscribers. Returns a function that stops it. */
 export function watchNetwork(): () => void {
   const channels = globalThis.process?.getBuiltinModule?.('node:diagnostics_channel') as
     | Channels

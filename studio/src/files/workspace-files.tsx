@@ -76,7 +76,7 @@ function Entries({
   );
 }
 
-/** What is in a folder is drawn once it is open. */
+/** A folder, whose content is drawn once it is open. */
 function FolderEntry({
   folder,
   depth,

@@ -11,7 +11,7 @@ export function addUsage(usages: Iterable<Usage | undefined>): Usage {
   return sum;
 }
 
-/** What the provider's cache had of the input, and what was expected: `900 of about 1,000 read · 50 written`. */
+/** Tokens of the input that the provider's cache had, and those that were expected: `900 of about 1,000 read · 50 written`. */
 export function cacheText(usage: Usage): string | undefined {
   const { cachedInputTokens: read, expectedCachedTokens, cacheWriteTokens } = usage;
   const expected = expectedCachedTokens ? ` of about ${count(expectedCachedTokens)}` : '';

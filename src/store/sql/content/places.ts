@@ -73,7 +73,7 @@ export function memoryPlace(scope: string, entry: string, version: string): stri
   return `memory.body\0${scope}\0${entry}\0${version}`;
 }
 
-/** What a checkpoint keeps of a turn's memory, by the id of its run. */
+/** The part of a turn's memory that a checkpoint keeps, by the id of its run. */
 export function pendingPlace(runId: Uint8Array | string): string {
   return `memory_notes.pending\0${idText(runId)}`;
 }

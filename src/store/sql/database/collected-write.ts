@@ -19,7 +19,7 @@ export interface CollectedQuery {
 
 // Below the numbers of all rows, and small enough that the ids of the messages of such a branch are exact.
 const lowest = -(2 ** 30);
-/** Stands for the number of the row that the query at this place gives, until that is known. */
+/** A placeholder for the number of the row that the query at this place gives, until that is known. */
 export const placeholder = (place: number): number => lowest - place;
 
 /**

@@ -73,9 +73,9 @@ export type Expressions = Readonly<Record<string, string>>;
 
 /** The columns of checksums with their values, for statements that write a row. */
 export interface RowSums {
-  /** Of a new row with these values. */
+  /** The checksum of a new row with these values. */
   added(table: string, values: Expressions): Expressions;
-  /** Of the row `alias` when these columns change. */
+  /** The checksum of the row `alias` after these columns have changed. */
   changed(table: string, values: Expressions, alias: string): Expressions;
 }
 

@@ -11,7 +11,7 @@ interface PolledHints extends Pick<Driver, 'tell' | 'listen'> {
 }
 
 /**
- * Hints for a database that tells nobody of changes: at once within this process, and every second for changes of others, while there are
+ * Hints for a database without notifications: at once within this process, and every second for changes of others, while there are
  * listeners. Each then looks whether something has changed.
  */
 export function polledHints(clock: Clock): PolledHints {

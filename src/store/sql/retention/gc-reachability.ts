@@ -78,7 +78,7 @@ export interface Reachability extends BranchRow {
   readonly unusedViews: readonly number[];
 }
 
-/** Snapshots whose branches are looked at together, about. */
+/** About how many snapshots have their branches read together. */
 const batch = 2000;
 
 /** The needs of some branches, and the branches that were left out. */
