@@ -1,4 +1,5 @@
 import { afterAll, beforeAll } from 'vitest';
+import { pgBossEngine } from '../../src/engine/pg-boss/index.ts';
 import { type CleanSchemas, cleanSchemas } from '../support/clean-schemas.ts';
 import { openPostgres } from '../support/contract-stores.ts';
 import { pgliteSchemas } from '../support/pglite.ts';
@@ -25,3 +26,18 @@ afterAll(async () => {
 
 scheduleSuite('PGlite', () => pglite.open());
 scheduleSuite('Postgres', () => openPostgres({ clock, schemas }));
+
+let queues = 0;
+scheduleSuite(
+  'Postgres with pg-boss',
+  async () => {
+    queues++;
+    return await openPostgres({ clock, schemas });
+  },
+  () =>
+    pgBossEngine({
+      connectionString: postgres.connectionString,
+      schema: `queue_${queues}`,
+      max: 2,
+    }),
+);
