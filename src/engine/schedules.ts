@@ -122,7 +122,7 @@ export function createSchedules(
       from: 'head',
       mode: 'accepted',
       worker: waitingWorker,
-      ttl: timeUntil(due, now),
+      ttl: Math.min(Math.max(1, due - now), waitingTtl),
       inputs: [],
       context: defined({ due, times: timesOf(schedule), last }),
     });
@@ -190,7 +190,7 @@ export function createSchedules(
   const fire = async (
     store: AgentStore,
     schedule: Schedule,
-    { due, last: before }: Waiting,
+    { due }: Waiting,
     ref: RunRef,
   ): Promise<void> => {
     const { runs } = store;
@@ -199,20 +199,24 @@ export function createSchedules(
     internalsOf(agentOf(schedule)).spec.checkSetup?.(undefined);
     const { key } = schedule;
     const sessionId = schedule.sessionId ?? `${key}@${textOf(due)}`;
-    const started = { due: textOf(due), sessionId };
     let last: Waiting['last'];
     try {
       const run = await startRun(schedule, due, sessionId);
-      last = { ...started, ...(run && { runId: run.id }) };
-      troubles.delete(key);
+      last = { due: textOf(due), sessionId, ...(run && { runId: run.id }) };
     } catch (error) {
       if (!isFinal(error)) throw error;
       report(schedule, error, due);
-      troubles.delete(key);
-      last = { due: started.due, error: messageOf(error) };
+      last = { due: textOf(due), error: messageOf(error) };
     }
-    await runs.release(ref);
-    await wait(runs, schedule, last ?? before);
+    troubles.delete(key);
+    try {
+      await runs.release(ref);
+    } catch (error) {
+      // This process was so slow that another one has started the run again, which found the first one.
+      if (hasStatus(error, 'ABORTED')) return;
+      throw error;
+    }
+    await wait(runs, schedule, last);
   };
 
   const lookAt = async (
@@ -370,9 +374,6 @@ async function readWaiting({ runs }: AgentStore): Promise<readonly Waiting[]> {
   });
 }
 
-const timeUntil = (due: number, now: number): number =>
-  Math.min(Math.max(1, due - now), waitingTtl);
-
 function stillActive(runs: readonly string[]): WaymarkError {
   return new WaymarkError(
     'ABORTED',
@@ -383,13 +384,12 @@ function stillActive(runs: readonly string[]): WaymarkError {
 
 /** Whether trying again would be refused for the same reason, or would be too late. */
 function isFinal(error: unknown): boolean {
-  const final = [
+  return hasStatus(
+    error,
     'ABORTED',
     'FAILED_PRECONDITION',
     'INVALID_ARGUMENT',
     'NOT_FOUND',
-    'ALREADY_EXISTS',
     'PERMISSION_DENIED',
-  ] as const;
-  return hasStatus(error, ...final);
+  );
 }

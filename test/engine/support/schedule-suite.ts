@@ -229,6 +229,7 @@ export function scheduleSuite(
       await dying.armed();
       await pass(hour);
       await eventually(() => deaths === 1, 'the death');
+      await ended(store);
       dying.app.engine.stop();
       await pass(6_000);
       const next = start([{ ...hourly, input: 'Another text.' }]);
@@ -237,6 +238,37 @@ export function scheduleSuite(
       expect(await next.sessions()).toHaveLength(1);
       expect(calls).toHaveLength(1);
       expect([...dying.errors, ...next.errors]).toEqual([]);
+    });
+
+    test('S890 a process that stalls while it starts a run leaves the rest to another one', async () => {
+      const { start, pass, store, calls, settled } = await setUp();
+      const { runs } = store;
+      if (runs === undefined) return expect.fail('no runs');
+      const stall = Promise.withResolvers<void>();
+      let refusal: Promise<unknown> | undefined;
+      const release: typeof runs.release = async (ref, ...rest) => {
+        if (refusal !== undefined) return await runs.release(ref, ...rest);
+        const late = stall.promise.then(() => runs.release(ref, ...rest));
+        refusal = late.catch((error: unknown) => error);
+        return await late;
+      };
+      const slow = start([hourly], { store: { ...store, runs: { ...runs, release } } });
+      await slow.armed();
+      await pass(hour);
+      await eventually(() => refusal !== undefined, 'the stall');
+      await ended(store);
+      const next = start([hourly]);
+      await pass(6_000);
+      await eventually(
+        async () => (await waiting(store))[0]?.worker === 'schedule',
+        'the other one',
+      );
+      stall.resolve();
+      expect(await refusal).toMatchObject({ status: 'ABORTED' });
+      await settled();
+      expect(await next.sessions()).toHaveLength(1);
+      expect(calls).toHaveLength(1);
+      expect([...slow.errors, ...next.errors]).toEqual([]);
     });
 
     test('S895 a run that cannot be started is reported, and the next time is not affected', async () => {
@@ -279,8 +311,10 @@ export function scheduleSuite(
       await settled();
       await pass(-hour);
       // The intervals of this clock wait until it has caught up.
-      await app.app.engine.recover();
-      await eventually(async () => (await next()) <= Date.now() + hour);
+      await eventually(async () => {
+        await app.app.engine.recover();
+        return (await next()) <= Date.now() + hour;
+      }, 'the earlier time');
       await pass(hour);
       await settled();
       await pass(hour);
@@ -307,6 +341,14 @@ export function scheduleSuite(
 }
 
 const at = (time: number): string => new Date(time).toISOString().replace('.000Z', 'Z');
+
+/** Resolves when no run of the agent is open: when its claim expired, another process would continue it. */
+async function ended({ runs }: Store): Promise<void> {
+  await eventually(
+    async () => (await runs?.listRuns({ agent: 'writer' }))?.length === 0,
+    'the end',
+  );
+}
 
 /** The times that wait in a store. */
 async function waiting({ runs }: Store): Promise<readonly RunRecord[]> {
