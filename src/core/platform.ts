@@ -10,7 +10,6 @@ type Builtins = {
   'node:async_hooks': typeof import('node:async_hooks');
   'node:module': typeof import('node:module');
   'node:fs/promises': typeof import('node:fs/promises');
-  'node:path': typeof import('node:path');
 };
 
 function builtin<Name extends keyof Builtins>(name: Name): Builtins[Name] | undefined {
@@ -212,7 +211,8 @@ export async function readTextFiles(
   directory: string,
   ending: string,
 ): Promise<readonly TextFile[]> {
-  const { fs } = fileSystem();
+  const fs = builtin('node:fs/promises');
+  if (!fs) throw new WaymarkError('UNIMPLEMENTED', 'Files can be read only in Node, Bun and Deno.');
   const paths = await fs.readdir(directory, { recursive: true }).catch((cause: unknown) => {
     throw new WaymarkError('NOT_FOUND', `There is no directory "${directory}" to read.`, { cause });
   });
@@ -223,17 +223,6 @@ export async function readTextFiles(
       source: await fs.readFile(`${directory}/${path}`, 'utf8'),
     })),
   );
-}
-
-/** The modules for files and their paths; UNIMPLEMENTED where there are none. */
-export function fileSystem(): {
-  readonly fs: Builtins['node:fs/promises'];
-  readonly path: Builtins['node:path'];
-} {
-  const fs = builtin('node:fs/promises');
-  const path = builtin('node:path');
-  if (fs && path) return { fs, path };
-  throw new WaymarkError('UNIMPLEMENTED', 'Files can be read only in Node, Bun and Deno.');
 }
 
 function createSyncContext<T>(): AsyncContext<T> {

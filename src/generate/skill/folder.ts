@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs';
 import { invalid, isWaymarkError, type WaymarkError } from '../../core/error.ts';
-import { fileSystem } from '../../core/platform.ts';
+import { fileSystem } from '../../core/file-system.ts';
 import {
   checkBodySize,
   checkFrontMatter,
