@@ -154,8 +154,6 @@ function parseCursor(cursor: string | undefined): Point | undefined {
   try {
     return v.parse(pointShape, JSON.parse(cursor));
   } catch {
-    throw invalid(
-      'The cursor is not one that listInterrupts of an app gave. Start again without one.',
-    );
+    throw invalid('Invalid cursor. Start again without one.');
   }
 }

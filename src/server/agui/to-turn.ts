@@ -176,8 +176,8 @@ async function inputOf(
 function nothingNew(isWaiting: boolean): WaymarkError {
   return invalid(
     isWaiting
-      ? 'The thread waits for answers. Send them as `resume`, the results of your tools as tool messages, or a message of the user.'
-      : 'There is nothing new to answer: the last message must be one of the user that the thread does not have.',
+      ? 'The thread waits for answers. Send them as `resume`, the results of your tools as tool messages, or a message from the user.'
+      : 'There is nothing new to answer: the last message must be from the user, and new in the thread.',
   );
 }
 

@@ -41,7 +41,7 @@ export async function toTurn(
 
 function inputOf(message: UiMessage | undefined): Input {
   if (message?.role !== 'user') {
-    throw invalid('The last message must be one of the user.');
+    throw invalid('The last message must be from the user.');
   }
   return { message: { role: 'user', content: message.parts.flatMap(toPart) } };
 }

@@ -53,5 +53,5 @@ export function parseCursor(cursor: string | undefined): Key | undefined {
   } catch {
     // Falls through: it is no cursor of ours.
   }
-  throw invalid('The cursor is not one that a list of this store gave. Start again without one.');
+  throw invalid('Invalid cursor. Start again without one.');
 }

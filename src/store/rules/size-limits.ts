@@ -17,11 +17,11 @@ export const maxCustomLength = 16 * 1024 * 1024;
 export const maxFileSize: number = 1024 * 1024 * 1024;
 
 export function checkTitle(title: unknown): string {
-  return checkText(title, 'title of a session', maxTitleLength);
+  return checkText(title, 'title', maxTitleLength);
 }
 
 export function checkLabel(label: unknown): string {
-  return checkText(label, 'label of a snapshot', maxLabelLength);
+  return checkText(label, 'label', maxLabelLength);
 }
 
 /** A session's metadata, checked and copied before they are written. */
@@ -30,7 +30,7 @@ export function checkMetadata(metadata: JsonObject): JsonObject {
   const json = toJson(metadata, 'The metadata') as JsonObject;
   const { length } = JSON.stringify(json);
   if (length <= maxMetadataLength) return json;
-  throw tooLong('metadata of a session', length, maxMetadataLength, 'JSON characters');
+  throw tooLong('metadata of a session', length, maxMetadataLength, 'characters of JSON');
 }
 
 export function checkCustomSize(custom: Json, most: number): void {
@@ -44,13 +44,12 @@ export function checkCustomSize(custom: Json, most: number): void {
 }
 
 function checkText(text: unknown, what: string, most: number): string {
-  if (typeof text !== 'string') {
-    throw invalid(`The ${what} must be a text.`);
-  }
+  if (typeof text !== 'string') throw invalid(`The ${what} must be a string.`);
   if (text.length > most) throw tooLong(what, text.length, most, 'characters');
   return text;
 }
 
 function tooLong(what: string, length: number, most: number, unit: string): WaymarkError {
-  return invalid(`The ${what} has ${length} ${unit}, of at most ${most}.`);
+  const [given, maximum] = [length, most].map((count) => count.toLocaleString('en'));
+  return invalid(`The ${what} has ${given} ${unit}; the maximum is ${maximum}.`);
 }

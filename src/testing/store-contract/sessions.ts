@@ -61,6 +61,9 @@ export function sessionContract(useKit: UseKit): void {
         () => timeline.label(scope, snapshotId, {} as never),
       ];
       for (const call of wrong) await refused(call(), 'INVALID_ARGUMENT');
+      await expect(wrong[0]?.()).rejects.toThrow(
+        'The title has 1,001 characters; the maximum is 1,000.',
+      );
       const metadata = { a: 'x'.repeat(16_000) };
       const title = 'x'.repeat(1_000);
       expect(await timeline.updateSession(scope, 's', { title, metadata })).toMatchObject({
