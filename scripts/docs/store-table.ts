@@ -1,6 +1,5 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { jsonStore } from '../../examples/json-store/json-store.ts';
 import { durableObject } from '../../src/durable-object/index.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import { d1Store } from '../../src/store/d1/index.ts';
@@ -33,7 +32,6 @@ function stores(): Readonly<Record<string, Store>> {
     D1: d1Store({ prepare: unused, batch: unused }),
     PGlite: pgliteStore({ query: unused, transaction: unused } as never),
     Postgres: postgresStore({ connectionString: 'postgres://unopened' }),
-    'example in one JSON file': jsonStore(path),
   };
 }
 
