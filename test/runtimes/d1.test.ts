@@ -1,11 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import { client } from '../../src/client/index.ts';
 import { eventually } from '../support/eventually.ts';
-import { bundleWorker, optional, respond, startWorker } from './cloudflare/start.ts';
+import { bundleWorker, respond, startWorker } from './cloudflare/start.ts';
 
 const asked: string[] = [];
 let isHolding = false;
@@ -58,10 +57,4 @@ test('the cron trigger continues a background run that was cut off', async () =>
   expect(asked).toHaveLength(2);
   await worker.scheduled();
   expect(asked).toHaveLength(2);
-});
-
-test('a Worker with one agent, this store and the native protocol has a known size', async () => {
-  const small = await bundleWorker('d1-app.ts', { minify: true, external: optional });
-  console.log(`${Math.round(gzipSync(small).length / 1024)} KiB gzip`);
-  expect(small).not.toContain('node:sqlite');
 });
