@@ -71,7 +71,7 @@ export function createSchedules(
 ): Schedules {
   const { clock, ttl } = host;
   const schedules = new Map<string, Schedule>();
-  /** Those whose time in the store was compared with the code. */
+  /** Keys of the schedules whose time in the store was compared with the code. */
   const compared = new Set<string>();
   const swept = new WeakSet<AgentStore>();
   const starting = new Set<string>();
