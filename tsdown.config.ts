@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { defineConfig } from 'tsdown';
 
-const bundled = ['valibot', 'mutative', '@noble/hashes', 'ignore', 'yaml'];
+const bundled = ['valibot', 'mutative', '@noble/hashes', 'croner', 'ignore', 'yaml'];
 
 /** A file of `src` and all that it imports besides types. */
 function graphOf(path: string, found: Set<string> = new Set()): Set<string> {

@@ -21,6 +21,7 @@ test('waymark loads nothing of a protocol', async () => {
   // 208,229 now; with the template engine, which is loaded only for prompt files. Files that are stored apart from the state take 3,900.
   // 210,000 before schemas were evaluated in limited steps, definitions explained more mistakes and named the models of providers,
   // and stacks contained the caller. 220,400 with reservations of budgets one write that accepts a run, and edits of artifacts.
-  // 229,500 with workspaces, and 238,000 with memory across sessions.
-  expect(size).toBeLessThan(240_500);
+  // 229,500 with workspaces, 238,000 with memory across sessions and 244,000 with undo and crash tests; 262,300 with what is loaded
+  // only when it is used: 9,300 for cron schedules, and 6,000 for skills.
+  expect(size).toBeLessThan(264_000);
 });
