@@ -1,8 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expect, test } from 'vitest';
 import { sqlStore } from 'waymark/sql';
-import { smallDriver } from '../../docs/snippets/sql-driver.ts';
+import { smallDriver, smallStore } from '../../docs/snippets/sql-driver.ts';
 import { storeContract } from '../../src/testing/store-contract/store-contract.ts';
 import { movableClock } from '../support/movable-clock.ts';
 
@@ -32,3 +33,10 @@ storeContract(
   },
   { runs: 2 },
 );
+
+test('the store of the guide opens and closes', async () => {
+  const store = smallStore(':memory:');
+  await store.open?.();
+  expect(await store.maintenance?.verify()).toEqual([]);
+  await store.close?.();
+});
