@@ -110,6 +110,32 @@ describe('a session in an editor', () => {
     await editor.leave();
   });
 
+  test('lets the user choose a model', async () => {
+    const { folder, project } = place();
+    const editor = new TestEditor(folder, coder);
+    await editor.initialize();
+    const id = await editor.open(project);
+    const choose = async (value: string) =>
+      await editor.agent.request('session/set_config_option', {
+        sessionId: id,
+        configId: 'model',
+        value,
+      });
+    const { configOptions } = await choose('other');
+    expect(configOptions).toMatchObject([
+      { id: 'mode', currentValue: 'ask' },
+      { id: 'model', currentValue: 'other', options: [{ value: 'default' }, { value: 'other' }] },
+    ]);
+    await editor.say(id, 'hello');
+    expect(editor.text()).toBe('I am the other model.');
+    await choose('default');
+    editor.take();
+    await editor.say(id, 'hello');
+    expect(editor.text()).toBe('Message 2.');
+    await expect(choose('unknown')).rejects.toThrow('is no value of "model"');
+    await editor.leave();
+  });
+
   test('S921 asks questions by forms, and by text where the client has none', async () => {
     const { folder, project } = place();
     const editor = new TestEditor(folder, coder);
