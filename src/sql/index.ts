@@ -5,7 +5,7 @@
  */
 
 export type { Encryption } from '../store/sql/content/cipher.ts';
-export type { Dialect } from '../store/sql/database/dialect.ts';
+export type { Dialect, Expressions, RowSums } from '../store/sql/database/dialect.ts';
 export type { Driver, Hint, WriteOptions } from '../store/sql/database/driver.ts';
 export type { Plan, Query, SqlValue, Statement } from '../store/sql/database/query.ts';
 export type { SqlStoreOptions } from '../store/sql/sql-context.ts';
