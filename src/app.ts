@@ -7,6 +7,7 @@ import { agentActions } from './agent/define/agent-actions.ts';
 import { internalsOf } from './agent/define/create-agent.ts';
 import { createCustomAgent } from './agent/define/custom-agent.ts';
 import type { DefineAgent, DefineCustomAgent, DefineTool } from './agent/define/define.ts';
+import { createExtractor } from './agent/define/extract-memory.ts';
 import { createMemory } from './agent/define/memory.ts';
 import { createPromptAgent, type PromptAgentOptions } from './agent/define/prompt-agent.ts';
 import { absentSession, checkToolHere } from './agent/define/tool-state.ts';
@@ -234,8 +235,13 @@ export function waymark(options: AppOptions = {}): App {
     defineMemory(own) {
       const support = store === undefined ? undefined : memoryIn(store);
       if (support === undefined) throw noMemory(own.name, store !== undefined);
-      const made = createMemory(own, { support, clock, newId });
-      if (memories.has(made.name)) throw memoryExists(made.name);
+      if (memories.has(own.name)) throw memoryExists(own.name);
+      const made = createMemory(own, {
+        ...{ support, clock, newId, closing: host.closing },
+        report: (error) => host.report(error, { phase: 'store' }),
+        extractor: (definition, extract) =>
+          createExtractor(definition, extract, { env, add: addInternal }),
+      });
       memories.add(made.name);
       return made;
     },

@@ -19,16 +19,13 @@ export type {
   UndoableStep,
 } from './agent/contract/handler.ts';
 export type {
+  Extraction,
   Memory,
-  MemoryEntry,
-  MemoryHit,
   MemoryOptions,
-  MemoryOrigin,
   MemoryReading,
   MemoryRetention,
   MemoryScopeOption,
   MemoryUser,
-  MemoryVersionInfo,
   MemoryWhere,
 } from './agent/contract/memory.ts';
 export type { Logger, TelemetryOptions } from './agent/contract/observability.ts';
@@ -53,7 +50,9 @@ export {
   type DefineTool,
   tool,
 } from './agent/define/define.ts';
+export type { Embedder, EmbeddingModel, EmbedTexts } from './agent/memory/embed.ts';
 export type { AgentApi, Chat, PendingInterrupts, RunHandle } from './api/agent-api.ts';
+export type { AgentMemory } from './api/agent-memory.ts';
 export type { Answers, Interrupt, InterruptAnswer } from './api/interrupts.ts';
 export type { CallerTool, SnapshotRef, TurnInput } from './api/turn-values.ts';
 export { isTurnError, TurnError } from './api/turn-values.ts';
@@ -148,6 +147,13 @@ export type {
   UndoOptions,
 } from './generate/tool/undo.ts';
 export type { TextEdit } from './protocol/artifacts.ts';
+export type {
+  MemoryEntry,
+  MemoryHit,
+  MemoryOfTurn,
+  MemoryOrigin,
+  MemoryVersionInfo,
+} from './protocol/memory.ts';
 export type { Message, Part } from './protocol/message.ts';
 export type { MessageOptions } from './protocol/message-page.ts';
 export { type Summary, summaryOf, textOf } from './protocol/messages.ts';

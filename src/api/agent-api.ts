@@ -22,6 +22,7 @@ import type {
   SessionFilter,
   SnapshotListing,
 } from '../store/contract/store.ts';
+import type { AgentMemory } from './agent-memory.ts';
 import type { Answers, Interrupt } from './interrupts.ts';
 import type { SnapshotRef, TurnInput } from './turn-values.ts';
 import type {
@@ -360,6 +361,8 @@ export interface AgentApi<
    * if (plan.effects.every(({ undo }) => undo === 'possible')) await agent.restore(first, { undo: plan });
    */
   planUndo(snapshot: SnapshotRef, options?: Call): Promise<UndoPlan>;
+  /** The memory of the agent: what it has learned across sessions. */
+  readonly memory: AgentMemory<Call>;
   /** A new session that continues from this snapshot. */
   fork(
     snapshot: SnapshotRef,

@@ -24,6 +24,7 @@ import type {
   SessionRef,
 } from './agent-api.ts';
 
+import type { AgentMemory } from './agent-memory.ts';
 import { AgentChat, type ChatAgent } from './chat.ts';
 import { type Interrupt, interruptsOf, type ResumeInput, toAnswers } from './interrupts.ts';
 import {
@@ -127,6 +128,7 @@ export interface AgentOperations<
   steer(runId: string, input: Input, options?: Call & RequestOptions): Promise<SteerResult>;
   restore(snapshotId: string, options?: Call & HeadId & RestoreRequest): Promise<Snapshot>;
   planUndo(snapshotId: string, options?: Call): Promise<UndoPlan>;
+  readonly memory: AgentMemory<Call>;
   fork(
     snapshotId: string,
     options?: Call & HeadId & { readonly sessionId?: string },
@@ -244,6 +246,7 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
     retryRun: async (ref, options) => await operations.retryRun(snapshotIdOf(ref), options),
     restore: async (ref, options) =>
       describeState(await operations.restore(snapshotIdOf(ref), toRestore(withHeadId(options)))),
+    memory: operations.memory,
     planUndo: async (ref, options) => await operations.planUndo(snapshotIdOf(ref), options),
     fork: async (ref, options) =>
       describeState(await operations.fork(snapshotIdOf(ref), withHeadId(options))),

@@ -5,8 +5,10 @@ import {
   createCalls,
   turnOptionNames,
 } from '../api/calls.ts';
+import { snapshotIdOf } from '../api/turn-values.ts';
 import type { AgentTypes, WireTypes } from '../api/types.ts';
 import { checkLookup, type Lookup } from '../protocol/ids.ts';
+import type { MemoryVersionInfo } from '../protocol/memory.ts';
 import { checkMessagePage } from '../protocol/message-page.ts';
 import { type Fields, type Operation, type Route, routes } from '../protocol/routes.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
@@ -117,6 +119,18 @@ export function createRemoteAgent<Types extends AgentTypes>(
     restore: (snapshot, options) =>
       ask(options?.undo === undefined ? 'restore' : 'undo', { snapshot }, options),
     planUndo: (snapshot, options) => ask('planUndo', { snapshot }, options),
+    memory: {
+      list: ({ asOf, ...options } = {}) =>
+        ask('listMemory', {}, { ...options, ...(asOf && { asOf: snapshotIdOf(asOf) }) }),
+      history: async (entry, options) =>
+        (await ask<{ items: readonly MemoryVersionInfo[] }>('memoryHistory', { entry }, options))
+          .items,
+      add: (value, options) => ask('addMemory', {}, { ...options, value }),
+      update: (entry, value, options) => ask('updateMemory', { entry }, { ...options, value }),
+      forget: async (entry, options) =>
+        (await find('forgetMemory', { entry }, options)) !== undefined,
+      ofTurn: (ref, options) => ask('memoryOfTurn', { snapshot: snapshotIdOf(ref) }, options),
+    },
     fork: (snapshot, options) => ask('fork', { snapshot }, options),
     edit: (snapshot, change, options) => ask('edit', { snapshot }, { ...options, change }),
     diff: (snapshot, other, options) => ask('diff', { snapshot, other }, options),

@@ -8,6 +8,7 @@ export interface Route {
 
 const ofSession = '/agents/:agent/sessions/:session';
 const ofSnapshot = '/agents/:agent/snapshots/:snapshot';
+const ofMemory = '/agents/:agent/memory';
 const page = ['limit', 'cursor'] as const;
 const messages = ['last', 'before'] as const;
 
@@ -59,6 +60,19 @@ export const routes = {
   fork: { method: 'POST', path: `${ofSnapshot}/fork`, fields: ['sessionId', 'ifHead'] },
   /** A new snapshot with an edited state. */
   edit: { method: 'POST', path: `${ofSnapshot}/edit`, fields: ['change', 'reason', 'ifHead'] },
+  /** The entries of the agent's memory. */
+  listMemory: {
+    method: 'GET',
+    path: ofMemory,
+    fields: [...page, 'query', 'asOf'],
+  },
+  memoryHistory: { method: 'GET', path: `${ofMemory}/:entry` },
+  addMemory: { method: 'POST', path: ofMemory, fields: ['value'] },
+  updateMemory: { method: 'PATCH', path: `${ofMemory}/:entry`, fields: ['value'] },
+  /** Deletes an entry with all its versions. */
+  forgetMemory: { method: 'DELETE', path: `${ofMemory}/:entry` },
+  /** What the turn of a snapshot knew, and what it has learned. */
+  memoryOfTurn: { method: 'GET', path: `${ofSnapshot}/memory` },
   abort: { method: 'POST', path: `${ofSnapshot}/abort` },
   /** Adds a message to a running turn. */
   steer: { method: 'POST', path: `${ofSnapshot}/steer` },

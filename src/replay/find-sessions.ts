@@ -34,6 +34,8 @@ export type SessionSource =
 export interface FoundSession {
   /** The id of the session, or the place in a file. */
   readonly name: string;
+  /** Its owner, where the source names one. */
+  readonly owner?: string | undefined;
   /** Reads the whole session; `undefined` when it no longer exists. */
   read(): Promise<SessionExport | undefined>;
 }
@@ -62,7 +64,7 @@ async function* storedSessions(app: App, source: StoredSessions): AsyncGenerator
   let count = 0;
   if (ids !== undefined) {
     for (const id of ids)
-      if (count++ < limit) yield { name: id, read: () => read(store, scopes, id) };
+      if (count++ < limit) yield { name: id, owner, read: () => read(store, scopes, id) };
     return;
   }
   for (const scope of scopes) {
@@ -71,7 +73,7 @@ async function* storedSessions(app: App, source: StoredSessions): AsyncGenerator
       const page = await store.timeline?.listSessions(scope, { ...filter, ...defined({ cursor }) });
       for (const { sessionId } of page?.items ?? []) {
         if (count++ >= limit) return;
-        yield { name: sessionId, read: () => read(store, [scope], sessionId) };
+        yield { name: sessionId, owner, read: () => read(store, [scope], sessionId) };
       }
       cursor = page?.next;
     } while (cursor !== undefined);

@@ -6,6 +6,7 @@ import { type Json, jsonEqual } from '../core/json/json.ts';
 import { pendingInterrupts } from '../protocol/messages.ts';
 import type { Input } from '../protocol/turn.ts';
 import { compareTurns, type Divergence, isIgnored, type Unknown } from './compare.ts';
+import { givenTo } from './given-memory.ts';
 import type { ReplayChanges, ReplayOptions } from './options.ts';
 import { resumeOf } from './recorded-input.ts';
 import {
@@ -35,6 +36,8 @@ export type SessionEvent = { readonly turn: TurnReport } | { readonly skipped: S
 export interface SessionRun {
   readonly app: App;
   readonly options: ReplayOptions;
+  /** The owner whose sessions are replayed. */
+  readonly owner?: string | undefined;
   /** Turns that an earlier replay has done. */
   readonly done: ReadonlySet<string>;
   /** Whether there is budget for another turn. Throws when the replay was stopped. */
@@ -66,7 +69,8 @@ export async function* replaySession(
   for (const turn of turns) {
     if (options.mode !== 'conversation' && run.done.has(turn.snapshotId)) continue;
     if (!run.mayContinue()) return;
-    const next = await nextTurn({ app, scratch, session, turn, changes, options, places });
+    const { owner } = run;
+    const next = await nextTurn({ app, owner, scratch, session, turn, changes, options, places });
     const { snapshotId, turnIndex } = turn;
     yield typeof next === 'string'
       ? { skipped: { sessionId, snapshotId, turnIndex, reason: next } }
@@ -93,6 +97,7 @@ function refusal(
 
 interface NextTurn {
   readonly app: App;
+  readonly owner: string | undefined;
   readonly scratch: Scratch;
   readonly session: RecordedSession;
   readonly turn: RecordedTurn;
@@ -103,7 +108,7 @@ interface NextTurn {
 }
 
 async function nextTurn(next: NextTurn): Promise<TurnReport | string> {
-  const { app, scratch, session, turn, changes, options, places } = next;
+  const { app, owner, scratch, session, turn, changes, options, places } = next;
   const { mode = 'turns', tools = 'recorded', context = {}, signal } = options;
   const { parentId } = turn;
   const carries = mode === 'conversation' && parentId !== undefined && places.has(parentId);
@@ -121,12 +126,22 @@ async function nextTurn(next: NextTurn): Promise<TurnReport | string> {
   const model = typeof changes.model === 'function' ? changes.model(turn) : changes.model;
   // An unknown name would make every turn fail, and each would be reported as different.
   if (typeof model === 'string') app.registry.lookup(`/model/${model}`);
+  const own = typeof context === 'function' ? context(session) : context;
+  const { document } = session;
+  const memory = await givenTo(turn.snapshotId, {
+    ...{ spec: scratch.agent.spec, document, owner, context: own },
+  });
+  if (typeof memory === 'string') {
+    places.set(turn.snapshotId, undefined);
+    return memory;
+  }
   const replayed = await replayTurn(scratch, turn, {
     input,
     from,
     tools,
     model,
-    context: typeof context === 'function' ? context(session) : context,
+    context: own,
+    memory,
     signal,
   });
   places.set(turn.snapshotId, replayed.snapshotId);

@@ -1,6 +1,7 @@
 import type { PromptChanges } from '../agent/contract/spec.ts';
 import { type AgentInternals, internalsOf, replicas } from '../agent/define/create-agent.ts';
 import { replicaHost, replicaOf } from '../agent/define/replica.ts';
+import { givenMemory } from '../agent/memory/given.ts';
 import type { App } from '../app.ts';
 import { toErrorBody, toWaymarkError } from '../core/error.ts';
 import { defined, type JsonObject } from '../core/json/json.ts';
@@ -9,6 +10,7 @@ import type { ModelRef } from '../generate/model.ts';
 import { withoutTree } from '../protocol/artifacts.ts';
 import type { Input, Output } from '../protocol/turn.ts';
 import { fromPlainState, type SessionState } from '../session/session-state.ts';
+import type { MemoryVersion } from '../store/contract/store.ts';
 import { memoryStore } from '../store/memory/memory-store.ts';
 import { tokensOf } from './compare.ts';
 import {
@@ -28,6 +30,8 @@ export interface TurnRun {
   readonly tools: ToolModes;
   readonly model: ModelRef | undefined;
   readonly context: JsonObject;
+  /** What the recorded turn was given from memory. */
+  readonly memory: readonly MemoryVersion[] | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -39,7 +43,9 @@ export async function replayTurn(scratch: Scratch, turn: RecordedTurn, run: Turn
   const replayed = { turn, modelCalls: 0 };
   const started = performance.now();
   const { output, snapshotId, error } = await scratch.inside(replayed, tools, () =>
-    perform(scratch, run),
+    run.memory === undefined
+      ? perform(scratch, run)
+      : givenMemory.run(run.memory, () => perform(scratch, run)),
   );
   run.signal?.throwIfAborted();
   const time = performance.now() - started;

@@ -77,7 +77,8 @@ export async function replay(app: App, options: ReplayOptions): Promise<ReplayRe
         isCut = !mayContinue();
         return !isCut;
       };
-      const run = { app, options, done: doneSnapshots, mayContinue: goOn };
+      const { owner } = found;
+      const run = { app, owner, options, done: doneSnapshots, mayContinue: goOn };
       for await (const event of replaySession(read, run)) await add(event);
       if (isCut) return;
     }

@@ -10,6 +10,7 @@ import { openPostgres } from '../support/contract-stores.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
 import { memoryBehaviour } from './support/memory-behaviour.ts';
+import { memoryWork } from './support/memory-work.ts';
 
 let postgres: TestPostgres;
 let clock: PostgresClock;
@@ -39,10 +40,12 @@ async function inFolder<S extends { close?(): Promise<void> }>(open: (folder: st
   };
 }
 
-memoryBehaviour('memory', async () => ({ store: memoryStore(), close: async () => {} }));
-memoryBehaviour('file', () => inFolder((folder) => fileStore(join(folder, 'files'))));
-memoryBehaviour('SQLite', () => inFolder((folder) => sqliteStore(join(folder, 'test.db'))));
-memoryBehaviour('encrypted SQLite', () =>
-  inFolder((folder) => sqliteStore(join(folder, 'test.db'), { encryption: key })),
-);
-memoryBehaviour('Postgres', () => openPostgres({ clock, schemas }));
+for (const cases of [memoryBehaviour, memoryWork]) {
+  cases('memory', async () => ({ store: memoryStore(), close: async () => {} }));
+  cases('file', () => inFolder((folder) => fileStore(join(folder, 'files'))));
+  cases('SQLite', () => inFolder((folder) => sqliteStore(join(folder, 'test.db'))));
+  cases('encrypted SQLite', () =>
+    inFolder((folder) => sqliteStore(join(folder, 'test.db'), { encryption: key })),
+  );
+  cases('Postgres', () => openPostgres({ clock, schemas }));
+}

@@ -1,5 +1,12 @@
 import { toJsonSchemaDefs } from '@valibot/to-json-schema';
 import { clientFrame } from '../../src/protocol/frames.ts';
+import {
+  memoryEntry,
+  memoryHistory,
+  memoryOfTurn,
+  memoryPage,
+  memoryWrite,
+} from '../../src/protocol/memory.ts';
 import { message, part } from '../../src/protocol/message.ts';
 import {
   abortResult,
@@ -61,6 +68,11 @@ export function generateSchemas(): Record<string, object> {
     UndoRequest: undoRequest,
     PlannedEffect: plannedEffect,
     UndoPlan: undoPlan,
+    MemoryEntry: memoryEntry,
+    MemoryPage: memoryPage,
+    MemoryHistory: memoryHistory,
+    MemoryOfTurn: memoryOfTurn,
+    MemoryWrite: memoryWrite,
     AbortResult: abortResult,
     Run: run,
     RunList: runList,

@@ -118,6 +118,12 @@ const lists = [
   'listRuns',
   'listDeadRuns',
   'getUsage',
+  // Of the caller's own scope; see memory-http.test.ts.
+  'listMemory',
+  'memoryHistory',
+  'addMemory',
+  'updateMemory',
+  'forgetMemory',
 ] as const;
 
 /** Routes that name nobody's session, snapshot or run. */

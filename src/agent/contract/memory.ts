@@ -1,8 +1,12 @@
 import type { SnapshotRef } from '../../api/turn-values.ts';
 import type { ActionContext } from '../../core/action.ts';
-import type { Schema } from '../../core/schema/schema.ts';
+import type { InferSchema, InferSchemaInput, Schema } from '../../core/schema/schema.ts';
+import type { MemoryEntry, MemoryHit, MemoryVersionInfo } from '../../protocol/memory.ts';
+import type { Message } from '../../protocol/message.ts';
 import type { Page } from '../../protocol/session.ts';
 import type { ListOptions, MemorySupport } from '../../store/contract/store.ts';
+import type { Embedder } from '../memory/embed.ts';
+import type { MemoryVectors } from '../memory/vectors.ts';
 
 /** Whose entries a memory has. */
 export type MemoryScopeOption = 'owner' | 'agent' | 'app' | ((context: ActionContext) => string);
@@ -26,6 +30,39 @@ export interface MemoryDefinition {
   readonly canWrite: ((context: ActionContext, user: MemoryUser) => boolean) | undefined;
   /** The memory of the app's store. */
   readonly support: MemorySupport;
+  /** Finds entries by meaning. */
+  readonly vectors: MemoryVectors | undefined;
+  /** Extracts entries from a turn that has been saved, in the background. */
+  readonly extractor: MemoryExtractor | undefined;
+}
+
+/** A turn that entries are extracted from. */
+export interface ExtractedTurn {
+  readonly agent: string;
+  readonly sessionId: string;
+  readonly snapshotId: string;
+  /** The index of its first message. */
+  readonly from: number;
+  /** The key of the scope that the entries belong to, and the owner who wrote all of it. */
+  readonly scope: string;
+  readonly scopeOwner?: string | undefined;
+}
+
+export interface MemoryExtractor {
+  /** Stores the work. It then survives the process. */
+  start(turn: ExtractedTurn, owner: string | undefined): Promise<void>;
+}
+
+/** What `extract` gets. */
+export interface Extraction<Value = unknown> {
+  /** The messages that the turn added, with its input. */
+  readonly messages: readonly Message[];
+  /** The newest entries that are known at the snapshot of the turn, at most 100. */
+  readonly known: readonly { readonly id: string; readonly value: Value }[];
+  /** The owner of the session. */
+  readonly owner?: string | undefined;
+  /** Aborts when the work has to stop. */
+  readonly signal: AbortSignal;
 }
 
 /** Options of a memory. */
@@ -46,6 +83,20 @@ export interface MemoryOptions<Value extends Schema = Schema> {
    * @default yes, but no for the scopes 'agent' and 'app'
    */
   readonly canWrite?: (context: ActionContext, user: MemoryUser) => boolean;
+  /**
+   * Embeds entries and queries, so that a search finds what has the same meaning in other words: an embedding model of an AI SDK provider, or a function that
+   * returns a vector for each text. Entries are embedded in the background.
+   * @default search finds words only
+   */
+  readonly embed?: Embedder;
+  /**
+   * Returns what is worth remembering of a turn, at most 100 entries. Runs in the background after each turn of an agent with this memory. Its entries belong to the
+   * snapshot of the turn.
+   * @default nothing is extracted
+   */
+  readonly extract?: (
+    turn: Extraction<InferSchema<Value>>,
+  ) => readonly InferSchemaInput<Value>[] | Promise<readonly InferSchemaInput<Value>[]>;
 }
 
 /** Whose memory a call works on. Inside a turn, it is that of the turn. */
@@ -65,44 +116,6 @@ export interface MemoryReading extends MemoryWhere {
    * saved before it and are visible today.
    */
   readonly asOf?: SnapshotRef;
-}
-
-/** The turn that an entry came from. */
-export interface MemoryOrigin {
-  /** The agent. */
-  readonly agent: string;
-  /** The session. */
-  readonly sessionId: string;
-  /** The snapshot that the turn was saved with. */
-  readonly snapshotId: string;
-  /** The index of the message whose tool call wrote it. */
-  readonly message: number;
-}
-
-/** An entry, with the version that is visible. */
-export interface MemoryEntry<Value = unknown> {
-  /** The id of the entry. */
-  readonly id: string;
-  /** The content. */
-  readonly value: Value;
-  /** The id of the version. */
-  readonly version: string;
-  /** When the version was saved, as ISO 8601. */
-  readonly createdAt: string;
-  /** The turn that wrote the version. Absent if it was added outside of a turn, or by another owner. */
-  readonly source?: MemoryOrigin;
-}
-
-/** An entry that a search has found. */
-export interface MemoryHit<Value = unknown> extends MemoryEntry<Value> {
-  /** From 0 to 1: how much of the query it has. */
-  readonly score: number;
-}
-
-/** A version in the history of an entry; without `value`, the entry was forgotten. */
-export interface MemoryVersionInfo<Value = unknown> extends Omit<MemoryEntry<Value>, 'value'> {
-  /** The content. */
-  readonly value?: Value;
 }
 
 /** The entries to keep. An entry goes if one of the options says so. */

@@ -1,16 +1,21 @@
 import { snapshotIdOf } from '../../api/turn-values.ts';
 import { failedPrecondition, invalid, WaymarkError } from '../../core/error.ts';
-import { type Json, toJson } from '../../core/json/json.ts';
+import type { Json } from '../../core/json/json.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
 import {
   type InferSchema,
   type InferSchemaInput,
-  parse,
   type Schema,
   toJsonSchema,
 } from '../../core/schema/schema.ts';
 import type { Clock } from '../../core/time.ts';
 import { checkId } from '../../protocol/ids.ts';
+import type {
+  MemoryEntry,
+  MemoryHit,
+  MemoryOrigin,
+  MemoryVersionInfo,
+} from '../../protocol/memory.ts';
 import type { Page } from '../../protocol/session.ts';
 import { sessionKey } from '../../session/session.ts';
 import type {
@@ -20,23 +25,24 @@ import type {
   MemoryVersion,
 } from '../../store/contract/store.ts';
 import { notFound } from '../../store/rules/errors.ts';
+import { vectorScope } from '../../store/rules/memory.ts';
 import { checkLimit, firstPage, parseCursor } from '../../store/rules/page.ts';
 import { checkQuery } from '../../store/rules/session-filter.ts';
 import type {
   Memory,
   MemoryDefinition,
-  MemoryEntry,
-  MemoryHit,
+  MemoryExtractor,
   MemoryOptions,
-  MemoryOrigin,
   MemoryReading,
   MemoryRetention,
   MemoryUser,
-  MemoryVersionInfo,
   MemoryWhere,
 } from '../contract/memory.ts';
-import { keepDefinition, mayWrite, scopeFor } from '../memory/definition.ts';
-import { indexOf, ScopeIndex } from '../memory/scope-index.ts';
+import { keepDefinition, mayWrite, parsedEntry, scopeFor } from '../memory/definition.ts';
+import { checkedEmbedder } from '../memory/embed.ts';
+import { ranked } from '../memory/rank.ts';
+import { indexOf, type RankedVersion, type ScopeIndex } from '../memory/scope-index.ts';
+import { MemoryVectors } from '../memory/vectors.ts';
 import { MemoryView, newestFirst, type SeenEntry, type Viewpoint } from '../memory/view.ts';
 import { InvocationSession } from '../turn/invocation.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
@@ -48,19 +54,27 @@ const optionNames: OptionNames<MemoryOptions> = {
   scope: ['text', 'function'],
   description: 'text',
   canWrite: 'function',
+  embed: true,
+  extract: 'function',
 };
 
 const whereNames: OptionNames<MemoryWhere> = { owner: true, agent: true, context: 'object' };
 const readingNames = { ...whereNames, asOf: true } satisfies OptionNames<MemoryReading>;
-
-/** Characters of an entry as JSON at most. */
-const maxLength = 16_384;
 
 /** The environment of a memory. */
 export interface MemoryEnv {
   readonly support: MemorySupport;
   readonly clock: Clock;
   readonly newId: () => string;
+  /** Aborts when the app closes. */
+  readonly closing?: AbortSignal;
+  /** Gets failures of work in the background. */
+  readonly report?: (error: unknown) => void;
+  /** Makes what extracts entries in the background. */
+  readonly extractor?: (
+    definition: MemoryDefinition,
+    extract: NonNullable<MemoryOptions['extract']>,
+  ) => MemoryExtractor;
 }
 
 /** Declares a memory. */
@@ -68,15 +82,18 @@ export function createMemory<S extends Schema>(
   options: MemoryOptions<S>,
   env: MemoryEnv,
 ): Memory<InferSchema<S>, InferSchemaInput<S>> {
-  const definition = checkedDefinition(options, env.support);
+  const definition = checkedDefinition(options, env);
   const made = new StoredMemory(definition, env);
   keepDefinition(made, definition);
   // The values of its entries are parsed by the schema that the types come from.
   return made as unknown as Memory<InferSchema<S>, InferSchemaInput<S>>;
 }
 
-function checkedDefinition(options: MemoryOptions, support: MemorySupport): MemoryDefinition {
-  const { name, schema, scope = 'owner', description, canWrite } = options;
+function checkedDefinition(
+  options: MemoryOptions,
+  { support, clock, newId, closing, report = () => {}, extractor }: MemoryEnv,
+): MemoryDefinition {
+  const { name, schema, scope = 'owner', description, canWrite, embed, extract } = options;
   if (typeof name !== 'string' || !/^[\w.-]{1,64}$/.test(name)) {
     throw invalid(
       `"${String(name).slice(0, 64)}" cannot be the name of a memory: use letters, digits, ".", "_" and "-", at most 64.`,
@@ -93,7 +110,12 @@ function checkedDefinition(options: MemoryOptions, support: MemorySupport): Memo
       `The \`schema\` of memory "${name}" must be an object, as in z.object({ text: z.string() }): models fill in its fields.`,
     );
   }
-  return { name, schema, scope, description, canWrite, support };
+  const vectors =
+    embed &&
+    new MemoryVectors({ embedder: checkedEmbedder(embed, name), clock, newId, closing, report });
+  const definition = { name, schema, scope, description, canWrite, support, vectors };
+  const own: MemoryDefinition = { ...definition, extractor: undefined };
+  return { ...own, extractor: extract && extractor?.(own, extract) };
 }
 
 class StoredMemory implements Memory<Json, unknown> {
@@ -115,7 +137,7 @@ class StoredMemory implements Memory<Json, unknown> {
     if (typeof query !== 'string') throw invalid('search() needs a query, a text.');
     checkLimit(limit);
     const { user, view, rank } = await this.#look(where);
-    const found = await view.entries(rank(query), limit);
+    const found = await view.entries(await rank(query), limit);
     return found.map(({ version, score }) => ({ ...toEntry(version, user), score }));
   }
 
@@ -149,11 +171,11 @@ class StoredMemory implements Memory<Json, unknown> {
   }
 
   async add(value: unknown, where: MemoryWhere = {}): Promise<MemoryEntry<Json>> {
-    return await this.#write(undefined, await this.#parsed(value), where);
+    return await this.#write(undefined, await parsedEntry(value, this.#definition), where);
   }
 
   async update(id: string, value: unknown, where: MemoryWhere = {}): Promise<MemoryEntry<Json>> {
-    const parsed = await this.#parsed(value);
+    const parsed = await parsedEntry(value, this.#definition);
     if ((await this.#current(id, where)) === undefined) throw noEntry(this.name, id);
     return await this.#write(id, parsed, where);
   }
@@ -161,7 +183,7 @@ class StoredMemory implements Memory<Json, unknown> {
   async forget(id: string, where: MemoryWhere = {}): Promise<boolean> {
     if ((await this.#current(id, where)) === undefined) return false;
     const { scope, turn } = this.#reader(where);
-    if (turn === undefined) await this.#env.support.remove(scope, [id]);
+    if (turn === undefined) await this.#remove(scope, [id]);
     else await this.#write(id, undefined, where);
     return true;
   }
@@ -183,17 +205,16 @@ class StoredMemory implements Memory<Json, unknown> {
         at >= (keepLast ?? Number.POSITIVE_INFINITY) || (newest.get(entry) ?? 0) < before,
     );
     for (let at = 0; at < gone.length; at += 500) {
-      await this.#env.support.remove(scope, gone.slice(at, at + 500));
+      await this.#remove(scope, gone.slice(at, at + 500));
     }
     return gone.length;
   }
 
-  async #parsed(value: unknown): Promise<Json> {
-    const what = `An entry of memory "${this.name}"`;
-    const parsed = toJson(await parse(this.#definition.schema, value, what), what);
-    const { length } = JSON.stringify(parsed);
-    if (length <= maxLength) return parsed;
-    throw invalid(`${what} has ${length} characters as JSON, of at most ${maxLength}. Shorten it.`);
+  /** Removes entries with their vectors, also where `embed` is no longer set. */
+  async #remove(scope: MemoryScope, entries: readonly string[]): Promise<void> {
+    const { support } = this.#env;
+    await support.remove(scope, entries);
+    await support.remove(vectorScope(scope), entries);
   }
 
   /** The visible version of an entry; `undefined` if there is none, or it was forgotten. */
@@ -222,6 +243,7 @@ class StoredMemory implements Memory<Json, unknown> {
     const id = newId();
     const version = { scope: scope.key, id, entry: entry ?? id };
     await support.add(value === undefined ? version : { ...version, value }, user.owner);
+    this.#definition.vectors?.embedLater({ support, scope });
     const added = {
       ...version,
       no: 0,
@@ -256,7 +278,7 @@ class StoredMemory implements Memory<Json, unknown> {
     readonly scope: MemoryScope;
     readonly index: ScopeIndex;
     readonly view: MemoryView;
-    readonly rank: ScopeIndex['rank'];
+    readonly rank: (query: string) => Promise<readonly RankedVersion[]>;
     readonly all: () => ReturnType<typeof newestFirst>;
   }> {
     checkOptions(where, readingNames, `a call of memory "${this.name}"`);
@@ -275,7 +297,8 @@ class StoredMemory implements Memory<Json, unknown> {
       scope,
       index,
       view: new MemoryView(support, index, viewpoint),
-      rank: (query) => (pending.length === 0 ? index.rank(query) : rankBoth(index, pending, query)),
+      rank: (query) =>
+        ranked(query, { definition: this.#definition, support, scope, index, pending }),
       all: () => newestFirst(index, pending),
     };
   }
@@ -293,18 +316,11 @@ async function pastOf(
   return { path, family, until: createdAt };
 }
 
-/** Versions in the store, and those that the turn has not saved. */
-function rankBoth(
-  index: ScopeIndex,
-  pending: readonly MemoryVersion[],
-  query: string,
-): ReturnType<ScopeIndex['rank']> {
-  const own = new ScopeIndex();
-  for (const version of pending) own.add(version);
-  return [...own.rank(query), ...index.rank(query)].sort((a, b) => b.score - a.score);
-}
-
-function toEntry(version: MemoryVersion, { owner }: MemoryUser): MemoryEntry<Json> {
+/** An entry, as one of its readers sees it. */
+export function toEntry(
+  version: MemoryVersion,
+  { owner }: Pick<MemoryUser, 'owner'>,
+): MemoryEntry<Json> {
   const { entry: id, id: versionId, value, createdAt, source } = version;
   const isOwn = version.owner === owner;
   return {

@@ -24,6 +24,7 @@ import { onSnapshot, unknownSnapshot } from '../persistence/store-errors.ts';
 import { showsSessions, transformSession, transformSnapshot } from '../persistence/transform.ts';
 import { newMemoryPlace } from '../turn/memory.ts';
 import { editSnapshot, savePartial } from './edit-snapshot.ts';
+import { memoryOperations } from './memory-operations.ts';
 import { type RunOperations, supportOf } from './run-operations.ts';
 import { listWaiting } from './waiting.ts';
 
@@ -112,6 +113,7 @@ export function timelineOperations(spec: AgentSpec, host: AgentHost): TimelineOp
       const { restoreFiles } = await import('./restore-files.ts');
       return await restoreFiles({ spec, host, scope, context, expectHead }, snapshotId, move);
     },
+    memory: memoryOperations(spec),
     async planUndo(snapshotId, { owner } = {}) {
       checkId(snapshotId, 'a snapshot id');
       const [, scope] = use(owner);

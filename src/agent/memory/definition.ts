@@ -1,10 +1,14 @@
 import { failedPrecondition, invalid } from '../../core/error.ts';
+import { type Json, toJson } from '../../core/json/json.ts';
+import { parse } from '../../core/schema/schema.ts';
 import { checkId } from '../../protocol/ids.ts';
 import type { MemoryScope } from '../../store/contract/store.ts';
 import { ownedScope } from '../../store/rules/memory.ts';
-import type { MemoryDefinition, MemoryUser } from '../contract/memory.ts';
+import type { Memory, MemoryDefinition, MemoryUser } from '../contract/memory.ts';
 
 const maxKeyLength = 256;
+/** Characters of an entry as JSON at most. */
+const maxLength = 16_384;
 
 /** The scope of a user; INVALID_ARGUMENT if the user does not say whose entries are meant. */
 export function scopeFor({ name, scope }: MemoryDefinition, user: MemoryUser): MemoryScope {
@@ -47,10 +51,30 @@ export function mayWrite({ scope, canWrite }: MemoryDefinition, user: MemoryUser
   return scope !== 'agent' && scope !== 'app';
 }
 
+/** The content of an entry, checked. */
+export async function parsedEntry(
+  value: unknown,
+  { name, schema }: Pick<MemoryDefinition, 'name' | 'schema'>,
+): Promise<Json> {
+  const what = `An entry of memory "${name}"`;
+  const parsed = toJson(await parse(schema, value, what), what);
+  const { length } = JSON.stringify(parsed);
+  if (length <= maxLength) return parsed;
+  throw invalid(`${what} has ${length} characters as JSON, of at most ${maxLength}. Shorten it.`);
+}
+
 const definitions = new WeakMap<object, MemoryDefinition>();
 
-export function keepDefinition(memory: object, definition: MemoryDefinition): void {
+const memories = new WeakMap<MemoryDefinition, Memory>();
+
+export function keepDefinition(memory: Memory, definition: MemoryDefinition): void {
   definitions.set(memory, definition);
+  memories.set(definition, memory);
+}
+
+/** The memory that has a definition. */
+export function memoryBehind(definition: MemoryDefinition): Memory | undefined {
+  return memories.get(definition);
 }
 
 /** The definition of a memory that `defineMemory` made. */

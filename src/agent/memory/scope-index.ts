@@ -19,11 +19,18 @@ const stem = 3;
 /** A word that only begins like the one that is looked for. */
 const partly = 0.6;
 
+/** A version that a search has found. */
+export interface RankedVersion {
+  readonly version: MemoryVersion;
+  readonly score: number;
+}
+
 /** The versions of a scope with an index of their words, as they are in the store at the last `refresh`. */
 export class ScopeIndex {
   readonly #mutex = new Mutex();
   #versions: MemoryVersion[] = [];
   #entries = new Map<string, MemoryVersion[]>();
+  #byId = new Map<string, MemoryVersion>();
   /** The versions with a word, by their places. */
   #words = new Map<string, number[]>();
   #stems = new Map<string, string[]>();
@@ -35,7 +42,7 @@ export class ScopeIndex {
 
   /** A version by its id. */
   version(id: string): MemoryVersion | undefined {
-    return this.#versions.find((version) => version.id === id);
+    return this.#byId.get(id);
   }
 
   /** The versions of an entry, oldest first. */
@@ -50,7 +57,7 @@ export class ScopeIndex {
       for (let left = 2; left > 0; left--) {
         const count = await this.#readNew(support, scope);
         if (count === this.#versions.length) return;
-        this.#clear();
+        this.clear();
       }
       await this.#readNew(support, scope);
     });
@@ -73,6 +80,7 @@ export class ScopeIndex {
   add(version: MemoryVersion): void {
     const place = this.#versions.length;
     this.#versions.push(version);
+    this.#byId.set(version.id, version);
     getOrMake(this.#entries, version.entry, () => []).push(version);
     for (const word of version.value === undefined ? [] : wordsOf(textIn(version.value))) {
       const places = this.#words.get(word);
@@ -85,7 +93,7 @@ export class ScopeIndex {
   }
 
   /** The versions that have words of a query, best first, with their scores: 1 has all of its words. */
-  rank(query: string): readonly { readonly version: MemoryVersion; readonly score: number }[] {
+  rank(query: string): readonly RankedVersion[] {
     const words = wordsOf(query).slice(0, maxQueryWords);
     const scores = new Map<number, number>();
     let total = 0;
@@ -98,7 +106,7 @@ export class ScopeIndex {
         scores.set(place, (scores.get(place) ?? 0) + weight * share);
       }
     }
-    const ranked: { version: MemoryVersion; score: number }[] = [];
+    const ranked: RankedVersion[] = [];
     for (const [place, score] of scores) {
       const version = this.#versions[place];
       if (version !== undefined) ranked.push({ version, score: score / total });
@@ -119,16 +127,17 @@ export class ScopeIndex {
     return found;
   }
 
-  #clear(): void {
+  protected clear(): void {
     this.#versions = [];
     this.#entries = new Map();
+    this.#byId = new Map();
     this.#words = new Map();
     this.#stems = new Map();
   }
 }
 
 /** The texts and numbers in a value. */
-function textIn(value: Json | undefined): string {
+export function textIn(value: Json | undefined): string {
   if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null) return String(value);
   return Object.values(value).map(textIn).join(' ');

@@ -117,6 +117,14 @@ export class TurnMemory {
     return this.#push(value === undefined ? version : { ...version, value });
   }
 
+  /** Reserves a number at the end of the turn for what is extracted from it later. Called again, it keeps the first one. */
+  reserve(scope: string): void {
+    if (this.#pending.some((version) => version.scope === scope)) return;
+    const { newId, now } = this.#turn;
+    const id = newId();
+    this.#push({ scope, id, entry: id, seq: Math.max(this.#last + 1, now()), message: 0 });
+  }
+
   #push(version: TurnMemoryVersion): MemoryVersion {
     const { lane } = this.#placed();
     const { seq, message, scope: _, ...rest } = version;

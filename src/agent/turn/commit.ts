@@ -21,7 +21,7 @@ import type { AgentSpec } from '../contract/spec.ts';
 import { armDeadline } from './deadlines.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { totalsOf } from './limits.ts';
-import { loadedMemory } from './memory.ts';
+import { loadedMemory, reserveExtraction, workLater } from './memory.ts';
 import { noteInbox } from './steer.ts';
 import { markingLost } from './stop.ts';
 import {
@@ -46,7 +46,11 @@ export async function commit(
   const { snapshotId } = write;
   let listed: ListedState | undefined;
   if (write.end && write.finishReason === 'interrupted') await armDeadline(invocation, snapshotId);
+  const from = lineage.fallbackState.history.length;
   const memory = spec.memory && (await loadedMemory(invocation, run));
+  if (memory !== undefined && write.end && write.status === 'succeeded') {
+    reserveExtraction(invocation, memory);
+  }
   const remembered = memory?.commit(write);
   const committed = await writeWithEvents(invocation, run, chunk, (events) => {
     // Read here: the state may change while earlier events are written.
@@ -77,6 +81,7 @@ export async function commit(
     invocation.lineage = savedAs(invocation.lineage, committed.base, listed);
     working.saved();
   }
+  if (remembered?.memory?.versions.length) await workLater(invocation, { ...write, from });
   return committed;
 }
 

@@ -4,8 +4,10 @@ import type { Message } from '../../protocol/message.ts';
 import { textOf } from '../../protocol/messages.ts';
 import type { MemoryVersion } from '../../store/contract/store.ts';
 import { mayWrite, scopeFor } from '../memory/definition.ts';
-import { indexOf, type ScopeIndex } from '../memory/scope-index.ts';
-import { MemoryView, newestFirst, type Viewpoint } from '../memory/view.ts';
+import { givenMemory } from '../memory/given.ts';
+import { type RankFrom, ranked } from '../memory/rank.ts';
+import { indexOf } from '../memory/scope-index.ts';
+import { MemoryView, newestFirst } from '../memory/view.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { memoryOf } from './memory.ts';
 import type { Turn } from './turn-state.ts';
@@ -45,34 +47,39 @@ async function memoryMessage(
   const definition = spec.memory;
   const support = spec.store === undefined ? definition?.support : spec.store.memory;
   if (definition === undefined || support === undefined) return undefined;
+  const user = { owner: scope.owner, agent: spec.name, context: request.context };
+  const canChange = mayWrite(definition, user) && spec.store !== undefined;
+  const recorded = givenMemory.get();
+  if (recorded !== undefined) return toMessage(recorded, canChange);
   // A turn without an owner has no memory of owners; its tools say so.
   if (definition.scope === 'owner' && scope.owner === undefined) return undefined;
-  const user = { owner: scope.owner, agent: spec.name, context: request.context };
   const memory = memoryOf(invocation);
   await memory?.load();
-  const index = await indexOf(support, scopeFor(definition, user));
+  const own = scopeFor(definition, user);
+  const index = await indexOf(support, own);
   const restored = memory?.takeRestored();
   const found = restored
     ? restored.flatMap((id) => index.version(id) ?? [])
-    : await relevant(new MemoryView(support, index, memory?.viewpoint ?? {}), index, {
-        input: input.slice(0, maxQuery),
-        pending: memory?.viewpoint.pending,
+    : await relevant(new MemoryView(support, index, memory?.viewpoint ?? {}), input, {
+        ...{ definition, support, index, scope: own },
+        pending: memory?.viewpoint.pending ?? [],
       });
   memory?.give(found.map(({ id }) => id));
-  return toMessage(found, mayWrite(definition, user) && spec.store !== undefined);
+  return toMessage(found, canChange);
 }
 
 /** Entries that fit the input, and then the newest ones. */
 async function relevant(
   view: MemoryView,
-  index: ScopeIndex,
-  { input, pending }: { readonly input: string; readonly pending: Viewpoint['pending'] },
+  input: string,
+  from: RankFrom,
 ): Promise<readonly MemoryVersion[]> {
-  const ranked = function* () {
-    yield* index.rank(input);
-    yield* newestFirst(index, pending);
+  const fit = await ranked(input.slice(0, maxQuery), from);
+  const all = function* () {
+    yield* fit;
+    yield* newestFirst(from.index, from.pending);
   };
-  const found = await view.entries(ranked(), maxEntries);
+  const found = await view.entries(all(), maxEntries);
   let left = maxCharacters;
   const fitting = found.filter(({ version }) => {
     left -= JSON.stringify(version.value).length;

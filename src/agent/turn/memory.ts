@@ -1,5 +1,7 @@
 import type { CommitWrite, MemoryPlace } from '../../store/contract/store.ts';
+import { turnScope } from '../../store/rules/memory.ts';
 import type { AgentSpec } from '../contract/spec.ts';
+import { mayWrite, scopeFor } from '../memory/definition.ts';
 import { TurnMemory } from '../memory/turn-memory.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import type { InvocationState } from './invocation-state.ts';
@@ -38,6 +40,53 @@ export async function loadedMemory(
     invocation.failures.report(error, 'store');
   }
   return memory;
+}
+
+/** The definition and the scope of a turn whose memory is that of the app, not of a replay, and who may write. */
+function written({ spec, scope: { owner }, request }: InvocationState) {
+  const { memory: definition, store } = spec;
+  if (definition === undefined || store?.memory !== definition.support) return undefined;
+  if (definition.scope === 'owner' && owner === undefined) return undefined;
+  const user = { owner, agent: spec.name, context: request.context };
+  if (!mayWrite(definition, user)) return undefined;
+  return { definition, scope: scopeFor(definition, user) };
+}
+
+/** Keeps a number for what is extracted from the turn. */
+export function reserveExtraction(invocation: InvocationState, memory: TurnMemory): void {
+  if (invocation.spec.memory?.extractor === undefined) return;
+  const found = written(invocation);
+  if (found !== undefined) memory.reserve(turnScope(found.scope));
+}
+
+/** Embeds what a turn has written, and extracts entries from it, in the background. */
+export async function workLater(
+  invocation: InvocationState,
+  {
+    snapshotId,
+    end,
+    from,
+  }: Pick<CommitWrite, 'snapshotId' | 'end'> & {
+    /** The index of the first message of the turn. */
+    readonly from: number;
+  },
+): Promise<void> {
+  const found = written(invocation);
+  if (found === undefined) return;
+  const { definition, scope } = found;
+  const { spec, position } = invocation;
+  definition.vectors?.embedLater({ support: definition.support, scope });
+  if (!end || definition.extractor === undefined) return;
+  const turn = {
+    ...{ agent: spec.name, sessionId: position.sessionId, snapshotId },
+    ...{ from, scope: scope.key },
+    ...(scope.owner !== undefined && { scopeOwner: scope.owner }),
+  };
+  try {
+    await definition.extractor.start(turn, invocation.scope.owner);
+  } catch (error) {
+    invocation.failures.report(error, 'store');
+  }
 }
 
 /** The ids that a fork gives its original, if that has never used memory. */

@@ -4,6 +4,7 @@ import { openApiPaths } from '../http/openapi.ts';
 import type { Router } from '../http/server-context.ts';
 import { agentOperations } from './agents.ts';
 import { artifactOperations, fileOperations } from './artifacts.ts';
+import { memoryOperations } from './memory.ts';
 // Generated from the schemas in protocol/, and compared with them by a test: the server needs no generator.
 import schemas from './openapi-schemas.json' with { type: 'json' };
 import type { NativeOperation } from './operation.ts';
@@ -13,6 +14,7 @@ import { turnOperations } from './turns.ts';
 const operations: Readonly<Record<Operation, NativeOperation>> = {
   ...agentOperations,
   ...turnOperations,
+  ...memoryOperations,
   ...sessionOperations,
   ...artifactOperations,
   ...fileOperations,

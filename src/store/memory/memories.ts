@@ -126,8 +126,7 @@ export function memorySupport(tables: Tables): MemorySupport {
       const from = new Map(entries.map((entry) => [entry, 0]));
       for (const each of owner === undefined ? memory.owners() : [owner]) {
         const rows = memory.of(each);
-        const has = rows.versions(key).some(({ entry }) => from.has(entry));
-        if (has && rows.dropVersions(from)) memory.removed(each);
+        if (rows.dropVersions(from, key)) memory.removed(each);
       }
     },
     async session(scope: Scope, sessionId) {
@@ -171,29 +170,38 @@ function exportSession(
 ): MemoryExport | undefined {
   const rows = memory.of(owner);
   const key = keyOf({ agent, sessionId });
+  const { versions, notes: all } = rows.all();
+  const notes = all.filter((note) => keyOf(note) === key);
+  const [first] = notes;
   const place = rows.place({ agent, sessionId });
-  if (place === undefined) return undefined;
-  const { versions, notes } = rows.all();
+  if (place === undefined && first === undefined) return undefined;
   return {
-    family: place.family,
-    lane: place.lane,
+    // A session that has only read gets its place with the import.
+    family: place?.family ?? first?.snapshotId ?? '',
+    lane: place?.lane ?? first?.snapshotId ?? '',
     versions: versions.flatMap(({ no: _, owner: __, source, ...version }) => {
       if (source === undefined || keyOf(source) !== key) return [];
       const { snapshotId, seq, message } = source;
       return [{ ...version, snapshotId, seq, message }];
     }),
-    notes: notes
-      .filter((note) => keyOf(note) === key)
-      .map(({ snapshotId, path, given, createdAt }) => ({ snapshotId, path, given, createdAt })),
+    notes: notes.map(({ snapshotId, path, given, createdAt }) => ({
+      snapshotId,
+      path,
+      given,
+      createdAt,
+    })),
   };
 }
 
 function importSession(
-  { memory, clock }: Tables,
-  { agent, owner = '' }: Scope,
+  tables: Tables,
+  scope: Scope,
   sessionId: string,
   { family, lane, versions, notes }: MemoryExport,
 ): void {
+  if (findSession(tables, scope, sessionId) === undefined) return;
+  const { memory, clock } = tables;
+  const { agent, owner = '' } = scope;
   const place = { agent, sessionId, family, lane };
   let no = nextNo(memory, memory.of(owner), clock.now());
   memory.apply(owner, {

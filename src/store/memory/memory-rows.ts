@@ -77,10 +77,11 @@ export class MemoryRows {
     return this.#last.get(lane ?? '') ?? 0;
   }
 
-  /** Removes the versions of entries from a number on. Returns whether there were any. */
-  dropVersions(from: ReadonlyMap<string, number>): boolean {
+  /** Removes the versions of entries from a number on, in one scope or in all. Returns whether there were any. */
+  dropVersions(from: ReadonlyMap<string, number>, only?: string): boolean {
     let hasDropped = false;
     for (const [scope, versions] of this.#scopes) {
+      if (only !== undefined && scope !== only) continue;
       const kept = versions.filter(({ entry, no }) => no < (from.get(entry) ?? no + 1));
       if (kept.length === versions.length) continue;
       hasDropped = true;

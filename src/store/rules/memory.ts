@@ -1,6 +1,7 @@
 import type {
   MemoryNote,
   MemoryPlace,
+  MemoryScope,
   MemorySession,
   MemorySpan,
   MemoryVersion,
@@ -56,4 +57,15 @@ export function ownedScope(memory: string, owner: string): string {
 export function nameOfOwned(key: string): string | undefined {
   const [memory, kind] = JSON.parse(key) as readonly string[];
   return kind === 'owner' ? memory : undefined;
+}
+
+/** The scope with a mark for each turn that entries may be extracted from. */
+export function turnScope({ key }: Pick<MemoryScope, 'key'>): string {
+  return JSON.stringify(['turns', JSON.parse(key)]);
+}
+
+/** The scope with the vectors of the entries of another one. */
+export function vectorScope({ key, owner }: MemoryScope): MemoryScope {
+  const own = JSON.stringify(['vectors', JSON.parse(key)]);
+  return owner === undefined ? { key: own } : { key: own, owner };
 }

@@ -319,12 +319,16 @@ function* exportSession(
   cipher: Cipher,
 ): Plan<MemoryExport | undefined> {
   const row = yield* first(selectNumber, ...scopeKey(scope), sessionKey(sessionId));
-  if (row === undefined || row.family === null || row.lane === null) return undefined;
+  if (row === undefined) return undefined;
   const versions = yield* all(selectWritten, row.row_id);
   const notes = yield* all(selectNotes, row.row_id);
+  const [oldest] = notes;
+  if (row.family === null && oldest === undefined) return undefined;
+  // A session that has only read gets its place with the import.
+  const own = uuidText(oldest?.snapshot ?? new Uint8Array(16));
   return {
-    family: row.family,
-    lane: row.lane,
+    family: row.family ?? own,
+    lane: row.lane ?? own,
     versions: versions.map((each) => {
       const { no: _, owner: __, source: ___, ...version } = toVersion(each.scope, each, cipher);
       const { scope: key, snapshot, message, seq } = each;

@@ -193,7 +193,12 @@ export function memoryContract(useKit: UseKit): void {
       const entry = kit.id();
       await memory.add({ scope: key, id: kit.id(), entry, value: { text: 'one' } });
       await memory.add({ scope: key, id: kit.id(), entry, value: { text: 'two' } });
-      await memory.remove({ key: `${key} ` }, [entry]);
+      const other = { key: `${key} ` };
+      await memory.remove(other, [entry]);
+      expect(await textsOf(kit)).toHaveLength(2);
+      await memory.add({ scope: other.key, id: kit.id(), entry, value: { text: 'elsewhere' } });
+      await memory.remove(other, [entry]);
+      expect((await memory.read(other, 0)).count).toBe(0);
       expect(await textsOf(kit)).toHaveLength(2);
       await memory.remove({ key }, [entry]);
       expect(await textsOf(kit)).toEqual([]);

@@ -8,7 +8,7 @@ import { type ScriptedReply, scriptedModel } from '../../../src/testing/scripted
 import { eventually } from '../../support/eventually.ts';
 
 /** A store for one test. */
-interface Opened {
+export interface Opened {
   readonly store: Store;
   readonly close: () => Promise<void>;
 }
