@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { memoryStore, waymark } from 'waymark';
+import { memoryStore, textOf, waymark } from 'waymark';
 import { scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
 
@@ -68,3 +68,36 @@ const handbook = app.defineMemory({
 const helper = app.defineAgent({ name: 'helper', memory: handbook });
 // #endregion
 assert.equal(helper.name, 'helper');
+
+async function embedTexts(texts: readonly string[]): Promise<number[][]> {
+  return texts.map((text) => [text.length, 1]);
+}
+// #region embed
+const notes = app.defineMemory({
+  name: 'notes',
+  schema: z.object({ text: z.string() }),
+  embed: embedTexts, // or a model: openai.embedding('text-embedding-3-small')
+});
+// #endregion
+assert.equal(notes.name, 'notes');
+
+// #region extract
+const habits = app.defineMemory({
+  name: 'habits',
+  schema: z.object({ text: z.string() }),
+  extract: ({ messages, known }) =>
+    messages
+      .filter(({ role }) => role === 'user')
+      .map((message) => ({ text: textOf(message) }))
+      .filter(({ text }) => /always|never/.test(text))
+      .filter(({ text }) => !known.some(({ value }) => value.text === text)),
+});
+// #endregion
+assert.equal(habits.name, 'habits');
+
+// #region client
+const listed = await assistant.memory.list({ owner: 'ada', query: 'tea' });
+const added = await assistant.memory.add({ text: 'Prefers tea' }, { owner: 'ada' });
+// #endregion
+assert.equal(listed.items.length, 0);
+assert.equal(added.createdAt.length, 24);

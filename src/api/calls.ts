@@ -246,7 +246,7 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
     retryRun: async (ref, options) => await operations.retryRun(snapshotIdOf(ref), options),
     restore: async (ref, options) =>
       describeState(await operations.restore(snapshotIdOf(ref), toRestore(withHeadId(options)))),
-    memory: operations.memory,
+    memory: withCallers({ ...operations.memory }),
     planUndo: async (ref, options) => await operations.planUndo(snapshotIdOf(ref), options),
     fork: async (ref, options) =>
       describeState(await operations.fork(snapshotIdOf(ref), withHeadId(options))),
@@ -267,7 +267,7 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
 /** The calls, with the code that waits for them in the stacks of their errors. Turns have it already. */
 function withCallers<Calls extends object>(calls: Calls): Calls {
   for (const [name, call] of Object.entries(calls)) {
-    if (name.startsWith('run') || name.startsWith('stream')) continue;
+    if (name.startsWith('run') || name.startsWith('stream') || typeof call !== 'function') continue;
     Object.assign(calls, {
       [name]: (...args: unknown[]) => {
         const result = call(...args);

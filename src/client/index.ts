@@ -20,6 +20,7 @@ export type {
   UsageQuery,
   WatchOptions,
 } from '../api/agent-api.ts';
+export type { AgentMemory } from '../api/agent-memory.ts';
 export type { Answers, Interrupt, InterruptAnswer, ResumeInput } from '../api/interrupts.ts';
 export type {
   CallerTool,
@@ -47,6 +48,13 @@ export type {
   WireTypes,
 } from '../api/types.ts';
 export { isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
+export type {
+  MemoryEntry,
+  MemoryHit,
+  MemoryOfTurn,
+  MemoryOrigin,
+  MemoryVersionInfo,
+} from '../protocol/memory.ts';
 export type { Message, Part, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
 export type { MessageOptions, MessagePage } from '../protocol/message-page.ts';
 export type { OpenedFile, OpenFileOptions } from '../protocol/opened-file.ts';

@@ -120,6 +120,8 @@ export const agentInfo = v.object({
     /** Whether messages can be added to a running turn. */
     steerable: v.optional(v.boolean()),
     store: v.optional(v.string()),
+    /** The name of its memory. */
+    memory: v.optional(v.string()),
     stateSchema: v.optional(jsonObject),
   }),
   /** The model it uses unless a call says otherwise; `getAgent` of an agent over a prompt only. */

@@ -23,9 +23,9 @@ beforeAll(async () => {
       const name = request.headers.get('authorization') ?? '';
       return { principal: name, context: { role: name === 'guest' ? 'guest' : 'user' } };
     },
-    authorize: ({ operation, caller }) => {
+    authorize: ({ operation, principal }) => {
       operations.push(operation);
-      return caller.principal === 'nobody' ? false : undefined;
+      return principal !== 'nobody';
     },
   });
 });
@@ -92,14 +92,14 @@ test('S944 `canWrite` and `authorize` decide who writes and reads over HTTP', as
   const { memory } = as('nobody');
   const id = '00000000-0000-7000-8000-000000000000';
   const calls = [
-    memory.list(),
-    memory.history('x'),
-    memory.add({ text: 'x' }),
-    memory.update('x', { text: 'x' }),
-    memory.forget('x'),
-    memory.ofTurn(id),
+    () => memory.list(),
+    () => memory.history('x'),
+    () => memory.add({ text: 'x' }),
+    () => memory.update('x', { text: 'x' }),
+    () => memory.forget('x'),
+    () => memory.ofTurn(id),
   ];
-  for (const call of calls) await expect(call).rejects.toMatchObject(denied);
+  for (const call of calls) await expect(call()).rejects.toMatchObject(denied);
   expect(operations.toSorted()).toEqual([
     ...['addMemory', 'forgetMemory', 'listMemory', 'memoryHistory', 'memoryOfTurn', 'updateMemory'],
   ]);

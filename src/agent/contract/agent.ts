@@ -64,6 +64,8 @@ interface AgentMetadata {
   readonly requestIds: boolean;
   /** The name of the store. */
   readonly store?: string;
+  /** The name of its memory. */
+  readonly memory?: string;
   /** JSON Schema of the custom state. */
   readonly stateSchema?: JsonSchema;
 }

@@ -199,6 +199,7 @@ function metadataOf(spec: AgentSpec): Agent['metadata'] {
     requestIds: claims,
     steerable: takesInbox({ spec }),
     store: store?.name,
+    memory: spec.memory?.name,
     stateSchema: spec.stateSchema && toJsonSchema(spec.stateSchema),
   });
 }

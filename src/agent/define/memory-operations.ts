@@ -2,7 +2,7 @@ import type { AgentMemory } from '../../api/agent-memory.ts';
 import { snapshotIdOf } from '../../api/turn-values.ts';
 import { failedPrecondition, WaymarkError } from '../../core/error.ts';
 import { defined } from '../../core/json/json.ts';
-import { checkId } from '../../protocol/ids.ts';
+import { checkId, scopeOf } from '../../protocol/ids.ts';
 import { notFound } from '../../store/rules/errors.ts';
 import type { CallOptions } from '../contract/agent.ts';
 import type { Memory } from '../contract/memory.ts';
@@ -43,11 +43,16 @@ export function memoryOperations(spec: AgentSpec): AgentMemory<CallOptions> {
       await useToWrite(options).update(id, value, whose(options)),
     forget: async (id, options) => await useToWrite(options).forget(id, whose(options)),
     async ofTurn(ref, options) {
-      use();
       const snapshotId = snapshotIdOf(ref);
       checkId(snapshotId, 'a snapshot id');
       const { memory, store } = spec;
       const user = whose(options);
+      const scope = scopeOf(spec, user.owner);
+      // Without a memory as well, other owners do not learn which snapshots there are.
+      if (memory === undefined && !(await store?.getSnapshot(scope, { snapshotId }))) {
+        throw notFound('snapshot', snapshotId);
+      }
+      use();
       const note = await store?.memory?.note(user.owner, snapshotId);
       if (note === undefined || memory === undefined) throw notFound('snapshot', snapshotId);
       const index = await indexOf(memory.support, scopeFor(memory, user));

@@ -54,6 +54,8 @@ class ScopeVectors extends ScopeIndex {
   /** Entries with vectors of another model or length. */
   readonly stale = new Set<string>();
   readonly #model: string;
+  /** The versions of the scope when all of them had vectors. */
+  complete: string | undefined;
   /** The length of all vectors. */
   length: number | undefined;
 
@@ -111,10 +113,10 @@ export class MemoryVectors {
     byWords: readonly RankedVersion[],
     { support, scope, index }: Place & { readonly index: ScopeIndex },
   ): Promise<readonly RankedVersion[]> {
-    this.embedLater({ support, scope });
     const known = this.#of(support, scope);
     try {
       await known.refresh(support, vectorScope(scope));
+      if (known.complete !== stateOf(index, known)) this.embedLater({ support, scope });
       if (known.vectors.size === 0 || query.trim() === '') return byWords;
       const asked = await this.#queryVector(query);
       if (asked.length !== known.length) this.#changeLength(known, asked.length);
@@ -190,7 +192,10 @@ export class MemoryVectors {
       missing.push(version);
       if (missing.length === embedder.most) break;
     }
-    if (missing.length === 0) return false;
+    if (missing.length === 0) {
+      known.complete = stateOf(index, known);
+      return false;
+    }
     // Once for each content.
     const byText = new Map<string, Float32Array>();
     const texts = [...new Set(missing.map(({ value }) => textIn(value)))];
@@ -233,6 +238,12 @@ export class MemoryVectors {
     }
     return found;
   }
+}
+
+/** Changes whenever versions or vectors are added or deleted. */
+function stateOf(index: ScopeIndex, known: ScopeVectors): string {
+  const parts = [index, known].map(({ versions }) => `${versions.length} ${versions.at(-1)?.no}`);
+  return `${parts.join(' ')} ${known.stale.size}`;
 }
 
 interface Place {

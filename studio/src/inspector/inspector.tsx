@@ -2,11 +2,12 @@ import { type KeyboardEvent, type ReactNode, useDeferredValue, useState } from '
 import { Boundary } from '../ui/boundary.tsx';
 import { DiffTab } from './diff-tab.tsx';
 import { FilesTab } from './files-tab.tsx';
+import { MemoryTab } from './memory-tab.tsx';
 import { StateTab } from './state-tab.tsx';
 import { TraceTab } from './trace-tab.tsx';
 import { useSubject } from './use-subject.ts';
 
-const tabs = ['State', 'Diff', 'Trace', 'Files'] as const;
+const tabs = ['State', 'Diff', 'Trace', 'Files', 'Memory'] as const;
 type Tab = (typeof tabs)[number];
 
 /** The state of the selected snapshot; it opens on what the turn changed. */
@@ -57,6 +58,7 @@ export function Inspector(): ReactNode {
           {tab === 'Diff' && <DiffTab subject={subject} />}
           {tab === 'Trace' && <TraceTab subject={subject} />}
           {tab === 'Files' && <FilesTab subject={subject} />}
+          {tab === 'Memory' && <MemoryTab snapshotId={subject.snapshot?.snapshotId} />}
         </Boundary>
       </div>
     </>

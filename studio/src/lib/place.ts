@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react';
 
 /** The pages about all agents that have no parts of their own. */
-const pages = ['inbox', 'replay', 'runs', 'traces', 'usage'] as const;
+const pages = ['inbox', 'memory', 'replay', 'runs', 'traces', 'usage'] as const;
 
 type Page = (typeof pages)[number];
 

@@ -6,6 +6,7 @@ import { lookNow, pulse } from '../lib/pulse.ts';
 import { serverUrl } from '../lib/server.ts';
 import { useTheme } from '../lib/theme.ts';
 import { useSource } from '../lib/use-source.ts';
+import { MemoryView } from '../memory/memory-view.tsx';
 import { ReportView } from '../replay/report-view.tsx';
 import { RunsView } from '../runs/runs-view.tsx';
 import { ToolsView } from '../tools/tools-view.tsx';
@@ -60,6 +61,8 @@ export function App(): ReactNode {
             />
           ) : place.view === 'inbox' && agents ? (
             <InboxView agents={agents} />
+          ) : place.view === 'memory' && agents ? (
+            <MemoryView agents={agents} />
           ) : place.view === 'tools' && agents ? (
             <ToolsView agents={agents} />
           ) : place.view === 'traces' && agents ? (

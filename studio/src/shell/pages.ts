@@ -12,6 +12,7 @@ export interface Page {
 export const pages: readonly Page[] = [
   { view: 'inbox', name: 'Inbox', icon: 'inbox' },
   { view: 'runs', name: 'Runs', icon: 'runs' },
+  { view: 'memory', name: 'Memory', icon: 'memory' },
   { view: 'tools', name: 'Tools', icon: 'tool' },
   { view: 'traces', name: 'Traces', icon: 'traces' },
   { view: 'usage', name: 'Usage', icon: 'usage' },
