@@ -19,6 +19,9 @@ export type {
   UndoableStep,
 } from './agent/contract/handler.ts';
 export type {
+  Embedder,
+  EmbeddingModel,
+  EmbedTexts,
   Extraction,
   Memory,
   MemoryOptions,
@@ -50,7 +53,6 @@ export {
   type DefineTool,
   tool,
 } from './agent/define/define.ts';
-export type { Embedder, EmbeddingModel, EmbedTexts } from './agent/memory/embed.ts';
 export type { AgentApi, Chat, PendingInterrupts, RunHandle } from './api/agent-api.ts';
 export type { AgentMemory } from './api/agent-memory.ts';
 export type { Answers, Interrupt, InterruptAnswer } from './api/interrupts.ts';

@@ -5,11 +5,10 @@ import type {
   MemoryVersionInfo,
 } from '../protocol/memory.ts';
 import type { Page } from '../protocol/session.ts';
-import type { ApiCallOptions } from './agent-api.ts';
 import type { SnapshotRef } from './turn-values.ts';
 
 /** The memory of an agent, for its callers. Without a memory, all calls are FAILED_PRECONDITION. */
-export interface AgentMemory<Call extends ApiCallOptions = ApiCallOptions> {
+export interface AgentMemory<Call extends object = object> {
   /** The visible entries, newest first; with `query`, those that fit it, best first and on one page. With `asOf`, those that were known at a snapshot. */
   list(
     options?: Call & {

@@ -4,9 +4,12 @@ import type { InferSchema, InferSchemaInput, Schema } from '../../core/schema/sc
 import type { MemoryEntry, MemoryHit, MemoryVersionInfo } from '../../protocol/memory.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Page } from '../../protocol/session.ts';
-import type { ListOptions, MemorySupport } from '../../store/contract/store.ts';
-import type { Embedder } from '../memory/embed.ts';
-import type { MemoryVectors } from '../memory/vectors.ts';
+import type {
+  ListOptions,
+  MemoryScope,
+  MemorySupport,
+  MemoryVersion,
+} from '../../store/contract/store.ts';
 
 /** Whose entries a memory has. */
 export type MemoryScopeOption = 'owner' | 'agent' | 'app' | ((context: ActionContext) => string);
@@ -21,6 +24,57 @@ export interface MemoryUser {
   readonly context: ActionContext;
 }
 
+/** An embedding model of an AI SDK provider. */
+export interface EmbeddingModel {
+  /** The name of the model. Another name embeds all entries again. */
+  readonly modelId: string;
+  /** Texts that one call takes at most. */
+  readonly maxEmbeddingsPerCall?: number | undefined | PromiseLike<number | undefined>;
+  /** Embeds texts. */
+  doEmbed(call: {
+    readonly values: string[];
+    readonly abortSignal?: AbortSignal;
+  }): PromiseLike<{ readonly embeddings: readonly (readonly number[])[] }>;
+}
+
+/** Embeds texts in your own code. Entries are embedded again when its name or the length of its vectors changes. */
+export type EmbedTexts = (
+  texts: readonly string[],
+  call: { readonly signal: AbortSignal },
+) => Promise<readonly ArrayLike<number>[]>;
+
+/** What embeds the entries of a memory. */
+export type Embedder = EmbeddingModel | EmbedTexts;
+
+/** A version that a search has found. */
+export interface RankedVersion {
+  readonly version: MemoryVersion;
+  readonly score: number;
+}
+
+/** Where versions are: a scope in a store. */
+export interface MemoryScopeIn {
+  readonly support: MemorySupport;
+  readonly scope: MemoryScope;
+}
+
+/** Finds entries by meaning. */
+export interface VectorSearch {
+  /** Versions by the words and by the meaning of a query, best first. */
+  rank(
+    query: string,
+    byWords: readonly RankedVersion[],
+    place: MemoryScopeIn & {
+      readonly index: {
+        readonly versions: readonly MemoryVersion[];
+        version(id: string): MemoryVersion | undefined;
+      };
+    },
+  ): Promise<readonly RankedVersion[]>;
+  /** Embeds what has no vector, in the background. */
+  embedLater(place: MemoryScopeIn): void;
+}
+
 /** The part of a memory that agents use. */
 export interface MemoryDefinition {
   readonly name: string;
@@ -31,7 +85,7 @@ export interface MemoryDefinition {
   /** The memory of the app's store. */
   readonly support: MemorySupport;
   /** Finds entries by meaning. */
-  readonly vectors: MemoryVectors | undefined;
+  readonly vectors: VectorSearch | undefined;
   /** Extracts entries from a turn that has been saved, in the background. */
   readonly extractor: MemoryExtractor | undefined;
 }

@@ -37,11 +37,12 @@ import type {
   MemoryRetention,
   MemoryUser,
   MemoryWhere,
+  RankedVersion,
 } from '../contract/memory.ts';
 import { keepDefinition, mayWrite, parsedEntry, scopeFor } from '../memory/definition.ts';
 import { checkedEmbedder } from '../memory/embed.ts';
 import { ranked } from '../memory/rank.ts';
-import { indexOf, type RankedVersion, type ScopeIndex } from '../memory/scope-index.ts';
+import { indexOf, type ScopeIndex } from '../memory/scope-index.ts';
 import { MemoryVectors } from '../memory/vectors.ts';
 import { MemoryView, newestFirst, type SeenEntry, type Viewpoint } from '../memory/view.ts';
 import { InvocationSession } from '../turn/invocation.ts';

@@ -1,28 +1,7 @@
 import { raceSignal } from '../../core/async/signal.ts';
 import { invalid, WaymarkError } from '../../core/error.ts';
 import { type Clock, timeoutSignal } from '../../core/time.ts';
-
-/** An embedding model of an AI SDK provider. */
-export interface EmbeddingModel {
-  /** The name of the model. Another name embeds all entries again. */
-  readonly modelId: string;
-  /** Texts that one call takes at most. */
-  readonly maxEmbeddingsPerCall?: number | undefined | PromiseLike<number | undefined>;
-  /** Embeds texts. */
-  doEmbed(call: {
-    readonly values: string[];
-    readonly abortSignal?: AbortSignal;
-  }): PromiseLike<{ readonly embeddings: readonly (readonly number[])[] }>;
-}
-
-/** Embeds texts in your own code. Entries are embedded again when its name or the length of its vectors changes. */
-export type EmbedTexts = (
-  texts: readonly string[],
-  call: { readonly signal: AbortSignal },
-) => Promise<readonly ArrayLike<number>[]>;
-
-/** What embeds the entries of a memory. */
-export type Embedder = EmbeddingModel | EmbedTexts;
+import type { Embedder } from '../contract/memory.ts';
 
 /** An embedder, checked and bounded. */
 export interface CheckedEmbedder {

@@ -1,6 +1,6 @@
 import type { MemoryScope, MemorySupport, MemoryVersion } from '../../store/contract/store.ts';
-import type { MemoryDefinition } from '../contract/memory.ts';
-import { type RankedVersion, ScopeIndex } from './scope-index.ts';
+import type { MemoryDefinition, RankedVersion } from '../contract/memory.ts';
+import { ScopeIndex } from './scope-index.ts';
 
 /** What a query is looked for in. */
 export interface RankFrom {

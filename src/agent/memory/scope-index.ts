@@ -5,6 +5,7 @@ import type { Json } from '../../core/json/json.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import type { MemoryScope, MemorySupport, MemoryVersion } from '../../store/contract/store.ts';
 import { wordsOf } from '../../store/rules/session-filter.ts';
+import type { RankedVersion } from '../contract/memory.ts';
 
 /** Versions of a scope at most: all of them are in memory while it is searched. */
 const maxVersions = 100_000;
@@ -18,12 +19,6 @@ const batch = 250;
 const stem = 3;
 /** A word that only begins like the one that is looked for. */
 const partly = 0.6;
-
-/** A version that a search has found. */
-export interface RankedVersion {
-  readonly version: MemoryVersion;
-  readonly score: number;
-}
 
 /** The versions of a scope with an index of their words, as they are in the store at the last `refresh`. */
 export class ScopeIndex {

@@ -4,8 +4,9 @@ import { letOthersRun } from '../../core/platform.ts';
 import { after, type Clock } from '../../core/time.ts';
 import type { MemoryScope, MemorySupport, MemoryVersion } from '../../store/contract/store.ts';
 import { vectorScope } from '../../store/rules/memory.ts';
+import type { MemoryScopeIn, RankedVersion, VectorSearch } from '../contract/memory.ts';
 import type { CheckedEmbedder } from './embed.ts';
-import { indexOf, type RankedVersion, ScopeIndex, textIn } from './scope-index.ts';
+import { indexOf, ScopeIndex, textIn } from './scope-index.ts';
 
 /** Milliseconds that a search waits for the vector of its query. Then it goes on with words only. */
 const queryMs = 2_000;
@@ -96,7 +97,7 @@ class ScopeVectors extends ScopeIndex {
 }
 
 /** Finds entries by meaning, and embeds them in the background. */
-export class MemoryVectors {
+export class MemoryVectors implements VectorSearch {
   readonly #env: VectorEnv;
   readonly #scopes = new WeakMap<MemorySupport, Map<string, ScopeVectors>>();
   readonly #queries = new Map<string, Float32Array>();
@@ -111,7 +112,7 @@ export class MemoryVectors {
   async rank(
     query: string,
     byWords: readonly RankedVersion[],
-    { support, scope, index }: Place & { readonly index: ScopeIndex },
+    { support, scope, index }: Parameters<VectorSearch['rank']>[2],
   ): Promise<readonly RankedVersion[]> {
     const known = this.#of(support, scope);
     try {
@@ -143,7 +144,7 @@ export class MemoryVectors {
   }
 
   /** Embeds what has no vector, in the background. */
-  embedLater(place: Place): void {
+  embedLater(place: MemoryScopeIn): void {
     const { key } = place.scope;
     if (this.#running.has(key) || this.#env.closing?.aborted === true) return;
     this.#running.add(key);
@@ -152,7 +153,7 @@ export class MemoryVectors {
       .finally(() => this.#running.delete(key));
   }
 
-  async #embedAll(place: Place): Promise<void> {
+  async #embedAll(place: MemoryScopeIn): Promise<void> {
     const { closing, report, clock } = this.#env;
     const isClosing = (): boolean => closing?.aborted === true;
     let failures = 0;
@@ -170,7 +171,7 @@ export class MemoryVectors {
   }
 
   /** Embeds a batch of versions. Resolves to whether there may be more. */
-  async #embedSome({ support, scope }: Place): Promise<boolean> {
+  async #embedSome({ support, scope }: MemoryScopeIn): Promise<boolean> {
     const { embedder, clock, closing: signal, newId } = this.#env;
     const own = vectorScope(scope);
     const known = this.#of(support, scope);
@@ -241,14 +242,9 @@ export class MemoryVectors {
 }
 
 /** Changes whenever versions or vectors are added or deleted. */
-function stateOf(index: ScopeIndex, known: ScopeVectors): string {
+function stateOf(index: Pick<ScopeIndex, 'versions'>, known: ScopeVectors): string {
   const parts = [index, known].map(({ versions }) => `${versions.length} ${versions.at(-1)?.no}`);
   return `${parts.join(' ')} ${known.stale.size}`;
-}
-
-interface Place {
-  readonly support: MemorySupport;
-  readonly scope: MemoryScope;
 }
 
 /** The ids of the versions with the most similar vectors, with their cosines. */
@@ -286,7 +282,7 @@ function dot(a: Float32Array, b: Float32Array): number {
 function merged(
   byWords: readonly RankedVersion[],
   alike: ReadonlyMap<string, number>,
-  index: ScopeIndex,
+  index: Pick<ScopeIndex, 'version'>,
 ): readonly RankedVersion[] {
   const words = new Set(byWords.map(({ version }) => version.id));
   const ranked = byWords.map(({ version, score }) => ({

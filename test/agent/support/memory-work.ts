@@ -14,10 +14,10 @@ type Options = Partial<MemoryOptions<typeof schema>>;
 
 /** A vector by what a text is about, whatever its words are. */
 function vectorOf(text: string, length = 4): number[] {
-  const vector = new Array<number>(length).fill(0);
+  const vector: number[] = Array.from({ length }, () => 0);
   const topics = [/tea|drink|beverage/i, /dog|pet|animal/i, /lisbon|city/i];
   for (const [at, topic] of topics.entries()) if (topic.test(text)) vector[at] = 1;
-  if (vector.every((each) => each === 0)) vector[3] = 1;
+  if (!vector.includes(1)) vector[3] = 1;
   return vector;
 }
 
