@@ -87,7 +87,6 @@ describe('the built package', () => {
     expect(Object.keys(manifest.dependencies).sort()).toEqual([
       '@cfworker/json-schema',
       '@standard-schema/spec',
-      'croner',
       'valibot',
     ]);
   });
