@@ -261,6 +261,42 @@ test('S800 a background run has the files of its turns', async () => {
   expect(app.errors).toEqual([]);
 });
 
+test('S805 a restore waits for the folder of a run whose end can be seen, but not for one that runs', async () => {
+  using folder = testFolder();
+  await using app = openApp(memoryStore());
+  const own = directory(folder.project);
+  const slow: Workspace = {
+    ...own,
+    async open(place) {
+      const opened = await own.open(place);
+      return {
+        ...opened,
+        async lock(owner, options) {
+          const lock = await opened.lock(owner, options);
+          const release = async (): Promise<void> => {
+            await new Promise((resolve) => setTimeout(resolve, 100));
+            await lock.release();
+          };
+          return { lost: lock.lost, release };
+        },
+      };
+    },
+  };
+  const coder = app.defineAgent({ name: 'coder', workspace: slow, tools: [act] });
+  const first = await coder.run('echo 1 > file');
+  const run = await coder.start('echo 2 > file', { sessionId: first.sessionId });
+  await run.wait();
+  await coder.restore(first);
+  expect(readFileSync(join(folder.project, 'file'), 'utf8')).toBe('1\n');
+
+  const other = await coder.start('sleep 5', { sessionId: 'other' });
+  await eventually(async () => {
+    const busy = await coder.restore(run.id).catch(({ details }) => details.running);
+    return busy === other.id;
+  });
+  await other.abort();
+});
+
 test('S801 with the policy never, the latest state has the files', async () => {
   using folder = testFolder();
   await using app = openApp(memoryStore());

@@ -7,6 +7,7 @@ import type { TurnBase } from '../contract/turn-store.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import {
   type FolderOf,
+  lockFolder,
   openFolder,
   switchTree,
   treesOf,
@@ -112,7 +113,8 @@ async function switchFiles<Result>(
   const workspace = await workspaceOf(spec, { scope, sessionId, context });
   const reader = treeReader(treesOf(spec), place);
   const folder = await openFolder(spec, workspace, place, { hash: head.tree, place });
-  const lock = await folder.lock({ runId, ...(attempt !== undefined && { attempt }) });
+  const owner = { runId, ...(attempt !== undefined && { attempt }) };
+  const lock = await lockFolder(spec, scope, folder, owner);
   let isBegun = false;
   const keep = async (scan: WorkspaceScan): Promise<void> => {
     if ((await hashTree(scan)) !== head.tree) {

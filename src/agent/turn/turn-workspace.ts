@@ -9,7 +9,14 @@ import type {
   WorkspaceLock,
   WorkspaceScan,
 } from '../../workspace/contract/contract.ts';
-import { lockLost, openFolder, switchTree, treesOf, workspaceOf } from '../workspace/folder.ts';
+import {
+  lockFolder,
+  lockLost,
+  openFolder,
+  switchTree,
+  treesOf,
+  workspaceOf,
+} from '../workspace/folder.ts';
 import { storeTree } from '../workspace/store-tree.ts';
 import { hashTree, treeReader } from '../workspace/stored-tree.ts';
 import { checkpoint, commit } from './commit.ts';
@@ -33,7 +40,10 @@ export async function openWorkspace(
   const folder = await openFolder(spec, workspace, place, { hash, place });
   const root = rootRun(invocation, run);
   const { attempt } = root.turnBase.run ?? {};
-  const lock = await folder.lock(
+  const lock = await lockFolder(
+    spec,
+    scope,
+    folder,
     { runId: root.runId, ...(attempt !== undefined && { attempt }) },
     { wait: spec.concurrency === 'wait', signal: control.signal },
   );

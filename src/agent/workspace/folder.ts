@@ -1,11 +1,15 @@
 import { failedPrecondition, hasStatus, invalid, type WaymarkError } from '../../core/error.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { FilePlace, Scope } from '../../store/contract/store.ts';
+import { runningOf } from '../../store/rules/errors.ts';
 import type {
+  LockOptions,
+  LockOwner,
   SkippedPath,
   TreeChange,
   Workspace,
   WorkspaceFolder,
+  WorkspaceLock,
   WorkspaceScan,
 } from '../../workspace/contract/contract.ts';
 import { diffTrees } from '../../workspace/contract/tree.ts';
@@ -65,6 +69,28 @@ export async function openFolder(
     ...(hash !== undefined && { start: () => treeReader(treesOf(spec), place).read(hash) }),
     ...(spec.store?.paths && { exclude: spec.store.paths }),
   });
+}
+
+/** How long the folder of a run that has ended may stay locked, in milliseconds: its snapshot can be read a moment before. */
+const releaseTime = 2_000;
+
+/** Locks a folder. While it belongs to another run, the call is refused, unless that run has ended in the meantime. */
+export async function lockFolder(
+  { store }: Pick<AgentSpec, 'store'>,
+  scope: Scope,
+  folder: WorkspaceFolder,
+  owner: LockOwner,
+  options: LockOptions = {},
+): Promise<WorkspaceLock> {
+  try {
+    return await folder.lock(owner, options);
+  } catch (error) {
+    const running = runningOf(error);
+    if (running === undefined || (await store?.runs?.getRun(scope, running))) throw error;
+    const timeout = AbortSignal.timeout(releaseTime);
+    const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
+    return await folder.lock(owner, { wait: true, signal }).catch(() => Promise.reject(error));
+  }
 }
 
 /** The files of an agent's store, which keeps trees: that was checked when the agent was defined. */
