@@ -65,7 +65,7 @@ const version = {
 /** An entry. */
 export const memoryEntry = v.object({ ...version, value: jsonValue });
 /** A version of an entry; without `value`, the entry was forgotten. */
-export const memoryVersion = v.object({ ...version, value: v.optional(jsonValue) });
+const memoryVersion = v.object({ ...version, value: v.optional(jsonValue) });
 /** A page of entries; those of a search have a score. */
 export const memoryPage = v.object({
   items: v.array(v.object({ ...memoryEntry.entries, score: v.optional(v.number()) })),

@@ -24,7 +24,7 @@ const schema = z.object({ text: z.string(), topic: z.string().optional() });
 const facts = app.defineMemory({ name: 'facts', schema });
 app.defineAgent({ name: 'assistant', memory: facts });
 let studio: Studio;
-let last: { readonly sessionId: string; readonly snapshotId?: string };
+let last: { readonly sessionId: string; readonly snapshotId?: string | undefined };
 const ada = { owner: 'ada' };
 
 beforeAll(async () => {
