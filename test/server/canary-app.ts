@@ -71,6 +71,7 @@ export function createCanaryApp(transform: Transform): App {
           toolCalls: [
             { name: 'write', input: { path: 'notes.txt', content: `Of ${canary}\n` } },
             { name: 'write', input: { path: `${canary}.txt`, content: 'x' } },
+            { name: 'remember', input: { text: `About ${canary}` } },
           ],
         },
       ],
@@ -121,6 +122,7 @@ export function createCanaryApp(transform: Transform): App {
     input: object({ text: { type: 'string' } }),
   });
   const inner = app.defineAgent({ name: 'inner', description: 'Tells' });
+  const memory = app.defineMemory({ name: 'facts', schema: object({ text: { type: 'string' } }) });
   const options = {
     initialState: { secret: canary },
     title: () => `About ${canary}`,
@@ -135,6 +137,7 @@ export function createCanaryApp(transform: Transform): App {
   app.defineAgent({
     ...options,
     name: 'files',
+    memory,
     workspace: memoryWorkspace({ files: { 'plain.txt': 'x' } }),
     tools: [workspaceTools()],
   });

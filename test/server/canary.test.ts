@@ -187,6 +187,26 @@ describe.each(Object.entries(transforms))('with the %s transform', (_, transform
     await ask(`POST ${undo}`, one, { body: { undo: plan.id } });
   });
 
+  test('S685 S944 the native protocol hides it in entries of a memory', async () => {
+    const files = { agent: 'files' };
+    const written = { body: says('write', { sessionId: 'w2' }) };
+    const { snapshotId: snapshot } = await ask(turn, files, written);
+    const at = '/agents/:agent/memory';
+    const value = { text: `Of ${canary}` };
+    const { id: entry } = await ask(`POST ${at}`, files, { body: { value }, shows: true });
+    const one = { ...files, entry };
+    await ask(`PATCH ${at}/:entry`, one, { body: { value }, shows: true });
+    await ask(`GET ${at}/:entry`, one, { shows: true });
+    const { items } = await ask(`GET ${at}`, files, { shows: true });
+    expect(items.length).toBeGreaterThan(1);
+    await ask(`POST ${at}`, files, { body: { value: { text: 'Likes tea' } } });
+    expect(await ask(`GET ${at}?query=${canary}`, files)).toEqual({ items: [] });
+    expect((await ask(`GET ${at}?query=tea`, files)).items).toHaveLength(1);
+    const known = 'GET /agents/:agent/snapshots/:snapshot/memory';
+    expect((await ask(known, { ...files, snapshot }, { shows: true })).learned).toHaveLength(1);
+    await ask(`DELETE ${at}/:entry`, one);
+  });
+
   test('S685 a WebSocket hides it in every frame', async () => {
     asked.add('GET /agents/:agent/connect');
     for (const words of [['everything', 'more'], ['fail'], ['bad']]) {
