@@ -35,6 +35,7 @@ export function createOpenAiApp({
           toolCalls: [{ name, input: JSON.parse(input) }],
         }),
       ],
+      [/^both/, { toolCalls: [1, 2].map((day) => ({ name: 'weather', input: { day } })) }],
       [/^say (.*)/s, ([, text = '']) => ({ chunks: text.split(/(?<= )/) })],
       [/^think (.*)/, ([, text = '']) => ({ reasoning: 'Hm.', text })],
       [/^long/, { text: 'It was a dark and', finishReason: 'length' }],

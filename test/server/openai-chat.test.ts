@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type App, memoryStore } from '../../src/index.ts';
+import { type App, memoryStore, waymark } from '../../src/index.ts';
 import type { OpenAiServerOptions } from '../../src/server/index.ts';
+import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { eventually } from '../support/eventually.ts';
 import { allEvents, get, post, startServer } from './kit.ts';
 import { createGate, createOpenAiApp, type DeskModel, type Gate } from './openai-app.ts';
@@ -43,6 +44,7 @@ const refused = (code: string, param: string | null = null): object => ({
 const user = (content: unknown): object => ({ role: 'user', content });
 const assistant = (content: string): object => ({ role: 'assistant', content });
 const inSession = (sessionId: string): object => ({ metadata: { session_id: sessionId } });
+const weather = { type: 'function', function: { name: 'weather', parameters: {} } };
 /** What the model was last asked, as `role: text`. */
 const asked = (): string[] =>
   (model.requests.at(-1)?.messages ?? []).map(
@@ -230,7 +232,7 @@ describe('requests', () => {
     [
       { messages: [user('x')], response_format: { type: 'json_schema', json_schema: {} } },
       'missing_parameter',
-      'response_format.schema',
+      'response_format.json_schema.schema',
     ],
     [
       { messages: [user('x')], metadata: { session_id: '' } },
@@ -317,8 +319,6 @@ describe('a conversation without a session', () => {
     expect(asked().slice(1)).toEqual(['user: one', 'model: First.', 'user: two']);
     expect(await sessions()).toEqual([]);
   });
-
-  const weather = { type: 'function', function: { name: 'weather', parameters: {} } };
 
   test('continues after calls of functions of the caller (S744)', async () => {
     const first = user('call weather {"city":"Oslo"}');
@@ -440,6 +440,85 @@ describe('a session', () => {
     expect(await create({ messages: [output], ...here })).toMatchObject(
       refused('no_tool_call_found', 'messages'),
     );
+  });
+
+  test('has the outputs of parallel calls in any order (S745)', async () => {
+    const here = { ...inSession('s1'), tools: [weather] };
+    const first = user('both');
+    const said = await made([first], here);
+    expect(said.tool_calls).toHaveLength(2);
+    const outputs = said.tool_calls
+      .map(({ id }: Any, at: number) => ({ role: 'tool', tool_call_id: id, content: `Day ${at}.` }))
+      .toReversed();
+    expect(await create({ messages: [first, said, outputs[0]], ...here })).toMatchObject(
+      refused('invalid_argument'),
+    );
+    const next = await made([first, said, ...outputs], here);
+    await made([first, said, ...outputs, next, user('say bye')], here);
+    const { messages = [] } = model.requests.at(-1) ?? {};
+    expect(messages.slice(1).map(({ role }) => role)).toEqual([
+      'user',
+      'model',
+      'tool',
+      'model',
+      'user',
+    ]);
+    expect(asked().at(-1)).toBe('user: say bye');
+  });
+
+  test('takes answers with calls of the caller that it does not know (S745)', async () => {
+    await server.close();
+    await start({ allow: ['history'] });
+    const here = { ...inSession('s1'), tools: [weather] };
+    const call = (name: string): object => ({
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'c1', type: 'function', function: { name, arguments: '{}' } }],
+    });
+    const output = { role: 'tool', tool_call_id: 'c1', content: 'Sunny.' };
+    const approval = { ...output, content: '{"approved":true}' };
+    expect(
+      await create({ messages: [user('x'), call('transfer'), approval], ...here }),
+    ).toMatchObject(refused('unsupported_value', 'messages'));
+    expect(await sessions()).toEqual([]);
+    expect((await made([user('x'), call('weather'), output], here)).content).toBe('Sunny.');
+    await made([user('say more')], here);
+    expect(asked().at(-1)).toBe('user: say more');
+    expect(asked()).toHaveLength(6);
+  });
+
+  test('asks again for an answer that was empty, and continues after it (S745)', async () => {
+    const ann = { user: 'ann-at-home' };
+    expect((await made([user('say ')], ann)).content).toBe('');
+    await made([user('say ')], ann);
+    expect(asked().slice(1)).toEqual(['user: say ']);
+    const before = [user('say '), assistant('')];
+    await made([...before, user('say two')], ann);
+    await made([...before, user('say two'), assistant('two'), user('x')], ann);
+    expect(asked().slice(-3)).toEqual(['user: say two', 'model: two', 'user: x']);
+  });
+
+  test('continues where a transform hides words of the user and the model (S745)', async () => {
+    await server.close();
+    const hide = <Value>(value: Value): Value =>
+      JSON.parse(JSON.stringify(value).replaceAll('secret', '***'));
+    model = scriptedModel({
+      patterns: [],
+      otherwise: ({ messages }) => `A secret: ${messages.length}.`,
+    });
+    app = waymark({ model, store: memoryStore() });
+    app.defineAgent({ name: 'desk', transform: { state: hide, chunk: hide, output: hide } });
+    server = await startServer({ app, openai: true });
+    url = `${server.url}/openai/v1/chat/completions`;
+    const here = inSession('s1');
+    const first = user('My secret.');
+    const said = await made([first], here);
+    expect(said.content).toBe('A ***: 1.');
+    await made([first, said, user('more')], here);
+    expect(asked()).toEqual(['user: My secret.', 'model: A secret: 1.', 'user: more']);
+    // A guess of what is hidden is not confirmed.
+    await made([first, assistant('A secret: 1.'), user('more')], here);
+    expect(asked()).toEqual(['user: My secret.more']);
   });
 
   test('is one of its owner', async () => {

@@ -329,7 +329,30 @@ describe('a conversation as input', () => {
       previous_response_id: unknown,
     });
     expect(response.status).toBe(404);
+    const items = [user('say '.repeat(100))];
+    const { id } = await (await post(`${url}/conversations`, { items })).json();
+    expect(await count({ input: 'one', conversation: id })).toBeGreaterThan(short + 90);
   });
+
+  test.each(['compact', 'input_tokens'])(
+    'is read by /responses/%s only as one of its model',
+    async (path) => {
+      const { id } = await (await post(`${url}/conversations`, {})).json();
+      const first = await made({ conversation: id, input: 'one' });
+      const ask = async (body: object): Promise<Any> => {
+        const response = await post(`${url}/responses/${path}`, { conversation: id, ...body });
+        return { status: response.status, body: await response.json() };
+      };
+      expect(await ask({ model: 'desk' })).toMatchObject({ status: 200 });
+      // Who may read "gated" may not be allowed to read "desk".
+      expect(await ask({ model: 'gated' })).toMatchObject(
+        refused(400, 'conversation_of_another_model'),
+      );
+      expect(await ask({ model: 'desk', previous_response_id: first.id })).toMatchObject(
+        refused(400, 'invalid_value'),
+      );
+    },
+  );
 });
 
 describe('interrupts', () => {

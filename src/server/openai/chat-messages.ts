@@ -88,7 +88,7 @@ function argumentsIn(text: string): Json {
 }
 
 /** The id of a call in the conversation, which the model gave it. */
-function refOf(callId: string): string {
+export function refOf(callId: string): string {
   return callId.replace(/^call_/, '');
 }
 

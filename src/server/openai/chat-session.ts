@@ -1,5 +1,7 @@
 import type { Agent, CallOptions } from '../../agent/contract/agent.ts';
+import { internalsOf } from '../../agent/define/create-agent.ts';
 import { sha256 } from '../../core/json/hash.ts';
+import { defined } from '../../core/json/json.ts';
 import { isName } from '../../protocol/ids.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
@@ -52,19 +54,24 @@ export interface ChatPlace {
 export async function findPlace(
   agent: Agent,
   { sessionId, isWhole }: NamedSession,
-  steps: readonly Step[],
+  given: readonly Step[],
   options: CallOptions,
 ): Promise<ChatPlace> {
   const session = await agent.getSession(sessionId, options);
-  const atHead = { init: { sessionId }, rest: steps };
+  const atHead = { init: { sessionId }, rest: given };
   if (session?.headId === undefined) return atHead;
-  const isNew = !isWhole && steps.every(({ role }) => role !== 'assistant');
-  if (isNew) return atHead;
+  if (!isWhole && !hasAssistant(given)) return atHead;
+  // An empty answer has no items.
+  const steps = given.filter(
+    ({ role, content, calls }) => role !== 'assistant' || content.length + calls.length > 0,
+  );
   const { headId, state } = session;
-  let best = commonTurns(steps, state as State | undefined, headId);
+  const common = async (snapshotId: string, shown: unknown): Promise<CommonTurns> =>
+    commonTurns(steps, await turnsFor(agent, { snapshotId, shown: shown as State }, options));
+  let best = await common(headId, state);
   if (hasAssistant(steps.slice(best.count))) {
     for await (const leaf of otherLeaves(agent, { sessionId, headId }, options)) {
-      const found = commonTurns(steps, leaf.state as State | undefined, leaf.snapshotId);
+      const found = await common(leaf.snapshotId, leaf.state);
       if (found.count > best.count) best = found;
     }
   }
@@ -103,22 +110,50 @@ async function* otherLeaves(
   }
 }
 
+/** The items of each turn, as its client knows them: what it has sent, and of the answer what a transform of the state shows. */
+async function turnsFor(
+  agent: Agent,
+  { snapshotId, shown }: { readonly snapshotId: string; readonly shown: State | undefined },
+  { owner }: CallOptions,
+): Promise<readonly StoredTurn[]> {
+  const { store, transform } = internalsOf(agent).spec;
+  const scope = { agent: agent.name, ...defined({ owner }) };
+  const stored = transform.state ? await store?.getSnapshot(scope, { snapshotId }) : undefined;
+  const sent = turnsIn((stored?.state ?? shown)?.messages ?? [], snapshotId);
+  const answers = new Map(
+    turnsIn(shown?.messages ?? [], snapshotId).map((turn) => [turn.snapshotId, turn]),
+  );
+  return sent.map((turn, at) => {
+    const answer = answers.get(turn.snapshotId);
+    const items = [...inputItems(turn, sent[at - 1]), ...(answer ? outputItems(answer) : [])];
+    return { snapshotId: turn.snapshotId, keys: toKeys(items) };
+  });
+}
+
+interface StoredTurn {
+  readonly snapshotId: string;
+  /** The keys that each of its steps can have. */
+  readonly keys: readonly (readonly string[])[];
+}
+
+interface CommonTurns {
+  readonly count: number;
+  readonly snapshotId?: string;
+}
+
 /** How many steps a conversation has in common with a stored one, in whole turns, and the snapshot after them. */
-function commonTurns(
-  steps: readonly Step[],
-  state: State | undefined,
-  last: string,
-): { readonly count: number; readonly snapshotId?: string } {
-  let common: ReturnType<typeof commonTurns> = { count: 0 };
+function commonTurns(steps: readonly Step[], turns: readonly StoredTurn[]): CommonTurns {
+  let common: CommonTurns = { count: 0 };
   let at = 0;
-  const turns = turnsIn(state?.messages ?? [], last);
-  for (const [index, turn] of turns.entries()) {
-    for (const keys of toKeys([...inputItems(turn, turns[index - 1]), ...outputItems(turn)])) {
+  for (const { snapshotId, keys: own } of turns) {
+    for (const keys of own) {
       const step = steps[at];
       if (step === undefined || !keys.includes(keyOf(step))) return common;
       at++;
     }
-    common = { count: at, snapshotId: turn.snapshotId };
+    // A turn that has no answer is asked for again.
+    if (at === steps.length && steps.at(-1)?.role !== 'assistant') return common;
+    common = { count: at, snapshotId };
   }
   return common;
 }
@@ -126,7 +161,8 @@ function commonTurns(
 /** The parts of a step that say whether a stored one is the same. Clients trim texts, and stored media may have other URLs. */
 function keyOf({ role, content, calls }: Step): string {
   const media = content.filter((part) => 'media' in part).length;
-  return toKey(role, [textIn(content).trim(), media, calls.map(({ id }) => id)]);
+  // Outputs of calls may come in any order.
+  return toKey(role, [textIn(content).trim(), media, calls.map(({ id }) => id).toSorted()]);
 }
 
 function toKey(role: string, what: readonly unknown[]): string {
@@ -144,7 +180,7 @@ function toKeys(items: readonly Item[]): readonly (readonly string[])[] {
     else groups.push({ role, items: [item] });
   }
   return groups.map(({ role, items: own }) => {
-    const ids = own.flatMap(({ call_id: id }) => (typeof id === 'string' ? [id] : []));
+    const ids = own.flatMap(({ call_id: id }) => (typeof id === 'string' ? [id] : [])).toSorted();
     if (role === 'tool') return [toKey(role, ['', 0, ids])];
     const texts = own.filter(({ type }) => type === 'message').map(textOfItem);
     if (role === 'assistant') {

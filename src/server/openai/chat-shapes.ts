@@ -136,7 +136,11 @@ export function samplingOf(body: ChatRequest): JsonObject {
 /** The names that fields of a request have in this API, for errors. */
 export function chatParam(param: string): string {
   const [name = '', ...rest] = param.split(/(?=[[.])/);
-  if (param.startsWith('text.format')) return `response_format${param.slice('text.format'.length)}`;
+  if (param.startsWith('text.format')) {
+    return param
+      .replace('text.format', 'response_format')
+      .replace('.schema', '.json_schema.schema');
+  }
   return [names[name] ?? name, ...rest].join('');
 }
 

@@ -11,7 +11,7 @@ import { createViewers, runAfterStop } from '../stream/run-after-stop.ts';
 import { acceptedFeed, sseFormat, sseJson, withStreamSlot } from '../stream/stream-response.ts';
 import { beginTurn } from '../stream/turn.ts';
 import { type ChatChunk, ChatEncoder, done, failureOf, toCompletion } from './chat-encode.ts';
-import { readMessages, type Step, toInput } from './chat-messages.ts';
+import { readMessages, refOf, type Step, toInput } from './chat-messages.ts';
 import { findPlace, hasAssistant, type NamedSession, sessionOf } from './chat-session.ts';
 import {
   type ChatRequest,
@@ -24,7 +24,7 @@ import {
 import { seedSession } from './conversation.ts';
 import { badRequest, toOpenAiError } from './errors.ts';
 import type { ReadInput } from './input.ts';
-import { snapshotOfCall } from './items.ts';
+import { snapshotOfCall, toCallId } from './items.ts';
 import type { Handler, OpenAiRequest } from './openai-server.ts';
 import { agentOf, checkInput, openTurn, type TurnRequest } from './request.ts';
 import { checkParameters } from './settings.ts';
@@ -115,7 +115,8 @@ async function openInSession(
   const first = rest.findIndex(({ role }) => role !== 'tool');
   const read = { ...asked, ...toInput(isSeeded ? rest.slice(first) : newIn(rest)) };
   checkInput(openai, read, 'messages');
-  const request = { agent, body: toCreateRequest(body), read, isHeld: false };
+  if (isSeeded && read.outputs.length > 0) await checkCallsOfCaller(agent, rest.at(-2));
+  let request = { agent, body: toCreateRequest(body), read, isHeld: false };
   let start: Start = { open, init, place: {} };
   if (read.history.length > 0) {
     const { store } = internalsOf(agent).spec;
@@ -125,6 +126,11 @@ async function openInSession(
     const parent = from === null ? undefined : await store?.getSnapshot(scope, lookup);
     const seeded = await seedSession(open, { messages: read.history, sessionId, parent });
     start = { ...start, init: { sessionId, snapshotId: seeded } };
+    // The stored calls are named after the snapshot that was added.
+    const outputs = read.outputs.map(({ callId, output }) => {
+      return { callId: toCallId(seeded, { toolName: refOf(callId) }), output };
+    });
+    request = { ...request, read: { ...read, outputs } };
   }
   return await openTurn(openai, request, start);
 }

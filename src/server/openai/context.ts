@@ -6,7 +6,7 @@ import { jsonResponse } from '../http/answer.ts';
 import { readBody } from '../http/body.ts';
 import { toolsOf } from '../http/served-app.ts';
 import { openAgentCall } from '../http/server-context.ts';
-import { findConversation } from './conversation.ts';
+import { findConversation, firstMessages } from './conversation.ts';
 import { badRequest } from './errors.ts';
 import { type ReadInput, readInput } from './input.ts';
 import {
@@ -22,7 +22,7 @@ import { agentOf } from './request.ts';
 import { toUsage } from './response.ts';
 import type { OpenAiRoute } from './routes.ts';
 import { type CreateRequest, createRequest } from './shapes.ts';
-import { knownSnapshot } from './start.ts';
+import { knownSnapshot, placeIn } from './start.ts';
 
 export const contextHandlers = {
   /** An estimate: only the provider of the agent's model can count. */
@@ -93,7 +93,7 @@ interface Context {
 
 /** Reads the conversation that a request names, without a turn. */
 async function readContext(request: OpenAiRequest, body: CreateRequest): Promise<Context> {
-  const { c, caller } = request;
+  const { c } = request;
   const agent = agentOf(request, body.model);
   const read = readInput(body.input ?? '');
   const { heldState } = read;
@@ -103,14 +103,14 @@ async function readContext(request: OpenAiRequest, body: CreateRequest): Promise
     const { messages = [] } = await toState(heldState, c);
     return { agent, read, messages, heldState };
   }
-  const named = typeof body.conversation === 'string' ? body.conversation : body.conversation?.id;
-  if (named !== undefined) {
-    const { options } = await openAgentCall(c, { ...subject, sessionId: named });
-    const { agent: home } = await findConversation(request, caller, named);
-    const head = await home?.getSnapshot({ sessionId: named }, options);
-    return { agent, read, ...contextOf(head) };
+  const { conversation: sessionId, previous } = placeIn(body);
+  if (sessionId !== undefined) {
+    const open = await openAgentCall(c, { ...subject, sessionId });
+    const found = await findConversation(request, open.caller, sessionId);
+    const messages = await firstMessages(found, open, request);
+    if (!found.session) return { agent, read, messages };
+    return { agent, read, ...contextOf(await agent.getSnapshot({ sessionId }, open.options)) };
   }
-  const previous = body.previous_response_id ?? undefined;
   const snapshotId = await knownSnapshot(request, agent, { previous, read });
   const { options } = await openAgentCall(c, { ...subject, snapshotId });
   if (snapshotId === undefined) return { agent, read, messages: [] };

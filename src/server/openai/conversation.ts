@@ -69,20 +69,30 @@ export async function findConversation(
 
 /** Gives a conversation that no agent has answered in its first messages, as a session of this agent. */
 export async function prepareSession(
-  { id, agent, session }: Conversation,
+  conversation: Conversation,
   open: OpenCall,
   openai: OpenAiServer,
 ): Promise<void> {
+  const { id } = conversation;
+  const messages = await firstMessages(conversation, open, openai);
+  if (messages.length > 0) await seedSession(open, { messages, sessionId: id });
+}
+
+/** The messages of a conversation that no agent has answered. Refuses one that another agent has answered. */
+export async function firstMessages(
+  { id, agent, session }: Conversation,
+  open: OpenCall,
+  openai: OpenAiServer,
+): Promise<readonly Message[]> {
   if (agent && agent.name !== open.agent.name) {
     throw badRequest(
       `The conversation ${short(id)} belongs to the model ${short(agent.name)}. Continue it there, or create another one.`,
       { param: 'conversation', code: 'conversation_of_another_model' },
     );
   }
-  if (session) return;
+  if (session) return [];
   const { store, scope } = recordsOf(openai, open.caller);
-  const messages = (await store.getSnapshot(scope, { sessionId: id }))?.state?.messages ?? [];
-  if (messages.length > 0) await seedSession(open, { messages, sessionId: id });
+  return (await store.getSnapshot(scope, { sessionId: id }))?.state?.messages ?? [];
 }
 
 export function unknownConversation(id: string): Error {

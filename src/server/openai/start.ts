@@ -36,11 +36,19 @@ export async function findStart(openai: OpenAiRequest, request: StartRequest): P
       { param: 'store' },
     );
   }
-  const conversation =
-    typeof body.conversation === 'string' ? body.conversation : body.conversation?.id;
-  const previous = body.previous_response_id ?? undefined;
+  const { conversation, previous } = placeIn(body);
   if (conversation === undefined) return await responseStart(openai, request, previous);
-  if (previous === undefined) return await conversationStart(openai, request, conversation);
+  return await conversationStart(openai, request, conversation);
+}
+
+/** The conversation or the response that a request continues. */
+export function placeIn({ conversation: given, previous_response_id: before }: CreateRequest): {
+  readonly conversation: string | undefined;
+  readonly previous: string | undefined;
+} {
+  const conversation = typeof given === 'string' ? given : given?.id;
+  const previous = before ?? undefined;
+  if (conversation === undefined || previous === undefined) return { conversation, previous };
   throw badRequest('Send either conversation or previous_response_id, not both.', {
     param: 'previous_response_id',
   });
