@@ -73,6 +73,17 @@ describe('show', () => {
     expect(stdout).toContain('notes.md (4 lines)');
   });
 
+  test('has what the cache of the provider had, what was expected, and what was written', async () => {
+    const input = 'cached\ncached again\n';
+    await command(folder.path, ['chat', 'talker', '--session', 'cache', ...file], { input });
+    const { items } = await json('snapshots', 'cache');
+    const second = items.find(({ turnIndex }: Shot) => turnIndex === 1);
+    const { stdout } = await run('show', second.snapshotId);
+    expect(stdout).toMatch(/^cached +5000$/m);
+    expect(stdout).toMatch(/^expected +[1-9]\d+$/m);
+    expect(stdout).toMatch(/^written +3000$/m);
+  });
+
   test('writes one artifact as it is, for a file', async () => {
     const { stdout } = await run('show', shot(1), '--artifact', 'notes.md');
     expect(stdout).toBe('# Notes\n\n- tea\n');

@@ -54,8 +54,10 @@ function snapshotText(snapshot: Snapshot, style: Style): string {
       ['', error?.status === 'INTERNAL' ? whereTheCauseIs : ''],
       ['label', label === undefined ? '' : oneLine(label)],
       ['created', when(snapshot.createdAt)],
-      ['cached', usage?.cachedInputTokens === undefined ? '' : String(usage.cachedInputTokens)],
-      ['tokens', usage?.totalTokens === undefined ? '' : String(usage.totalTokens)],
+      ['cached', countText(usage?.cachedInputTokens)],
+      ['expected', countText(usage?.expectedCachedTokens)],
+      ['written', countText(usage?.cacheWriteTokens)],
+      ['tokens', countText(usage?.totalTokens)],
       ['hash', snapshot.stateHash],
     ].filter(([, value]) => value !== ''),
   );
@@ -84,3 +86,7 @@ function snapshotText(snapshot: Snapshot, style: Style): string {
 // Its text may hold anything, so stores keep only what clients may see.
 const whereTheCauseIs =
   'The cause is not stored. The process that ran the turn has logged it, and passed it to `onError`.';
+
+function countText(tokens: number | undefined): string {
+  return tokens === undefined ? '' : String(tokens);
+}
