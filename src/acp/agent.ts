@@ -10,7 +10,7 @@ import { type AcpState, AcpTurn } from './turn.ts';
 
 type Custom = Json | undefined;
 
-/** Programs that wait for the next turn of their session, by the id of the program's session, which only the state knows. */
+/** Programs that wait for the next turn, by session, and the id of the program's session: two programs may use one id. */
 type Links = Map<string, Link>;
 
 /**
@@ -34,7 +34,7 @@ export function acpAgent(
       await session.run(async (input, info) => {
         const reached = await reach(session, info, settings, links);
         const { link, connection, before } = reached;
-        links.delete(link.sessionId);
+        links.delete(keyOf(session, link));
         link.wake();
         try {
           const turn = new AcpTurn(session, respond, link, info);
@@ -71,7 +71,7 @@ export function acpAgent(
           if (isAnswer) turn.answer(input);
           if (isPrompt) link.prompt([...told, ...blocks]);
           const result = await turn.run();
-          keep(links, link);
+          keep(links, keyOf(session, link), link);
           return result;
         } catch (error) {
           // A program that stops on request can be kept.
@@ -80,7 +80,7 @@ export function acpAgent(
             link.fail(error);
             throw link.failure ?? error;
           }
-          keep(links, link);
+          keep(links, keyOf(session, link), link);
           return;
         }
       });
@@ -88,14 +88,21 @@ export function acpAgent(
   ];
 }
 
+function keyOf(
+  { id }: Pick<AgentSession<Custom>, 'id'>,
+  { sessionId }: Pick<AcpState, 'sessionId'>,
+): string {
+  return `${id} ${sessionId}`;
+}
+
 /** The characters of the last prompt that are kept, to recognize it. */
 const maxLast = 2_000;
 /** Programs that are kept at once. */
 const maxKept = 16;
 
-function keep(links: Links, link: Link): void {
+function keep(links: Links, key: string, link: Link): void {
   link.rest();
-  links.set(link.sessionId, link);
+  links.set(key, link);
   const [oldest] = links.values();
   if (links.size > maxKept) oldest?.end();
   for (const [id, each] of links) if (!each.isAlive) links.delete(id);
@@ -127,10 +134,10 @@ async function reach(
   const before = messages.slice(0, own);
   // Another session has a copy of the state, and the program's session belongs to the one that began it.
   const isOurs = state !== undefined && state.createdIn === session.id;
-  const kept = isOurs ? links.get(state.sessionId) : undefined;
+  const kept = isOurs ? links.get(keyOf(session, state)) : undefined;
   if (kept?.isAlive) {
     if (kept.tip === state?.tip) return { link: kept, connection: 'kept', before };
-    links.delete(kept.sessionId);
+    links.delete(keyOf(session, kept));
     kept.end();
   }
   let link = await Link.start(settings, cwd, signal);

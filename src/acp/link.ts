@@ -11,6 +11,7 @@ import type {
   SessionUpdate,
 } from '@agentclientprotocol/sdk';
 import { failedPrecondition, messageOf, toWaymarkError, WaymarkError } from '../core/error.ts';
+import type { Json } from '../core/json/json.ts';
 import { after, systemClock, withTimeout } from '../core/time.ts';
 import { plainText } from './messages.ts';
 import type { AcpSettings } from './options.ts';
@@ -35,6 +36,13 @@ export type Question =
       readonly answer: (response: CreateElicitationResponse) => void;
     };
 
+/** The answer of the user to a question. */
+export interface Decision {
+  readonly allow: boolean;
+  /** What they chose or wrote. */
+  readonly value?: Json | undefined;
+}
+
 /** Updates that may wait to be taken before no more messages are read. */
 const maxWaiting = 500;
 /** How long a program may take to end its turn after it was cancelled. */
@@ -57,7 +65,7 @@ export class Link {
   /** Questions that the user has to answer. */
   readonly open = new Map<string, Question>();
   /** Decisions of the user about questions of an earlier process, which the program will ask again. */
-  readonly decided: { readonly key: string; readonly allow: boolean }[] = [];
+  readonly decided: (Decision & { readonly key: string })[] = [];
   readonly #settings: AcpSettings;
   readonly #program: Program;
   readonly #connection: ClientConnection;
@@ -78,6 +86,7 @@ export class Link {
     this.#inbox = inbox;
     this.agent = agent;
     this.capabilities = capabilities;
+    program.failed.catch(() => inbox.wake());
   }
 
   static async start(settings: AcpSettings, cwd: string, signal: AbortSignal): Promise<Link> {
@@ -203,13 +212,8 @@ export class Link {
   /** The next event. Rejects when the program has failed, or was silent for too long. */
   async next(signal: AbortSignal): Promise<LinkEvent> {
     const { name, idleTimeout } = this.#settings;
-    const waiting = this.#inbox.shift();
-    if (waiting) return waiting;
-    const { promise: stopped, reject } = Promise.withResolvers<never>();
-    stopped.catch(() => {});
-    const stop = (): void => reject(new WaymarkError('CANCELLED', 'The turn was stopped.'));
-    signal.addEventListener('abort', stop, { once: true });
-    if (signal.aborted) stop();
+    const wake = (): void => this.#inbox.wake();
+    signal.addEventListener('abort', wake, { once: true });
     const cancel = after(systemClock, idleTimeout, () =>
       this.fail(
         new WaymarkError(
@@ -220,13 +224,15 @@ export class Link {
     );
     try {
       for (;;) {
-        await Promise.race([this.#inbox.arrived(), this.#program.failed, stopped]);
         const event = this.#inbox.shift();
         if (event) return event;
+        if (this.failure) throw this.failure;
+        if (signal.aborted) throw new WaymarkError('CANCELLED', 'The turn was stopped.');
+        await this.#inbox.arrived();
       }
     } finally {
       cancel();
-      signal.removeEventListener('abort', stop);
+      signal.removeEventListener('abort', wake);
     }
   }
 
@@ -300,6 +306,11 @@ class Inbox {
       return;
     }
     this.#events.push(event);
+    this.wake();
+  }
+
+  /** Lets `arrived` return, also without an event. */
+  wake(): void {
     this.#arrived?.();
   }
 
@@ -315,7 +326,6 @@ class Inbox {
   }
 
   async arrived(): Promise<void> {
-    if (this.#events.length > 0) return;
     await new Promise<void>((resolve) => {
       this.#arrived = resolve;
     });
@@ -384,12 +394,12 @@ function toFailure(error: unknown, { name, command }: AcpSettings): WaymarkError
   if (Object(error).code === -32_000) {
     return failedPrecondition(
       `Agent "${name}" needs a login. Run ${command.join(' ')} in a terminal once and log in, or pass its API key in \`env\`.`,
-      { cause: error },
+      { cause: error, publicMessage: `Agent "${name}" needs a login.` },
     );
   }
   return new WaymarkError(
     'INTERNAL',
     `The program of agent "${name}" answered with an error: ${messageOf(error).slice(0, 600)}`,
-    { cause: error },
+    { cause: error, publicMessage: `The program of agent "${name}" answered with an error.` },
   );
 }

@@ -56,9 +56,15 @@ export class Program {
     });
     child.stdin?.on('error', () => {});
     child.once('error', (cause) => this.end(this.#notStarted(cause)));
-    child.once('close', (code, signal) => {
+    const ended = (code: number | null, signal: NodeJS.Signals | null): void => {
       running.delete(child);
       this.end(this.#gone(signal ?? `code ${code}`));
+    };
+    child.once('close', ended);
+    // A process that it has started, and that has left its group, may keep the output open.
+    child.once('exit', (code, signal) => {
+      endGroup(child);
+      setTimeout(() => ended(code, signal), closeMs).unref();
     });
     this.stream = {
       readable: new ReadableStream(this.#source(), { highWaterMark: 0 }),
@@ -154,7 +160,7 @@ export class Program {
     const { name, command } = this.#settings;
     return failedPrecondition(
       `The program of agent "${name}" cannot be started: ${JSON.stringify(command[0])} (${cause.message}). Install it, or correct \`command\`.`,
-      { cause },
+      { cause, publicMessage: `The program of agent "${name}" cannot be started.` },
     );
   }
 
@@ -179,6 +185,7 @@ function parse(name: string, line: string): AnyMessage {
   throw new WaymarkError(
     'INTERNAL',
     `The program of agent "${name}" wrote a line to its standard output that is no JSON-RPC message: ${JSON.stringify(line.slice(0, 120))}`,
+    { publicMessage: `The program of agent "${name}" wrote something else than ACP.` },
   );
 }
 

@@ -11,7 +11,7 @@ import {
 import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
 import { joinText } from '../protocol/messages.ts';
 import type { FinishReason, Input, Usage } from '../protocol/turn.ts';
-import type { Link, Question } from './link.ts';
+import type { Decision, Link, Question } from './link.ts';
 
 /** The longest input or result of one tool call that is kept, as JSON. */
 const maxToolLength = 256 * 1024;
@@ -98,9 +98,11 @@ export class AcpTurn {
     const responses = answers.map((each): ToolResponsePart => {
       const { name, ref } = 'toolRequest' in each ? each.toolRequest : each.toolResponse;
       const question = this.#link.open.get(ref ?? '');
-      const { allow, value } = decisionOf(each);
-      if (question) answerQuestion(question, allow, value);
-      else this.#link.decided.push({ key: keyOf(this.#asked(ref)), allow });
+      const asked = this.#asked(ref);
+      const decision = decisionOf(each, asked);
+      const { allow, value } = decision;
+      if (question) answerQuestion(question, decision);
+      else this.#link.decided.push({ key: keyOf(asked?.toolRequest.input ?? null), ...decision });
       this.#link.open.delete(ref ?? '');
       const output = value ?? { allowed: allow };
       return { toolResponse: { name, ...(ref !== undefined && { ref }), output } };
@@ -113,21 +115,22 @@ export class AcpTurn {
     const answers = [...(resume?.restart ?? []), ...(resume?.respond ?? [])];
     const lines = answers.map((each) => {
       const { ref } = 'toolRequest' in each ? each.toolRequest : each.toolResponse;
-      const { allow, value } = decisionOf(each);
-      const { title } = Object(this.#asked(ref));
+      const asked = this.#asked(ref);
+      const { allow, value } = decisionOf(each, asked);
+      const { title } = Object(asked?.toolRequest.input);
       const said = value === undefined ? '' : ` ${JSON.stringify(value)}`;
       return `${String(title ?? 'Your question')}: ${allow ? 'yes' : 'no'}${said}`;
     });
     return `You asked before you were interrupted. The answers of the user:\n${lines.join('\n')}\nContinue with your task.`;
   }
 
-  /** The input of a question that was asked in an earlier turn. */
-  #asked(ref: string | undefined): Json {
+  /** A question that was asked in an earlier turn. */
+  #asked(ref: string | undefined): ToolRequestPart | undefined {
     for (const { content } of this.#session.messages.toReversed()) {
       const part = content.find((each) => 'toolRequest' in each && each.toolRequest.ref === ref);
-      if (part && 'toolRequest' in part) return part.toolRequest.input ?? null;
+      if (part && 'toolRequest' in part) return part;
     }
-    return null;
+    return undefined;
   }
 
   #isDecided(question: Question): boolean {
@@ -135,7 +138,7 @@ export class AcpTurn {
     const key = keyOf(inputOf(question.request.toolCall));
     const at = this.#link.decided.findIndex((each) => each.key === key);
     const [decided] = at < 0 ? [] : this.#link.decided.splice(at, 1);
-    if (decided) answerQuestion(question, decided.allow, undefined);
+    if (decided) answerQuestion(question, decided);
     return decided !== undefined;
   }
 
@@ -295,21 +298,27 @@ function keyOf(input: Json): string {
   return canonicalJson(input);
 }
 
-function decisionOf(answer: ToolRequestPart | ToolResponsePart): {
-  readonly allow: boolean;
-  readonly value?: Json | undefined;
-} {
-  if ('toolRequest' in answer) {
-    const resumed = answer.metadata?.resumed ?? true;
-    if (isJsonObject(resumed) && resumed.approved === false) return { allow: false };
-    return { allow: resumed !== false, value: resumed === true ? undefined : resumed };
+/** The decision about a question. Only a clear yes to a permission is a yes. */
+function decisionOf(answer: ToolRequestPart | ToolResponsePart, asked?: ToolRequestPart): Decision {
+  const isApproval = 'toolRequest' in answer;
+  if (!isApproval && answer.metadata?.declined !== undefined) return { allow: false };
+  const given = isApproval ? (answer.metadata?.resumed ?? true) : answer.toolResponse.output;
+  if (given === true) return { allow: true };
+  if (given === false) return { allow: false };
+  const { options } = Object(asked?.metadata?.interrupt);
+  const said = isJsonObject(given) ? given : {};
+  if (!Array.isArray(options)) {
+    return isApproval && said.approved === false ? { allow: false } : { allow: true, value: given };
   }
-  const { output } = answer.toolResponse;
-  const isDeclined = answer.metadata?.declined !== undefined;
-  return isDeclined ? { allow: false } : { allow: output !== false, value: output };
+  if (said.optionId === undefined) {
+    const allow = isApproval ? said.approved !== false : said.approved === true;
+    return { allow, value: given };
+  }
+  const option = options.find((each) => Object(each).optionId === said.optionId);
+  return { allow: String(Object(option).kind).startsWith('allow_'), value: given };
 }
 
-function answerQuestion(question: Question, allow: boolean, value: Json | undefined): void {
+function answerQuestion(question: Question, { allow, value }: Decision): void {
   if (question.kind === 'form') {
     const { action, content = value } = isJsonObject(value) ? value : {};
     if (!allow || action === 'decline') question.answer({ action: 'decline' });
@@ -318,12 +327,12 @@ function answerQuestion(question: Question, allow: boolean, value: Json | undefi
     return;
   }
   const { options } = question.request;
-  const named = isJsonObject(value)
-    ? options.find((each) => each.optionId === value.optionId)
-    : undefined;
   const kinds = allow ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always'];
+  const named = isJsonObject(value)
+    ? options.find((each) => each.optionId === value.optionId && kinds.includes(each.kind))
+    : undefined;
   const fitting = kinds.map((kind) => options.find((each) => each.kind === kind)).find(Boolean);
-  const chosen = allow && named ? named : fitting;
+  const chosen = named ?? fitting;
   question.answer({
     outcome: chosen ? { outcome: 'selected', optionId: chosen.optionId } : { outcome: 'cancelled' },
   });

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
-import { type App, type Chunk, waymark } from 'waymark';
+import { type App, type Chunk, type Interrupt, waymark } from 'waymark';
 import { type AcpAgentOptions, acpAgent } from 'waymark/acp';
 import { sqliteStore } from 'waymark/sqlite';
 import { directory } from 'waymark/workspace';
@@ -136,6 +136,18 @@ describe('an agent of another vendor', () => {
     expect(original.text).toBe('Prompt 3: in the original');
   });
 
+  test('S927 keeps the programs of several sessions, also if they use one id', async () => {
+    const { log, open } = place();
+    const agent = open({}, 'counts');
+    const first = await agent.run('hello');
+    const other = await agent.run('hello');
+    const again = await agent.run('again', { sessionId: first.sessionId });
+    expect(connectionOf(await agent.getSnapshot(again))).toBe('kept');
+    const last = await agent.run('again', { sessionId: other.sessionId });
+    expect(connectionOf(await agent.getSnapshot(last))).toBe('kept');
+    expect(log().filter((line) => line.startsWith('start'))).toHaveLength(2);
+  });
+
   test.each([
     ['noload', 'cannot load sessions'],
     ['lies', 'claims that it can'],
@@ -197,6 +209,13 @@ describe('an agent of another vendor', () => {
     await eventually(() => expect(() => process.kill(pid, 0)).toThrow());
   });
 
+  test('S929 ends a turn whose program has died and left a process with its output', async () => {
+    const { log, open } = place();
+    const failed = await open().run('orphan', { throwOnError: false });
+    process.kill(Number(/(\d+)$/.exec(log().at(-1) ?? '')?.[1]), 'SIGKILL');
+    expect(failed.error?.message).toContain('ended with code 4');
+  });
+
   test('says what is wrong with a program that cannot be used', async () => {
     const { open } = place();
     await expect(open({ command: ['/nowhere/agent'] }).run('hello')).rejects.toThrow(
@@ -206,6 +225,10 @@ describe('an agent of another vendor', () => {
     await expect(open({ startTimeout: 1_000 }, 'silent').run('hello')).rejects.toThrow(
       'within 1000 ms',
     );
+    const login = open({ command: [process.execPath, vendor, '--key=secret'] }, 'login');
+    const failed = await login.run('hello', { throwOnError: false });
+    expect(failed.error?.message).toContain('needs a login');
+    expect(JSON.stringify(failed.error)).not.toContain('secret');
     const nothing = [process.execPath, '-e', answersNothing];
     await expect(open({ command: nothing }).run('hello')).rejects.toThrow(
       'opened a session without an id',
@@ -272,6 +295,32 @@ describe('permissions of another vendor', () => {
     // The answer counts once.
     const again = await later.run('ask', { sessionId: asked.sessionId });
     expect(again.finishReason).toBe('interrupted');
+  });
+});
+
+describe('an answer that is no yes', () => {
+  test.each([
+    [
+      'the option to reject',
+      (request: Interrupt) => request.approve({ resumed: { optionId: 'no' } }),
+    ],
+    [
+      'an unknown option',
+      (request: Interrupt) => request.approve({ resumed: { optionId: 'sure' } }),
+    ],
+    ['an output that refuses', (request: Interrupt) => request.respond({ approved: false })],
+    ['an output that says nothing', (request: Interrupt) => request.respond('maybe')],
+  ])('S926 S928 is a no, also after a restart: %s', async (_, answer) => {
+    const { project, open } = place();
+    const agent = open();
+    const kept = await agent.resume(await agent.run('ask'), answer);
+    expect(kept.text).toBe('only: no');
+    const asked = await agent.run('ask');
+    const later = open();
+    const answered = await later.resume(asked, answer);
+    expect(answered.text).toBe('only: no');
+    expect(JSON.stringify((await later.getSnapshot(answered))?.state?.custom)).not.toContain('yes');
+    expect(existsSync(join(project, 'only.made'))).toBe(false);
   });
 });
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -109,6 +110,56 @@ describe('a session in an editor', () => {
     ).rejects.toThrow('is no value of "mode"');
     await editor.leave();
   });
+
+  test('S921 asks about a call with the path of a pipe', async () => {
+    const { folder, project } = place();
+    const server = join(folder, 'server.mjs');
+    writeFileSync(server, echoServer);
+    execFileSync('mkfifo', [join(project, 'pipe')]);
+    const editor = new TestEditor(folder, coder);
+    await editor.initialize();
+    const mcpServers = [{ name: 'echo', command: process.execPath, args: [server], env: [] }];
+    const id = await editor.open(project, { mcpServers });
+    await editor.say(id, 'save pipe');
+    expect(editor.asked).toMatchObject([
+      { toolCall: { content: [{ type: 'diff', oldText: null, newText: 'x' }] } },
+    ]);
+    await editor.leave();
+  });
+
+  test.each([true, false])(
+    'S922 S925 asks about a call of an MCP server again after a restart, with the server: %s',
+    async (hasServer) => {
+      const { folder, project } = place();
+      const server = join(folder, 'server.mjs');
+      writeFileSync(server, echoServer);
+      const mcpServers = [{ name: 'echo', command: process.execPath, args: [server], env: [] }];
+      const first = new TestEditor(folder, coder);
+      await first.initialize();
+      const id = await first.open(project, { mcpServers });
+      const asked = Promise.withResolvers<void>();
+      first.onPermission = () => {
+        asked.resolve();
+        return new Promise(() => {});
+      };
+      const prompt = first.say(id, 'mcp salut');
+      prompt.catch(() => {});
+      await Promise.race([asked.promise, prompt]);
+      await first.process.end('SIGKILL');
+      const second = new TestEditor(folder, coder);
+      await second.initialize();
+      await second.agent.request('session/resume', {
+        sessionId: id,
+        cwd: project,
+        ...(hasServer && { mcpServers }),
+      });
+      await second.say(id, 'hello');
+      expect(second.asked).toHaveLength(1);
+      expect(second.text()).toContain(hasServer ? 'You said salut' : 'not available any more');
+      expect(second.text()).toContain('Message 2.');
+      await second.leave();
+    },
+  );
 
   test('lets the user choose a model', async () => {
     const { folder, project } = place();
@@ -284,7 +335,7 @@ const send = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...messag
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params } = JSON.parse(line);
   if (id === undefined) continue;
-  const schema = { type: 'object', properties: { text: { type: 'string' } } };
+  const schema = { type: 'object', properties: { text: {}, path: {}, content: {} } };
   if (method === 'initialize') send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'echo', version: '1' } } });
   else if (method === 'tools/list') send({ id, result: { tools: [{ name: 'say', description: 'Says.', inputSchema: schema }] } });
   else if (method === 'tools/call') send({ id, result: { content: [{ type: 'text', text: 'You said ' + params.arguments.text }] } });
@@ -388,6 +439,40 @@ describe('a client that does something else', () => {
     await ann.leave();
     await ben.leave();
   });
+
+  test.each(['files', 'terminal', 'permission', 'plan'])(
+    'S920 may never answer about its %s: the prompt can still be stopped',
+    async (what) => {
+      const { folder, project, log } = place();
+      const editor = new TestEditor(folder, coder);
+      const fs = { readTextFile: true, writeTextFile: true };
+      await editor.initialize({ ...(what === 'files' && { fs }), terminal: true });
+      const id = await editor.open(project);
+      const asked = Promise.withResolvers<void>();
+      const hang = () => {
+        asked.resolve();
+        return new Promise<never>(() => {});
+      };
+      if (what === 'files') editor.onRead = hang;
+      if (what === 'terminal') editor.onTerminal = hang;
+      if (what === 'plan') {
+        await editor.say(id, 'hello');
+        await editor.say(id, 'book train');
+      }
+      if (what === 'permission' || what === 'plan') editor.onPermission = hang;
+      const text = { files: 'write a.txt x', plan: '/restore' }[what] ?? 'run make';
+      const prompt = editor.say(id, text);
+      await asked.promise;
+      await editor.agent.notify('session/cancel', { sessionId: id });
+      expect(await prompt).toBe('cancelled');
+      editor.onRead = () => 'x';
+      editor.onPermission = () => undefined;
+      expect(log()).not.toContain('cancelled');
+      expect(await editor.say(id, 'hello')).toBe('end_turn');
+      await editor.agent.request('session/close', { sessionId: id });
+      await editor.leave();
+    },
+  );
 
   test('S922 may disappear during a permission: the session waits, and the process ends', async () => {
     const { folder, project } = place();

@@ -83,7 +83,7 @@ export function createPromptAgent(
       checkInput: checkPromptInput,
       checkSetup: (model) => checkSetup(setup, generator, { model, isTurn: true }),
       describe: () => describe(render, { generator, skills }, common.initialState),
-      ...(skills && { skills: (context) => skills.list({ context }) }),
+      ...(skills && { skills: (context) => usable(options.name, skills.list({ context })) }),
       tools: () => toolsOf(render, generator, { state: common.initialState, context: {} }),
       async outputSchema() {
         return outputSchemaOf((await render({ state: common.initialState, context: {} })).output);
@@ -162,14 +162,20 @@ function skillsOf(
   return createSkills(skills === undefined ? ofApp : toSkillSources(skills, `agent "${name}"`));
 }
 
+async function usable<Found>(agent: string, found: Promise<Found>): Promise<Found> {
+  return await found.catch((error: unknown) => {
+    throw unusableSkills(agent, error);
+  });
+}
+
 /** The settings of one request, with the skills that the model can load. */
 function withSkills(agent: string, render: Render, skills: Skills | undefined): Render {
   if (skills === undefined) return render;
   return async (scope) => {
-    const offered = skills.offer(scope).catch((error: unknown) => {
-      throw unusableSkills(agent, error);
-    });
-    const [rendered, offer] = await Promise.all([render(scope), offered]);
+    const [rendered, offer] = await Promise.all([
+      render(scope),
+      usable(agent, skills.offer(scope)),
+    ]);
     if (offer === undefined) return rendered;
     const { system } = rendered;
     const parts = system === undefined ? [] : [...toParts(system), { text: '\n\n' }];

@@ -11,7 +11,9 @@ const editors = new Map<string, Wrap>();
  */
 export function throughEditor(sessionId: string, wrap: Wrap): () => void {
   editors.set(sessionId, wrap);
-  return () => void editors.delete(sessionId);
+  return () => {
+    if (editors.get(sessionId) === wrap) editors.delete(sessionId);
+  };
 }
 
 /** The turn in which a tool is called, and those that it works for. */

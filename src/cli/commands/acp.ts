@@ -1,4 +1,4 @@
-import { Readable, Writable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { loadSdk } from '../../acp/sdk.ts';
 import type { Agent } from '../../agent/contract/agent.ts';
 import { reportText } from '../../agent/contract/error-reports.ts';
@@ -6,6 +6,7 @@ import type { App } from '../../app.ts';
 import { failedPrecondition } from '../../core/error.ts';
 import { hasStore } from '../../server/http/served-app.ts';
 import { defineCommand, number, option } from '../command.ts';
+import { ownOutput } from '../own-output.ts';
 import { version } from '../package-root.ts';
 import { loadApp } from '../source/load-app.ts';
 
@@ -30,8 +31,7 @@ export const acp = defineCommand({
   },
   async run({ args, options, terminal }) {
     const { input, output, cwd, onInterrupt } = terminal;
-    // The standard output belongs to the protocol: what agents print goes to the standard error.
-    for (const name of ['log', 'info', 'debug'] as const) console[name] = console.error;
+    const { write, release } = ownOutput(output);
     const stopping = new AbortController();
     const unsubscribe = onInterrupt(() => stopping.abort());
     const { app } = await loadApp(args[0], cwd, 'running');
@@ -41,7 +41,7 @@ export const acp = defineCommand({
       const { ndJsonStream } = await loadSdk();
       const { serveAcp } = await import('../../server/acp/serve.ts');
       const stream = ndJsonStream(
-        Writable.toWeb(output) as WritableStream<Uint8Array>,
+        new WritableStream({ write }),
         Readable.toWeb(input) as ReadableStream<Uint8Array>,
         { maxMessageBytes },
       );
@@ -57,6 +57,7 @@ export const acp = defineCommand({
     } finally {
       unsubscribe();
       await app.close({ grace: 5000 });
+      release();
     }
   },
 });

@@ -3,6 +3,7 @@ import { defined } from '../../core/json/json.ts';
 import { jsonLines } from '../../server/http/log.ts';
 import { defineCommand, option } from '../command.ts';
 import { addServer, listServers, testServer, tryOptions } from '../mcp/try-servers.ts';
+import { ownOutput } from '../own-output.ts';
 import { loadApp } from '../source/load-app.ts';
 import { orExplain } from '../source/load-server.ts';
 import type { Terminal } from '../terminal.ts';
@@ -49,8 +50,7 @@ async function serveLines(
   { agent: agents, owner }: { readonly agent?: readonly string[]; readonly owner?: string },
   { cwd, input, output, onInterrupt }: Terminal,
 ): Promise<void> {
-  // The standard output belongs to the protocol: what agents print goes to the standard error.
-  for (const name of ['log', 'info', 'debug'] as const) console[name] = console.error;
+  const { write, release } = ownOutput(output);
   const stopping = new AbortController();
   const unsubscribe = onInterrupt(() => {
     stopping.abort();
@@ -74,11 +74,12 @@ async function serveLines(
     });
     await stdio.serveLines(fetch, {
       lines: createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }),
-      write: (line) => void output.write(line),
+      write: (line) => void write(line).catch(() => stopping.abort()),
       signal: stopping.signal,
     });
   } finally {
     unsubscribe();
     await app.close({ grace: 5000 });
+    release();
   }
 }

@@ -3,6 +3,7 @@ import type {
   ClientCapabilities,
   CreateElicitationRequest,
   PermissionOption,
+  SendRequestOptions,
   ToolCallUpdate,
 } from '@agentclientprotocol/sdk';
 import type { Agent } from '../../agent/contract/agent.ts';
@@ -76,14 +77,28 @@ export async function choose(
   { client, sessionId, signal }: Pick<Asker, 'client' | 'sessionId' | 'signal'>,
   { options, ...toolCall }: ToolCallUpdate & { readonly options: readonly PermissionOption[] },
 ): Promise<string | undefined> {
-  const { outcome } = await client.request(
-    'session/request_permission',
-    { sessionId, toolCall: { ...toolCall, status: 'pending' }, options: [...options] },
-    { cancellationSignal: signal },
+  const asked = { sessionId, toolCall: { ...toolCall, status: 'pending' as const } };
+  const answer = await unlessStopped(signal, (limits) =>
+    client.request('session/request_permission', { ...asked, options: [...options] }, limits),
   );
-  if (signal.aborted || outcome.outcome !== 'selected') return undefined;
+  if (answer?.outcome.outcome !== 'selected') return undefined;
+  const { optionId: chosen } = answer.outcome;
   // A client may answer with anything; only what was offered counts.
-  return options.find(({ optionId }) => optionId === outcome.optionId)?.optionId;
+  return options.find(({ optionId }) => optionId === chosen)?.optionId;
+}
+
+/** The answer to a request; `undefined` when the prompt is stopped, whether or not the client answers then. */
+async function unlessStopped<Answer>(
+  signal: AbortSignal,
+  send: (limits: SendRequestOptions) => Promise<Answer>,
+): Promise<Answer | undefined> {
+  try {
+    const answer = await send({ cancellationSignal: signal, stopWaitingOnCancel: true });
+    return signal.aborted ? undefined : answer;
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw error;
+  }
 }
 
 async function elicit(
@@ -98,10 +113,10 @@ async function elicit(
     message,
     requestedSchema: form.schema,
   } as CreateElicitationRequest;
-  const answer = await client.request('elicitation/create', request, {
-    cancellationSignal: signal,
-  });
-  if (signal.aborted || answer.action === 'cancel') return undefined;
+  const answer = await unlessStopped(signal, (limits) =>
+    client.request('elicitation/create', request, limits),
+  );
+  if (answer === undefined || answer.action === 'cancel') return undefined;
   if (answer.action !== 'accept') return decline('The user declined.');
   const content = 'content' in answer ? answer.content : {};
   const value = form.read(toJson(content ?? {}, 'The answer') as JsonObject);

@@ -39,12 +39,10 @@ export class ClientTools {
     }));
   }
 
-  has({ toolName }: Interrupt): boolean {
-    return this.#tools?.has(toolName) === true;
-  }
-
   /** Calls the tool that a turn waits for. */
   async answer(interrupt: Interrupt, signal: AbortSignal): Promise<InterruptAnswer> {
+    // The call may be older than this process.
+    if (this.#tools === undefined) await this.forTurn(signal);
     const tool = this.#tools?.get(interrupt.toolName);
     if (tool === undefined) return interrupt.decline('The tool is not available any more.');
     try {

@@ -49,8 +49,9 @@ export async function serveAcp(options: ServeAcpOptions): Promise<void> {
     }
     const connection = { client, capabilities, agent: served, owner, models, contextWindow };
     const session = await orRefuse(id, async () => new AcpSession(connection, id, given));
-    await sessions.get(id)?.close();
+    const before = sessions.get(id);
     sessions.set(id, session);
+    await before?.close();
     return session;
   };
   /** A stored session of this agent and owner; others are unknown. */

@@ -17,6 +17,7 @@ import { failedPrecondition, invalid, messageOf } from '../../core/error.ts';
 import { defined, type JsonObject } from '../../core/json/json.ts';
 import { systemClock } from '../../core/time.ts';
 import { estimateTokens } from '../../generate/answer/history.ts';
+import { isExecutedByCaller } from '../../generate/tool/caller-tools.ts';
 import { textOf } from '../../protocol/messages.ts';
 import type { FinishReason, Input } from '../../protocol/turn.ts';
 import { isBusy } from '../../store/rules/errors.ts';
@@ -218,7 +219,7 @@ export class AcpSession {
     if (answer !== undefined) {
       await this.updates.text(answer);
       await this.#tellEnd();
-      return 'end_turn';
+      return signal.aborted ? 'cancelled' : 'end_turn';
     }
     const open = await this.#openInterrupts();
     if (open.length > 0 && this.from === undefined && !this.#hasCancelled) {
@@ -328,8 +329,8 @@ export class AcpSession {
     const answers: InterruptAnswer[] = [];
     let usedText = false;
     for (const interrupt of interrupts) {
-      const isOfClient = this.#tools.has(interrupt);
-      const given = await this.#orCancelled(askAbout(interrupt, asker), signal);
+      const isOfClient = isExecutedByCaller(interrupt.metadata);
+      const given = await askAbout(interrupt, asker);
       if (given === undefined) {
         this.#hasCancelled = true;
         return undefined;
@@ -350,14 +351,6 @@ export class AcpSession {
       } else answers.push(given);
     }
     return { answers, usedText };
-  }
-
-  async #orCancelled<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value | undefined> {
-    const cancelled = new Promise<undefined>((resolve) => {
-      if (signal.aborted) resolve(undefined);
-      signal.addEventListener('abort', () => resolve(undefined), { once: true });
-    });
-    return await Promise.race([work, cancelled]);
   }
 
   async #tellQuestion({ toolName, input, metadata }: Interrupt): Promise<void> {

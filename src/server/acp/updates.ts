@@ -229,7 +229,9 @@ function locationOf(path: string, { from }: JsonObject): ToolCallLocation {
 
 async function textOf(path: string): Promise<string | null> {
   try {
-    if ((await stat(path)).size > maxDiffBytes) return null;
+    const stats = await stat(path);
+    // Reading a pipe or a device may never end.
+    if (!stats.isFile() || stats.size > maxDiffBytes) return null;
     return await readFile(path, 'utf8');
   } catch {
     return null;

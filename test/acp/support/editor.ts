@@ -55,6 +55,9 @@ export class TestEditor {
   onElicitation: (request: CreateElicitationRequest) => CreateElicitationResponse = () => ({
     action: 'cancel',
   });
+  onRead: (path: string) => Promise<string | undefined> | string | undefined = (path) =>
+    this.buffers.get(path);
+  onTerminal: () => Promise<void> | void = () => {};
   onUpdate: (update: SessionUpdate) => void = () => {};
 
   constructor(
@@ -83,8 +86,8 @@ export class TestEditor {
         return { outcome: { outcome: 'selected', optionId } };
       })
       .onRequest('elicitation/create', ({ params }) => this.onElicitation(params))
-      .onRequest('fs/read_text_file', ({ params: { path } }) => {
-        const content = this.buffers.get(path);
+      .onRequest('fs/read_text_file', async ({ params: { path } }) => {
+        const content = await this.onRead(path);
         if (content === undefined) throw new Error('Not open.');
         return { content };
       })
@@ -97,7 +100,10 @@ export class TestEditor {
         terminals.push(args.at(-1) ?? '');
         return { terminalId: `terminal-${terminals.length}` };
       })
-      .onRequest('terminal/wait_for_exit', () => ({ exitCode: 0 }))
+      .onRequest('terminal/wait_for_exit', async () => {
+        await this.onTerminal();
+        return { exitCode: 0 };
+      })
       .onRequest('terminal/output', () => ({ output: 'from the terminal', truncated: false }))
       .onRequest('terminal/release', () => ({}))
       .onNotification('session/update', ({ params: { update } }) => {
