@@ -150,6 +150,24 @@ describe('an answer', () => {
     expect(finishReason).toBe(expected);
   });
 
+  test.each([
+    ['anthropic', { cacheCreationInputTokens: 30 }],
+    ['bedrock', { usage: { cacheWriteInputTokens: 30 } }],
+  ])('of version 2 has the tokens written to the cache of %s', async (provider, metadata) => {
+    const usage = { inputTokens: 10, outputTokens: 5, totalTokens: 15, cachedInputTokens: 200 };
+    const providerMetadata = { [provider]: metadata };
+    const last = { type: 'finish', finishReason: 'stop', usage, providerMetadata };
+    const { languageModel } = fakeModel([[...text('x'), last]], 'v2');
+    const response = await app.generate({ model: languageModel, prompt: 'x' });
+    expect(response.usage).toMatchObject({
+      inputTokens: 240,
+      outputTokens: 5,
+      totalTokens: 245,
+      cachedInputTokens: 200,
+      cacheWriteTokens: 30,
+    });
+  });
+
   test('of a v2 model has plain counts, a plain finish reason and plain files', async () => {
     const { languageModel } = fakeModel(
       [

@@ -5,7 +5,7 @@ import type { FinishReason, Usage } from '../../protocol/turn.ts';
 import type { ModelCall, ModelResponse } from '../model.ts';
 import { ContentBuilder, toPart, withProvider } from './content.ts';
 import { badStream, fromProviderError } from './errors.ts';
-import type { StreamPart, StreamUsage, Tokens } from './types.ts';
+import type { ProviderOptions, StreamPart, Tokens } from './types.ts';
 
 type Finish = Extract<StreamPart, { type: 'finish' }>;
 
@@ -121,7 +121,7 @@ class Answer {
       message: { role: 'model', content: this.#content.toParts() },
       finishReason: this.#finishReason(finish),
       metadata: { ...this.#metadata, ...defined({ providerMetadata }) },
-      ...defined({ usage: toUsage(finish.usage) }),
+      ...defined({ usage: toUsage(finish) }),
       ...(this.#warnings.length > 0 && { warnings: this.#warnings }),
     };
   }
@@ -194,14 +194,18 @@ function toolResponse(part: Extract<StreamPart, { type: 'tool-result' }>): Part 
 }
 
 /** The tokens of a model call, whatever version of the specification counted them. */
-function toUsage(usage: StreamUsage | undefined): Usage | undefined {
+function toUsage({ usage, providerMetadata }: Finish): Usage | undefined {
   if (!usage) return undefined;
-  const inputTokens = totalOf(usage.inputTokens);
+  const given = totalOf(usage.inputTokens);
   const outputTokens = totalOf(usage.outputTokens);
-  const totalTokens = usage.totalTokens ?? sum(inputTokens, outputTokens);
   const reasoningTokens = usage.reasoningTokens ?? breakdown(usage.outputTokens)?.reasoning;
   const cachedInputTokens = usage.cachedInputTokens ?? breakdown(usage.inputTokens)?.cacheRead;
-  const cacheWriteTokens = breakdown(usage.inputTokens)?.cacheWrite;
+  const written = typeof usage.inputTokens === 'number' ? writtenIn(providerMetadata) : undefined;
+  const cacheWriteTokens = written ?? breakdown(usage.inputTokens)?.cacheWrite;
+  const inputTokens =
+    written === undefined ? given : sum(given, written + (cachedInputTokens ?? 0));
+  const counted = written === undefined ? usage.totalTokens : undefined;
+  const totalTokens = counted ?? sum(inputTokens, outputTokens);
   return defined({
     inputTokens,
     outputTokens,
@@ -210,6 +214,13 @@ function toUsage(usage: StreamUsage | undefined): Usage | undefined {
     cachedInputTokens,
     cacheWriteTokens,
   });
+}
+
+/** Tokens written to the cache, which v2 has only in the metadata of a provider. Its input is what was neither read nor written. */
+function writtenIn({ anthropic, bedrock }: ProviderOptions = {}): number | undefined {
+  const { cacheWriteInputTokens } = (bedrock?.usage ?? {}) as Record<string, unknown>;
+  const written = anthropic?.cacheCreationInputTokens ?? cacheWriteInputTokens;
+  return typeof written === 'number' ? written : undefined;
 }
 
 function totalOf(tokens: Tokens): number | undefined {
