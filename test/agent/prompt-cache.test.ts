@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type LanguageModel, memoryStore, type Usage, waymark } from '../../src/index.ts';
 import { sqliteStore } from '../../src/store/sqlite/index.ts';
+import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { sse } from '../providers/wire-server.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the body of a provider's request
@@ -220,6 +221,26 @@ describe('the prompts of a conversation', () => {
         }
       }
     }
+  });
+
+  test('have the tools of a source by name, whatever order it lists them in (S747)', async () => {
+    const model = scriptedModel({ patterns: [], otherwise: 'Yes.' });
+    const app = waymark({ model, store: memoryStore() });
+    const tools = ['b', 'c', 'a'].map((name) =>
+      app.defineTool({ name, description: name, input: z.object({}) }, () => name),
+    );
+    const source = {
+      name: 'shuffled',
+      list: async () => [...tools.reverse()],
+      close: async () => {},
+    };
+    const desk = app.defineAgent({ name: 'desk', tools: [source] });
+    for (const text of ['one', 'two']) await desk.run(text, { sessionId: 's' });
+    expect(model.requests.map((request) => request.tools.map(({ name }) => name))).toEqual([
+      ['a', 'b', 'c'],
+      ['a', 'b', 'c'],
+    ]);
+    await app.close();
   });
 
   test('that change at their beginning are expected, but not reported (S747)', async () => {
