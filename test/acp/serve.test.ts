@@ -115,7 +115,7 @@ describe('a session in an editor', () => {
     const { folder, project } = place();
     const server = join(folder, 'server.mjs');
     writeFileSync(server, echoServer);
-    execFileSync('mkfifo', [join(project, 'pipe')]);
+    execFileSync('sh', ['-c', 'mkfifo pipe'], { cwd: project });
     const editor = new TestEditor(folder, coder);
     await editor.initialize();
     const mcpServers = [{ name: 'echo', command: process.execPath, args: [server], env: [] }];
