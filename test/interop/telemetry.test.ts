@@ -40,6 +40,7 @@ const tokens = {
   'gen_ai.usage.cache_write.input_tokens': 200,
   'gen_ai.usage.cache_creation.input_tokens': 200,
   'gen_ai.usage.reasoning.output_tokens': 40,
+  'waymark.usage.expected_cached_tokens': 0,
 };
 
 const find = (spans: readonly CollectedSpan[], name: string): CollectedSpan => {
@@ -86,6 +87,7 @@ const expected = {
     'gen_ai.usage.cache_write.input_tokens': 800,
     'gen_ai.usage.cache_creation.input_tokens': 800,
     'gen_ai.usage.reasoning.output_tokens': 160,
+    'waymark.usage.expected_cached_tokens': 0,
   },
   'chat gpt-5': {
     ...chatCall,
