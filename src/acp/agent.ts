@@ -4,7 +4,7 @@ import { failedPrecondition } from '../core/error.ts';
 import { isJsonObject, type Json } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import { Link } from './link.ts';
-import { plainText, textBlocks, toBlocks, toldSoFar } from './messages.ts';
+import { maxProof, plainText, textBlocks, toBlocks, toldSoFar } from './messages.ts';
 import { type AcpAgentOptions, type AcpSettings, resolveOptions } from './options.ts';
 import { type AcpState, AcpTurn } from './turn.ts';
 
@@ -43,7 +43,7 @@ export function acpAgent(
           const isOpen = connection === 'kept' && link.open.size > 0;
           if (!(isAnswer && isOpen)) await link.cancel();
           if (!link.isAlive) throw link.failure;
-          const state = stateOf(session.custom);
+          const { asked: _, ...state }: Partial<AcpState> = stateOf(session.custom) ?? {};
           const blocks = isAnswer
             ? textBlocks(turn.decisions(input))
             : toBlocks(input.message, link.capabilities.promptCapabilities);
@@ -61,10 +61,10 @@ export function acpAgent(
             createdIn: session.id,
             connection,
             tip,
-            prompts: (isNew ? 0 : (state?.prompts ?? 0)) + (isPrompt ? 1 : 0),
+            prompts: (isNew ? 0 : (state.prompts ?? 0)) + (isPrompt ? 1 : 0),
             last: isPrompt
-              ? plainText([...told, ...blocks]).slice(0, maxLast)
-              : (state?.last ?? ''),
+              ? plainText([...told, ...blocks]).slice(0, maxProof)
+              : (state.last ?? ''),
           });
           // An answer counts for the turn that it was given for, and no later question.
           link.decided.length = 0;
@@ -95,8 +95,6 @@ function keyOf(
   return `${id} ${sessionId}`;
 }
 
-/** The characters of the last prompt that are kept, to recognize it. */
-const maxLast = 2_000;
 /** Programs that are kept at once. */
 const maxKept = 16;
 
@@ -159,8 +157,10 @@ async function reach(
 
 async function loads(link: Link, state: AcpState, cwd: string): Promise<boolean> {
   try {
-    const { prompts, last } = await link.load(state.sessionId, cwd);
-    return prompts === state.prompts && last.slice(0, maxLast) === state.last;
+    const { prompts, last, said } = await link.load(state.sessionId, cwd);
+    // The program may have got an answer since, and gone on.
+    if (state.asked !== undefined && said.slice(-maxProof) !== state.asked) return false;
+    return prompts === state.prompts && last.slice(0, maxProof) === state.last;
   } catch {
     return false;
   }

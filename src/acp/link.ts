@@ -52,6 +52,8 @@ const cancelMs = 3_000;
 export interface Replayed {
   readonly prompts: number;
   readonly last: string;
+  /** The text of the agent after the last prompt. */
+  readonly said: string;
 }
 
 /** A running program with one of its sessions. */
@@ -62,6 +64,8 @@ export class Link {
   tip = '';
   readonly agent: string;
   readonly capabilities: AgentCapabilities;
+  /** What the program has said since the last prompt. */
+  said: ContentBlock[] = [];
   /** Questions that the user has to answer. */
   readonly open = new Map<string, Question>();
   /** Decisions of the user about questions of an earlier process, which the program will ask again. */
@@ -155,10 +159,12 @@ export class Link {
     const mcpServers = [...this.#settings.mcpServers];
     let prompts = 0;
     let last: ContentBlock[] = [];
+    let said: ContentBlock[] = [];
     let speaker = '';
     // Taken as they come: a long conversation must not wait in memory.
     this.#inbox.take((update) => {
       if (update.sessionUpdate !== 'user_message_chunk') {
+        if (update.sessionUpdate === 'agent_message_chunk') said.push(update.content);
         speaker = '';
         return;
       }
@@ -166,6 +172,7 @@ export class Link {
       if (speaker !== id) {
         prompts++;
         last = [];
+        said = [];
       }
       speaker = id;
       last.push(update.content);
@@ -178,7 +185,7 @@ export class Link {
     }
     this.sessionId = sessionId;
     await this.#configure();
-    return { prompts, last: plainText(last) };
+    return { prompts, last: plainText(last), said: plainText(said) };
   }
 
   async #configure(): Promise<void> {
@@ -194,6 +201,7 @@ export class Link {
   /** Sends a prompt. What follows comes from `next`, and ends with `end`. */
   prompt(prompt: ContentBlock[]): void {
     this.#isPrompting = true;
+    this.said = [];
     this.#program.startTurn();
     const { sessionId } = this;
     this.#connection.agent.request('session/prompt', { sessionId, prompt }).then(

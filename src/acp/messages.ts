@@ -1,6 +1,8 @@
 import type { ContentBlock, PromptCapabilities } from '@agentclientprotocol/sdk';
 import type { Message, Part } from '../protocol/message.ts';
 
+/** The characters of a text that are kept, to recognize it. */
+export const maxProof = 2_000;
 /** The longest conversation that a new session of a program gets. */
 const maxTold = 100_000;
 

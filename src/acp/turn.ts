@@ -12,6 +12,7 @@ import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../protoc
 import { joinText } from '../protocol/messages.ts';
 import type { FinishReason, Input, Usage } from '../protocol/turn.ts';
 import type { Decision, Link, Question } from './link.ts';
+import { maxProof, plainText } from './messages.ts';
 
 /** The longest input or result of one tool call that is kept, as JSON. */
 const maxToolLength = 256 * 1024;
@@ -35,6 +36,8 @@ export type AcpState = {
   readonly prompts: number;
   /** The last of them, without white space. */
   readonly last: string;
+  /** The end of what it had said since the last prompt when it asked the user, without white space; absent if it does not ask. */
+  readonly asked?: string;
   /** The plan, if the program has told one. */
   readonly plan?: Json;
   /** Tokens in the context of the program's model, and its size. */
@@ -151,6 +154,7 @@ export class AcpTurn {
     await this.#say(...requests);
     this.#content.push(...requests);
     this.#flush();
+    this.#note({ asked: plainText(this.#link.said).slice(-maxProof) });
     return this.#result('interrupted');
   }
 
@@ -159,6 +163,7 @@ export class AcpTurn {
       case 'agent_message_chunk':
       case 'agent_thought_chunk': {
         const isThought = update.sessionUpdate === 'agent_thought_chunk';
+        if (!isThought) this.#link.said.push(update.content);
         const part = toPart(update.content, isThought);
         if (part === undefined) return;
         if (!join(this.#content, part)) this.#content.push(part);

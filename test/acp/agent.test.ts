@@ -274,6 +274,16 @@ describe('permissions of another vendor', () => {
     expect(filled.text).toBe('Form: {"action":"accept","content":{"city":"Porto"}}');
   });
 
+  test('S927 are not in the state before their answer afterwards', async () => {
+    const { open } = place();
+    const first = open();
+    const asked = await first.run('ask');
+    await first.resume(asked, (request) => request.approve());
+    const { snapshotId = '' } = asked;
+    const other = await open().run('hello', { snapshotId });
+    expect(connectionOf(await first.getSnapshot(other))).toBe('retold');
+  });
+
   test('S926 are cancelled by another message', async () => {
     const { project, open } = place();
     const agent = open();
