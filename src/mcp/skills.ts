@@ -61,12 +61,14 @@ export async function listSkills(
     if (!offersSkills(client)) return { skills: [], ttlMs: undefined };
     const skills = new Map<string, Skill>();
     let ttlMs: number | undefined;
+    let seen = 0;
     for (let cursor: string | undefined, page = 0; page < skillLimits.perSource; page++) {
       const params = cursor === undefined ? {} : { cursor };
       const result = v.parse(listing, await send(client, from, { method: 'skills/list', params }));
       ttlMs ??= result.ttlMs;
       for (const each of result.skills) {
-        if (skills.size === skillLimits.perSource) {
+        // Also those that cannot be used count: each of them is reported.
+        if (seen++ === skillLimits.perSource) {
           report(tooMany(from));
           return { skills: [...skills.values()], ttlMs };
         }
@@ -197,7 +199,7 @@ function decoded(path: string): string {
 
 function leftOut(given: unknown, { server }: SkillServer, cause: unknown): WaymarkError {
   const { uri } = (given ?? {}) as { readonly uri?: unknown };
-  const which = JSON.stringify(String(uri).slice(0, 200));
+  const which = (JSON.stringify(uri) ?? 'without a URI').slice(0, 200);
   return invalid(`Skill ${which} of MCP server "${server}" is left out: ${messageOf(cause)}`, {
     cause,
   });

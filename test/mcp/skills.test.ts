@@ -340,6 +340,15 @@ describe('a server', () => {
     expect(errors).toEqual([expect.stringMatching(/more than 256 skills/)]);
   });
 
+  test('S836 reports at most 256 skills that cannot be used', async () => {
+    const raw = await start();
+    raw.skills = Array.from({ length: 5000 }, (_, at) => ({ uri: at }));
+    const { agent, errors } = open(['Hi'], { skills: mcp('raw', { url: raw.url }) });
+    await agent.run('Hi');
+    expect(errors).toHaveLength(257);
+    expect(errors.at(-1)).toMatch(/more than 256 skills/);
+  });
+
   test('S835 that is down is reported, and the turn continues without its skills', async () => {
     const { agent, errors } = open(['Hi'], {
       skills: mcp('raw', { url: 'http://127.0.0.1:9/', connectTimeout: 5_000 }),
